@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +90,8 @@ func (i *importer) read(ctx context.Context) error {
 		return err
 	}
 	defer adm.Close()
-	ends, err := offsets(ctx, adm.ListEndOffsets, i.topic)
+	listed, missing := adm.ListEndOffsets(ctx, i.topic)
+	ends, err := offsets(listed, missing, i.topic, math.MaxInt)
 	if err != nil {
 		return fmt.Errorf("list end offsets: %w", err)
 	}

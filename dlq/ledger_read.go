@@ -34,23 +34,38 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
 	if l.missing {
+		return l.ended(nil)
+	}
+	s := scan{topic: l.name, opts: l.opts, progress: progress}
+	_, err := s.all(ctx, l.at, func(r *kgo.Record) {
+		if n := l.record(r); n != nil && each != nil {
+			each(n)
+		}
+	})
+	return l.ended(err)
+}
+
+// record stores a record of the ledger, and returns it parsed; nil if it is about another topic.
+func (l *Ledger) record(r *kgo.Record) *LedgerRecord {
+	n := ParseLedgerRecord(r)
+	l.at.advance(r)
+	if !l.take(n) {
+		return nil
+	}
+	return n
+}
+
+// ended stores how a read ended, and returns the error of it.
+func (l *Ledger) ended(err error) error {
+	l.whole = err == nil
+	switch {
+	case err != nil:
+		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
+	case l.missing:
 		l.forget()
 		l.whole = true
 		return nil
 	}
-	s := scan{topic: l.name, opts: l.opts, progress: progress}
-	_, err := s.all(ctx, l.at, func(r *kgo.Record) {
-		n := ParseLedgerRecord(r)
-		l.at.advance(r)
-		if l.take(n) && each != nil {
-			each(n)
-		}
-	})
-	if err != nil {
-		l.whole = false
-		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
-	}
-	l.whole = true
 	l.confirmReports()
 	return l.newer()
 }
@@ -61,11 +76,16 @@ func (l *Ledger) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.found(letters, ledger)
+	return nil
+}
+
+// found stores the ids of the two topics.
+func (l *Ledger) found(letters, ledger kadm.TopicDetail) {
 	if l.begun && l.ledgerID != ledger.ID {
 		l.forget() // the ledger was created or recreated: the old entries are gone
 	}
 	l.begun, l.id, l.ledgerID, l.missing = true, letters.ID, ledger.ID, ledger.Err != nil
-	return nil
 }
 
 // ensure reads the ledger, unless the last Read came to its end.
@@ -96,6 +116,11 @@ func (l *Ledger) poll(ctx context.Context) (letters, ledger kadm.TopicDetail, er
 	if err != nil {
 		return letters, ledger, fmt.Errorf("list topics: %w", err)
 	}
+	return l.among(topics)
+}
+
+// among finds the two topics among those that brokers described, with the errors of poll.
+func (l *Ledger) among(topics kadm.TopicDetails) (letters, ledger kadm.TopicDetail, err error) {
 	letters, ledger = topics[l.topic], topics[l.name]
 	switch {
 	case errors.Is(letters.Err, kerr.UnknownTopicOrPartition):

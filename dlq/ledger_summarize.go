@@ -1,9 +1,6 @@
 package dlq
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Summarize reads the topic once and counts the letters that the filter selects. It reads from the
 // cursor to the cursor's end, or to the end that the topic has when the reading begins. If the
@@ -20,23 +17,7 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 		return nil, err
 	}
 	t := newSummarizer(l, f)
-	s := scan{
-		topic: l.topic, opts: l.opts, progress: progress,
-		narrow: func(left map[int32]span) {
-			f.narrow(left)
-			for p, s := range left {
-				t.partitions[p] = &summarizedLetter{PartitionCount: PartitionCount{Partition: p}, begin: s.at}
-				left[p] = s.back()
-			}
-		},
-	}
+	s := scan{topic: l.topic, opts: l.opts, progress: progress, narrow: t.narrow}
 	whole, err := s.all(ctx, from, t.add)
-	if err != nil {
-		err = fmt.Errorf("dlq: summarize %q: %w", l.topic, err)
-		if !whole {
-			return nil, err
-		}
-		return t.summary(), err
-	}
-	return t.summary(), nil
+	return t.ended(whole, err)
 }

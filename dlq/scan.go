@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,66 +43,105 @@ type scan struct {
 	progress func(read, total int64)
 }
 
-// all passes each record to take. whole reports whether the read came to its end, perhaps without
-// the rest of stalled partitions. err joins all errors.
-func (s *scan) all(ctx context.Context, from Cursor, take func(*kgo.Record)) (whole bool, err error) {
-	var errs []error
-	s.keep = func(r *kgo.Record) bool {
-		take(r)
-		return true
-	}
-	s.problem = func(err error) bool {
-		errs = append(errs, err)
-		return true
-	}
-	whole = s.run(ctx, from)
-	return whole, errors.Join(errs...)
+// A reader reads the records of scans by one client, up to the ends of their partitions. An error
+// about one topic ends that topic's scan alone.
+type reader struct {
+	scans    map[string]*scan // by topic
+	failed   map[string]bool  // the topics that were not read to their ends
+	progress func(read, total int64)
+
+	cl    *kgo.Client
+	left  map[part]span      // the partitions that are not at their end
+	over  map[string][]int32 // the partitions that are, since the last poll
+	total int64              // offsets to read, at the beginning
+
+	// These count only the time spent waiting for the cluster. The time that the receiver takes for
+	// the letters is not a partition's fault.
+	waited    time.Duration
+	delivered map[part]time.Duration // when a partition last delivered records
+	polledAt  time.Duration          // at the last checkProgress
 }
 
-// run reads, and reports whether the read came to its end, perhaps without the rest of stalled
-// partitions.
-func (s *scan) run(ctx context.Context, from Cursor) bool {
-	left, err := freeze(ctx, s.topic, from, s.opts)
-	if err != nil {
-		return s.problem(err) && false
+// part is a partition of a topic.
+type part struct {
+	topic     string
+	partition int32
+}
+
+func newReader(progress func(read, total int64)) *reader {
+	return &reader{
+		scans: map[string]*scan{}, failed: map[string]bool{}, progress: progress,
+		left: map[part]span{}, over: map[string][]int32{}, delivered: map[part]time.Duration{},
 	}
+}
+
+// add takes a scan, and the spans of its topic.
+func (r *reader) add(s *scan, left map[int32]span) {
 	if s.narrow != nil {
 		s.narrow(left)
 	}
-	maps.DeleteFunc(left, func(_ int32, p span) bool { return p.at >= p.end })
-	r := reader{scan: s, left: left, delivered: map[int32]time.Duration{}}
-	for _, p := range left {
-		r.total += p.end - p.at
+	r.scans[s.topic] = s
+	for p, span := range left {
+		if span.at < span.end {
+			r.left[part{s.topic, p}] = span
+			r.total += span.end - span.at
+		}
 	}
-	r.report()
-	if len(left) == 0 {
-		return true
-	}
-	r.cl, err = client.New(s.options(left)...)
-	if err != nil {
-		return s.problem(err) && false
-	}
-	defer r.cl.Close()
-	return r.run(ctx)
 }
 
-func (s *scan) options(left map[int32]span) []kgo.Opt {
-	at := make(map[int32]kgo.Offset, len(left))
-	for p, s := range left {
-		at[p] = kgo.NewOffset().At(s.at)
+// read reads until every partition is at its end, or its topic failed. soon makes fetches small.
+func (r *reader) read(ctx context.Context, opts []kgo.Opt, soon bool) {
+	r.report()
+	if len(r.left) == 0 {
+		return
+	}
+	cl, err := client.New(r.options(opts, soon)...)
+	if err != nil {
+		r.failAll(err)
+		return
+	}
+	defer cl.Close()
+	r.cl = cl
+	for len(r.left) > 0 {
+		fetches := r.poll(ctx)
+		if ctx.Err() != nil {
+			r.failAll(context.Cause(ctx))
+			return
+		}
+		for _, e := range fetches.Errors() {
+			r.fetchFailed(e)
+		}
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) { r.take(part{p.Topic, p.Partition}, p.Records) })
+		r.report()
+		if r.waited-r.polledAt >= idleLimit {
+			r.checkProgress(ctx)
+		}
+		r.cl.PauseFetchPartitions(r.over)
+		clear(r.over)
+	}
+	r.report()
+}
+
+func (r *reader) options(opts []kgo.Opt, soon bool) []kgo.Opt {
+	at := map[string]map[int32]kgo.Offset{}
+	for p, s := range r.left {
+		if at[p.topic] == nil {
+			at[p.topic] = map[int32]kgo.Offset{}
+		}
+		at[p.topic][p.partition] = kgo.NewOffset().At(s.at)
 	}
 	// A fetch that waits for records of one partition holds up the other partitions of the same
 	// broker.
 	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond), kgo.FetchMaxBytes(fetchBytes)}
-	if s.soon {
+	if soon {
 		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
 	}
 	return slices.Concat(
 		tuned,
-		s.opts,
+		opts,
 		[]kgo.Opt{
 			kgo.ConsumeTopics(),
-			kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: at}),
+			kgo.ConsumePartitions(at),
 			// If the next offset expired meanwhile, read on at the start of the log.
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -112,74 +152,39 @@ func (s *scan) options(left map[int32]span) []kgo.Opt {
 	)
 }
 
-// reader is a running scan.
-type reader struct {
-	*scan
-	cl    *kgo.Client
-	left  map[int32]span // the partitions that are not at their end
-	total int64          // offsets to read, at the beginning
-
-	// These count only the time spent waiting for the cluster. The time that the receiver takes for
-	// the letters is not a partition's fault.
-	waited    time.Duration
-	delivered map[int32]time.Duration // when a partition last delivered records
-	polledAt  time.Duration           // at the last checkProgress
-}
-
-// run reads until every partition is at its end. It returns false if the read ended before that.
-func (r *reader) run(ctx context.Context) bool {
-	for len(r.left) > 0 {
-		fetches := r.poll(ctx)
-		if ctx.Err() != nil {
-			r.problem(context.Cause(ctx))
-			return false
-		}
-		for _, e := range fetches.Errors() {
-			switch {
-			case errors.Is(e.Err, context.DeadlineExceeded):
-				// Nothing came for a while.
-			case errors.As(e.Err, new(*kgo.ErrDataLoss)):
-				// The broker lost records that were read or would be next. kgo continues at the
-				// start of the log, and take skips the offsets that were read.
-			default:
-				r.problem(fmt.Errorf("partition %d: %w", e.Partition, e.Err))
-				return false
-			}
-		}
-		stopped := false
-		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-			stopped = stopped || !r.partition(p.Partition, p.Records)
-		})
-		if stopped {
-			return false
-		}
-		r.report()
-		if r.waited-r.polledAt >= idleLimit && !r.checkProgress(ctx) {
-			return false
-		}
+func (r *reader) fetchFailed(e kgo.FetchError) {
+	switch {
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		// Nothing came for a while.
+	case errors.As(e.Err, new(*kgo.ErrDataLoss)):
+		// The broker lost records that were read or would be next. kgo continues at the start of
+		// the log, and take skips the offsets that were read.
+	case r.scans[e.Topic] == nil:
+		r.failAll(e.Err)
+	default:
+		r.fail(e.Topic, fmt.Errorf("partition %d: %w", e.Partition, e.Err))
 	}
-	r.report()
-	return true
 }
 
-// partition passes on the fetched records of a partition, and reports whether to go on.
-func (r *reader) partition(p int32, records []*kgo.Record) bool {
+// take passes on the fetched records of a partition.
+func (r *reader) take(p part, records []*kgo.Record) {
 	s, ok := r.left[p]
 	if !ok || len(records) == 0 {
-		return true
+		return
 	}
+	scan := r.scans[p.topic]
 	for _, record := range records {
-		if s.take(record) && !r.keep(record) {
-			return false
+		if s.take(record) && !scan.keep(record) {
+			r.end(p.topic)
+			return
 		}
 		if s.at >= s.end {
 			r.finish(p)
-			return true
+			return
 		}
 	}
 	r.left[p] = s
 	r.delivered[p] = r.waited
-	return true
 }
 
 // report calls progress.
@@ -188,8 +193,8 @@ func (r *reader) report() {
 		return
 	}
 	read := r.total
-	for _, p := range r.left {
-		read -= p.end - p.at
+	for _, s := range r.left {
+		read -= s.end - s.at
 	}
 	r.progress(read, r.total)
 }
@@ -202,57 +207,86 @@ func (r *reader) poll(ctx context.Context) kgo.Fetches {
 	return r.cl.PollFetches(ctx)
 }
 
-func (r *reader) finish(partition int32) {
-	delete(r.left, partition)
-	r.cl.PauseFetchPartitions(map[string][]int32{r.topic: {partition}})
+func (r *reader) finish(p part) {
+	delete(r.left, p)
+	r.over[p.topic] = append(r.over[p.topic], p.partition)
+}
+
+// end ends a topic's scan before its partitions are at their ends.
+func (r *reader) end(topic string) {
+	r.failed[topic] = true
+	for p := range r.left {
+		if p.topic == topic {
+			r.finish(p)
+		}
+	}
+}
+
+// fail ends a topic's scan with an error.
+func (r *reader) fail(topic string, err error) {
+	if !r.failed[topic] {
+		r.end(topic)
+		r.scans[topic].problem(err)
+	}
+}
+
+// failAll ends the scans that are left.
+func (r *reader) failAll(err error) {
+	for p := range maps.Clone(r.left) {
+		r.fail(p.topic, err)
+	}
 }
 
 // checkProgress finishes partitions that will deliver nothing more. Some have no letters left
-// before their end, because all expired. Others stall, which is a problem. It reports whether to go
-// on.
-func (r *reader) checkProgress(ctx context.Context) bool {
+// before their end, because all expired. Others stall, which is a problem.
+func (r *reader) checkProgress(ctx context.Context) {
 	start := time.Now()
 	defer func() {
 		r.waited += time.Since(start)
 		r.polledAt = r.waited
 	}()
-	var idle []int32
+	var idle []part
+	var topics []string
 	for p := range r.left {
 		if r.waited-r.delivered[p] >= idleLimit {
-			idle = append(idle, p)
+			idle, topics = append(idle, p), append(topics, p.topic)
 		}
 	}
 	if len(idle) == 0 {
-		return true
+		return
 	}
-	slices.Sort(idle)
+	slices.SortFunc(idle, part.compare)
+	slices.Sort(topics)
 	ask, cancel := context.WithTimeout(ctx, stallLimit/2)
 	defer cancel()
 	adm := kadm.NewClient(r.cl)
 	// An error is ignored: the partition then stalls, and that is reported.
-	starts, _ := adm.ListStartOffsets(ask, r.topic)
+	starts, _ := adm.ListStartOffsets(ask, slices.Compact(topics)...)
 	for _, p := range idle {
-		if o, ok := starts.Lookup(r.topic, p); ok && o.Err == nil && o.Offset >= r.left[p].end {
+		s, ok := r.left[p]
+		if !ok {
+			continue // its topic's scan ended meanwhile
+		}
+		if o, ok := starts.Lookup(p.topic, p.partition); ok && o.Err == nil && o.Offset >= s.end {
 			r.finish(p)
 			continue
 		}
 		if r.waited-r.delivered[p] >= stallLimit {
 			err := r.stalled(ask, adm, p)
 			r.finish(p)
-			if !r.problem(err) {
-				return false
+			if !r.scans[p.topic].problem(err) {
+				r.end(p.topic)
 			}
 		}
 	}
-	return true
 }
 
 // stalled returns the error about a stalled partition, with the likely reason.
-func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p int32) error {
+func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p part) error {
 	s := r.left[p]
 	why := "its leader may be gone"
-	stable, err := adm.ListCommittedOffsets(ctx, r.topic)
-	if o, ok := stable.Lookup(r.topic, p); err == nil && ok {
+	stable, err := adm.ListCommittedOffsets(ctx, p.topic)
+	if o, ok := stable.Lookup(p.topic, p.partition); err == nil && ok {
 		switch {
 		case o.Err != nil:
 			why = o.Err.Error()
@@ -260,5 +294,9 @@ func (r *reader) stalled(ctx context.Context, adm *kadm.Client, p int32) error {
 			why = fmt.Sprintf("a transaction open since offset %d holds it back (kafka-transactions.sh find-hanging)", o.Offset)
 		}
 	}
-	return fmt.Errorf("partition %d delivered nothing between offset %d and its end at %d for %s: %s", p, s.at, s.end, stallLimit, why)
+	return fmt.Errorf("partition %d delivered nothing between offset %d and its end at %d for %s: %s", p.partition, s.at, s.end, stallLimit, why)
+}
+
+func (p part) compare(q part) int {
+	return cmp.Or(cmp.Compare(p.topic, q.topic), cmp.Compare(p.partition, q.partition))
 }

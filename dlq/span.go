@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -71,14 +72,31 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 		return nil, err
 	}
 	defer adm.Close()
+	return listBounds(ctx, adm, topic).spans(topic, math.MaxInt, from)
+}
+
+// bounds are the starts and ends of the partitions of topics, as brokers listed them.
+type bounds struct {
+	starts, ends      kadm.ListedOffsets
+	startsErr, endErr error // of the brokers that did not answer
+}
+
+func listBounds(ctx context.Context, adm *kadm.Client, topics ...string) (b bounds) {
 	// Starts are listed first: a start that is listed after the ends could be beyond them.
-	starts, err := offsets(ctx, adm.ListStartOffsets, topic)
+	b.starts, b.startsErr = adm.ListStartOffsets(ctx, topics...)
+	// The end is the high watermark, not the last stable offset. So the span has every letter that
+	// was acknowledged before, also those after the begin of an open transaction.
+	b.ends, b.endErr = adm.ListEndOffsets(ctx, topics...)
+	return b
+}
+
+// spans turns a cursor into spans of a topic that has so many partitions.
+func (b bounds) spans(topic string, partitions int, from Cursor) (map[int32]span, error) {
+	starts, err := offsets(b.starts, b.startsErr, topic, partitions)
 	if err != nil {
 		return nil, fmt.Errorf("list start offsets: %w", err)
 	}
-	// The end is the high watermark, not the last stable offset. So the span has every letter that
-	// was acknowledged before, also those after the begin of an open transaction.
-	ends, err := offsets(ctx, adm.ListEndOffsets, topic)
+	ends, err := offsets(b.ends, b.endErr, topic, partitions)
 	if err != nil {
 		return nil, fmt.Errorf("list end offsets: %w", err)
 	}
@@ -111,11 +129,11 @@ func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map
 	return spans, errors.Join(errs...)
 }
 
-// offsets lists one kind of offset of every partition of a topic.
-func offsets(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topic string) (map[int32]int64, error) {
-	listed, err := list(ctx, topic)
-	if err != nil {
-		return nil, err
+// offsets returns the listed offsets of a topic's partitions. missing is the error of brokers that
+// did not answer. It is the topic's if the list has not all of its partitions.
+func offsets(listed kadm.ListedOffsets, missing error, topic string, partitions int) (map[int32]int64, error) {
+	if missing != nil && len(listed[topic]) < partitions {
+		return nil, missing
 	}
 	// kadm reports a missing topic by a partition -1.
 	if none, ok := listed.Lookup(topic, -1); ok || len(listed[topic]) == 0 {

@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,6 +43,16 @@ func newSummarizer(l *Ledger, f Filter) *summarizer {
 	return &summarizer{
 		judge: newJudge(l, false), filter: f, unfiltered: f.all(), sum: Summary{Topic: l.topic}, partitions: map[int32]*summarizedLetter{},
 		failures: newBoundedTable[Failure](maxFailures), folded: newBoundedTable[Failure](maxFolded), groups: newBoundedTable[int64](maxGroups),
+	}
+}
+
+// narrow stores the spans that are counted, and extends them by those that are read to recognize
+// duplicates.
+func (t *summarizer) narrow(left map[int32]span) {
+	t.filter.narrow(left)
+	for p, s := range left {
+		t.partitions[p] = &summarizedLetter{PartitionCount: PartitionCount{Partition: p}, begin: s.at}
+		left[p] = s.back()
 	}
 }
 
@@ -159,6 +170,18 @@ func (t *summarizer) group(g *headerView) *int64 {
 		return &t.otherGroup
 	}
 	return n
+}
+
+// ended returns the summary, and the error of the read. The summary is nil if the read did not come
+// to its end, perhaps without the rest of stalled partitions.
+func (t *summarizer) ended(whole bool, err error) (*Summary, error) {
+	if err != nil {
+		err = fmt.Errorf("dlq: summarize %q: %w", t.sum.Topic, err)
+	}
+	if !whole {
+		return nil, err
+	}
+	return t.summary(), err
 }
 
 func (t *summarizer) summary() *Summary {

@@ -25,7 +25,7 @@ func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
 type purpose int
 
 const (
-	toCount purpose = iota // among other topics: a missing ledger is not worth a line
+	toCount purpose = iota // a missing ledger is not worth a line
 	toInspect
 	toWrite
 )
@@ -45,13 +45,7 @@ func readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.L
 		s.screen.Warn("%v; these letters count as open", err)
 		return l, nil
 	}
-	if n, some := l.Broken(); n > 0 {
-		first := ""
-		if len(some) > 0 {
-			first = fmt.Sprintf("; the first: %v", some[0])
-		}
-		s.screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", name, letters(n), first)
-	}
+	warnOfBroken(s.tool, l)
 	switch {
 	case l.Missing() && why == toWrite:
 		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
@@ -59,6 +53,19 @@ func readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.L
 		s.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}
 	return l, nil
+}
+
+// warnOfBroken warns of entries that can't be read.
+func warnOfBroken(t *tool, l *dlq.Ledger) {
+	n, some := l.Broken()
+	if n == 0 {
+		return
+	}
+	first := ""
+	if len(some) > 0 {
+		first = fmt.Sprintf("; the first: %v", some[0])
+	}
+	t.screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", l.Name(), letters(n), first)
 }
 
 // idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,

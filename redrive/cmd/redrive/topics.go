@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,72 +17,163 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
+// survey is the flags of topics.
+type survey struct {
+	parked, quick, all bool
+	filters            []string
+}
+
 func newTopics(t *tool) *cobra.Command {
-	var parked, quick bool
+	var how survey
 	cmd := &cobra.Command{
 		Use:   "topics",
 		Short: "List the dead-letter topics of the cluster, or the retry topics",
-		Long: `Topics lists the cluster's dead-letter topics, as far as their names follow the naming. It shows how many letters they
-hold, how many came within the last hour, and when retention may delete the next one. Both counts are by offsets, so
-transaction markers count too. Retention deletes a letter later while younger letters share its segment.
+		Long: `Topics lists the cluster's dead-letter topics, as far as their names follow the naming: the topic with the most open
+letters first. It reads the topics and their ledgers, and counts the letters that are open, pending or resolved. It also
+shows when the oldest open letter was written, the most frequent class, and the groups that failed. Topics without open
+and pending letters are one line below the table; --all lists them, and JSON always has them.
 
-Topics also reads the topics and their ledgers. From these it shows how many letters are open or resolved, when the
-oldest open one was written, the most frequent class, and the groups that failed. --quick omits this, and reads nothing.
+Brokers know how many letters came within the last hour, and when retention may delete the next one. That number is by
+offsets, so transaction markers count too. Retention deletes a letter later while younger letters share its segment.
+--quick shows what brokers know, and reads no topic.
 
 With --parked it lists the retry topics instead, a line for each consumer group that reads one. The line has the number
 of records that are parked there for the group, waiting or due. Beyond 100,000 records, or if the user may not read
 them, it counts offsets, transaction markers included: <= marks such a number (exact is false in JSON).`,
 		Example: `  redrive topics
+  redrive topics --filter 'payments*'
   redrive topics --quick
   redrive topics --parked
   redrive topics -o json | jq '.[] | select(.lastHour > 0) | .topic'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var both error
-			if parked && quick {
-				both = errors.New("--parked and --quick: retry topics are not read, so omit one")
-			}
 			return t.with(cmd.Context(), func(s *session) error {
-				if parked {
-					return listParked(cmd.Context(), s)
+				if how.parked {
+					return listParked(cmd.Context(), s, how)
 				}
-				return listDeadLetterTopics(cmd.Context(), s, quick)
-			}, both)
+				return listDeadLetterTopics(cmd.Context(), s, how)
+			}, how.check())
 		},
 	}
-	cmd.Flags().BoolVar(&parked, "parked", false, "the retry topics, with the records that each group has parked there")
-	cmd.Flags().BoolVar(&quick, "quick", false, "only what the brokers know, without reading the topics")
+	cmd.Flags().StringArrayVar(&how.filters, "filter", nil, "`pattern` of the topics' names, as in 'payments*', or a part of the name; repeat for several")
+	cmd.Flags().BoolVar(&how.all, "all", false, "topics without open letters, too")
+	cmd.Flags().BoolVar(&how.parked, "parked", false, "the retry topics, with the records that each group has parked there")
+	cmd.Flags().BoolVar(&how.quick, "quick", false, "only what the brokers know, without reading the topics")
 	return cmd
 }
 
-func listDeadLetterTopics(ctx context.Context, s *session, quick bool) error {
+// check returns what is wrong with the flags.
+func (how survey) check() error {
+	var errs []error
+	if how.parked && how.quick {
+		errs = append(errs, errors.New("--parked and --quick: retry topics are not read, so omit one"))
+	}
+	if how.parked && how.all {
+		errs = append(errs, errors.New("--parked and --all: all retry topics are listed, so omit --all"))
+	}
+	for _, f := range how.filters {
+		if _, err := path.Match(f, ""); err != nil {
+			errs = append(errs, fmt.Errorf("--filter: %q is not a pattern: * is any text, ? any character, [abc] one of these", f))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fits reports whether a topic's name fits one of the filters.
+func (how survey) fits(topic string) bool {
+	return len(how.filters) == 0 || slices.ContainsFunc(how.filters, func(f string) bool {
+		ok, _ := path.Match(f, topic) // a topic's name has no slash
+		return ok || !strings.ContainsAny(f, `*?[\`) && strings.Contains(topic, f)
+	})
+}
+
+// choose finds the cluster's topics of a kind that fit the filters, and says so where there are
+// none.
+func (how survey) choose(ctx context.Context, s *session, kind retrytopics.Kind) ([]sibling, error) {
 	all, err := s.admin.ListTopics(ctx)
 	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
+		return nil, fmt.Errorf("list topics: %w", err)
 	}
-	found := siblings(all, s.Naming, retrytopics.KindDLQ)
-	if len(found) == 0 {
-		s.screen.Say("no dead-letter topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindDLQ))
+	found := siblings(all, s.Naming, kind)
+	what := "dead-letter topics"
+	if kind == retrytopics.KindRetry {
+		what = "retry topics"
+	}
+	fit := slices.DeleteFunc(slices.Clone(found), func(f sibling) bool { return !how.fits(f.topic) })
+	switch {
+	case len(found) == 0:
+		s.screen.Say("no %s are named like %s, or this user may see none", what, templateOf(s.Naming, kind))
+	case len(fit) == 0:
+		s.screen.Say("none of the %d %s fits --filter %s", len(found), what, strings.Join(how.filters, " or "))
+	}
+	return fit, nil
+}
+
+func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
+	found, err := how.choose(ctx, s, retrytopics.KindDLQ)
+	if err != nil {
+		return err
 	}
 	stats, problems := readTopicStats(ctx, s, names(found), s.now())
 	sourceGone := missingSources(ctx, s, found)
-	list := s.screen.List()
-	for _, f := range found {
-		var contents topicContents
-		if !quick {
-			if contents, err = readContents(ctx, s, f); err != nil {
-				if ctx.Err() != nil {
-					return errors.Join(err, list.Close())
-				}
-				problems = append(problems, err)
-			}
+	contents := map[string]topicContents{}
+	if !how.quick {
+		var more []error
+		contents, more = readContents(ctx, s, found, stats)
+		problems = append(problems, more...)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	weight := func(f sibling) int64 {
+		if how.quick {
+			return numberOr(stats[f.topic].total, 0)
 		}
-		if err := list.Row(topicFields(f, sourceGone[f.Source], stats[f.topic], contents, s.now(), quick)...); err != nil {
-			return err
+		return numberOr(contents[f.topic].open, 0)
+	}
+	slices.SortStableFunc(found, func(a, b sibling) int { return cmp.Compare(weight(b), weight(a)) })
+	var rows output.Rows
+	for _, f := range found {
+		if s.screen.Format != output.Table || how.all || !empty(stats[f.topic], contents[f.topic], how.quick) {
+			rows = append(rows, topicFields(f, sourceGone[f.Source], stats[f.topic], contents[f.topic], s.now(), how.quick))
 		}
 	}
-	err = list.Close()
+	err = s.screen.Rows(rows)
+	if n := len(found) - len(rows); n > 0 {
+		s.screen.Say("%s", folded(n, len(rows), how.quick))
+	}
 	warnOfProblems(s.tool, problems)
 	return err
+}
+
+// numberOr is the number in a cell, or another one where it is not known.
+func numberOr(cell any, unknown int64) int64 {
+	if n, ok := cell.(int64); ok {
+		return n
+	}
+	return unknown
+}
+
+// empty reports whether a topic is known to have nothing that needs an operator.
+func empty(stats topicStats, contents topicContents, quick bool) bool {
+	if quick {
+		return numberOr(stats.total, 1) == 0
+	}
+	return numberOr(contents.open, 1) == 0 && numberOr(contents.pending, 1) == 0
+}
+
+// folded is the line for topics that have no row.
+func folded(n, shown int, quick bool) string {
+	what := "no open and no pending letters"
+	if quick {
+		what = "no letters"
+	}
+	switch {
+	case shown == 0 && n > 1:
+		return fmt.Sprintf("all %d topics have %s: --all lists them", n, what)
+	case n == 1:
+		return fmt.Sprintf("1 topic has %s: --all lists it", what)
+	}
+	return fmt.Sprintf("%d topics have %s: --all lists them", n, what)
 }
 
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
@@ -103,14 +197,14 @@ func topicFields(f sibling, sourceGone any, stats topicStats, contents topicCont
 		field("partitions", "", f.partitions),
 		field("letters", unless(!quick, "LETTERS"), stats.total).Right(),
 		field("open", unless(quick, "OPEN"), contents.open).Right(),
-		field("pending", unless(quick, "PENDING"), contents.pending).Right().Spare(4),
-		field("resolved", unless(quick, "RESOLVED"), contents.resolved).Right().Spare(5),
-		field("oldestOpen", unless(quick, "OLDEST OPEN"), contents.oldestOpen).Spare(1),
-		field("topClass", unless(quick, "TOP CLASS"), contents.topClass),
-		field("groups", unless(quick, "GROUPS"), contents.groups).MayCut().Spare(3),
-		field("lastHour", "LAST HOUR", stats.recent).Right().Spare(2),
-		field("retentionMs", "KEPT FOR", stats.kept()).Spare(6),
-		field("nextExpiry", "NEXT EXPIRY", stats.expiry(now)).Spare(4),
+		field("pending", unless(quick, "PENDING"), contents.pending).Right().Spare(5),
+		field("resolved", unless(quick, "RESOLVED"), contents.resolved).Right().Spare(6),
+		field("oldestOpen", unless(quick, "OLDEST OPEN"), contents.oldestOpen).Spare(2),
+		field("topClass", unless(quick, "TOP CLASS"), contents.topClass).Spare(1),
+		field("groups", unless(quick, "GROUPS"), contents.groups).MayCut().Spare(4),
+		field("lastHour", "LAST HOUR", stats.recent).Right().Spare(3),
+		field("retentionMs", "KEPT FOR", stats.kept()).Spare(7),
+		field("nextExpiry", "NEXT EXPIRY", stats.expiry(now)),
 	}
 }
 
@@ -118,15 +212,38 @@ func topicFields(f sibling, sourceGone any, stats topicStats, contents topicCont
 // all could be read.
 type topicContents struct{ open, pending, resolved, oldestOpen, topClass, groups any }
 
-func readContents(ctx context.Context, s *session, f sibling) (topicContents, error) {
-	ledger, err := readLedger(ctx, s, f, toCount)
-	if err != nil {
-		return topicContents{}, err
+// readContents reads topics, as far as brokers do not say that they hold nothing. An error about
+// one topic leaves the others as they are.
+func readContents(ctx context.Context, s *session, found []sibling, stats map[string]topicStats) (map[string]topicContents, []error) {
+	contents := map[string]topicContents{}
+	var ledgers []*dlq.Ledger
+	var problems []error
+	for _, f := range found {
+		if numberOr(stats[f.topic].total, 1) == 0 {
+			contents[f.topic] = contentsOf(&dlq.Summary{})
+		} else if name, err := ledgerName(s.Naming, f); err != nil {
+			problems = append(problems, err)
+		} else {
+			ledgers = append(ledgers, dlq.NewLedger(f.topic, name, s.opts...))
+		}
 	}
-	sum, err := ledger.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, progress(s.tool, "reading "+f.topic))
-	if err != nil {
-		return topicContents{}, readFailed(f.topic, err)
+	for _, r := range dlq.SummarizeAll(ctx, ledgers, progress(s.tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {
+		newer := errors.Is(r.Err, dlq.ErrNewerVersion)
+		if r.Err != nil && !newer {
+			problems = append(problems, onTopic("READ", r.About, r.Err))
+			continue // half of a topic is no news
+		}
+		if newer {
+			s.screen.Warn("%v; these letters count as open", r.Err)
+		} else {
+			warnOfBroken(s.tool, r.Ledger)
+		}
+		contents[r.Ledger.Topic()] = contentsOf(r.Summary)
 	}
+	return contents, problems
+}
+
+func contentsOf(sum *dlq.Summary) topicContents {
 	oldest, _ := sum.Oldest()
 	groups := []string{}
 	for _, g := range sum.Groups {
@@ -137,7 +254,7 @@ func readContents(ctx context.Context, s *session, f sibling) (topicContents, er
 			groups = append(groups, g.Group)
 		}
 	}
-	return topicContents{sum.Open, sum.Pending, sum.Resolved, output.Ago(oldest.Oldest), orNil(topClass(sum)), groups}, nil
+	return topicContents{sum.Open, sum.Pending, sum.Resolved, output.Ago(oldest.Oldest), orNil(topClass(sum)), groups}
 }
 
 // topClass is the class of the most open letters, whatever their fingerprints; of several classes

@@ -123,19 +123,15 @@ func positions(topic string, committed kadm.OffsetResponses, starts kadm.ListedO
 	return kadm.ListedOffsets{topic: at}
 }
 
-func listParked(ctx context.Context, s *session) error {
-	all, err := s.admin.ListTopics(ctx)
+func listParked(ctx context.Context, s *session, how survey) error {
+	tiers, err := how.choose(ctx, s, retrytopics.KindRetry)
 	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
+		return err
 	}
-	tiers := siblings(all, s.Naming, retrytopics.KindRetry)
 	// the order in which a record passes them
 	slices.SortFunc(tiers, func(a, b sibling) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Delay, b.Delay))
 	})
-	if len(tiers) == 0 {
-		s.screen.Say("no retry topics are named like %s, or this user may see none", templateOf(s.Naming, retrytopics.KindRetry))
-	}
 	backlogs, problems := readBacklogs(ctx, s, names(tiers))
 	field, rows := output.NewField, output.Rows{}
 	for _, tier := range tiers {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
@@ -16,7 +19,7 @@ func TestTopics_QuickShowsWhatTheClusterKnows(t *testing.T) {
 	t.Parallel()
 	b := someTopics(t)
 	for _, f := range output.Formats {
-		for file, args := range map[string][]string{"topics." + f: {"topics"}, "parked." + f: {"topics", "--parked"}} {
+		for file, args := range map[string][]string{"topics." + f: {"topics", "--all"}, "parked." + f: {"topics", "--parked"}} {
 			printsGolden(t, b.redrive(t, append(args, "-o", f)...), file)
 		}
 	}
@@ -44,6 +47,41 @@ func TestTopics_ShowsWhatIsOpen(t *testing.T) {
 	if got.code != exitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"pending":0,"resolved":0,`) ||
 		got.stderr != "warning: not authorized: the user needs READ on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation READ --topic orders.dlq)\n" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Hundreds of topics hid the one that mattered: they came by name, most of them with nothing open.
+func TestTopics_ShowsTheWorstFirstAndFoldsTheEmpty(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	for topic, n := range map[string]int{"a.dlq": 0, "b.dlq": 1, "c.dlq": 3, "d.dlq": 2, "e.dlq": 1, "f.dlq": 1, "orders.dlq": 1} {
+		b.topic(t, topic, 1, map[string]string{"retention.ms": "-1"})
+		b.topic(t, topic+".ledger", 1, nil)
+		for range n {
+			b.produce(t, letter(topic, 0, time.Hour, headers.Meta{Class: "tax"}))
+		}
+	}
+	e := dlq.Entry{State: dlq.Discarded, At: noon, By: "ada"}
+	b.produce(t, e.Record("e.dlq.ledger", 0, 0))
+	e = dlq.Entry{State: dlq.Redriven, At: noon, Run: "r"}
+	b.produce(t, e.Record("f.dlq.ledger", 0, 0)) // pending, so it is not over
+	for args, want := range map[string]result{
+		"":                              {"c.dlq d.dlq b.dlq orders.dlq f.dlq", "2 topics have no open and no pending letters: --all lists them\n", exitDone},
+		"--all":                         {"c.dlq d.dlq b.dlq orders.dlq a.dlq e.dlq f.dlq", "", exitDone},
+		"-o jsonl":                      {"c.dlq d.dlq b.dlq orders.dlq a.dlq e.dlq f.dlq", "", exitDone},
+		"--filter [cd].*":               {"c.dlq d.dlq", "", exitDone},
+		"--filter order --filter c.dlq": {"c.dlq orders.dlq", "", exitDone},
+		"--filter a.dlq":                {"", "1 topic has no open and no pending letters: --all lists it\n", exitDone},
+		"--filter [ae].dlq":             {"", "all 2 topics have no open and no pending letters: --all lists them\n", exitDone},
+		"--filter nope":                 {"", "none of the 7 dead-letter topics fits --filter nope\n", exitDone},
+		"--quick":                       {"c.dlq d.dlq b.dlq e.dlq f.dlq orders.dlq", "1 topic has no letters: --all lists it\n", exitDone},
+		"--parked --filter nope":        {"", "no retry topics are named like {topic}.retry.{delay}, or this user may see none\n", exitDone},
+		"--filter [c":                   {"", "redrive: --filter: \"[c\" is not a pattern: * is any text, ? any character, [abc] one of these\nsee redrive topics --help\n", exitUsage},
+		"--parked --all":                {"", "redrive: --parked and --all: all retry topics are listed, so omit --all\nsee redrive topics --help\n", exitUsage},
+	} {
+		got := b.redrive(t, append([]string{"topics"}, strings.Fields(args)...)...)
+		got.stdout = strings.Join(regexp.MustCompile(`[a-z]+\.dlq`).FindAllString(got.stdout, -1), " ")
+		exactly(t, got, want.code, want.stdout, want.stderr, args)
 	}
 }
 

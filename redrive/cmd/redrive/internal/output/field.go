@@ -18,6 +18,7 @@ type Field struct {
 
 	right, cut bool
 	spare      int
+	least      int
 	tone       Tone
 }
 
@@ -34,6 +35,10 @@ func (f Field) MayCut() Field { f.cut = true; return f }
 // Spare lets a table do without the column where the terminal is too narrow for all columns. The
 // column with the highest rank goes first. JSON has every column.
 func (f Field) Spare(rank int) Field { f.spare = rank; return f }
+
+// Least makes the column of a list at least so wide where the terminal has room, since rows that
+// are not known yet may need it.
+func (f Field) Least(width int) Field { f.least = width; return f }
 
 // Toned gives the cell a tone.
 func (f Field) Toned(tone Tone) Field { f.tone = tone; return f }

@@ -170,6 +170,9 @@ func (s *Screen) Tables(all ...Rows) error {
 // Rows writes a list whose rows are all known.
 func (s *Screen) Rows(rows Rows) error {
 	list := s.List()
+	if list.table != nil {
+		list.table.whole = true
+	}
 	for _, fields := range rows {
 		if err := list.Row(fields...); err != nil {
 			return err

@@ -15,19 +15,18 @@ const (
 	leastCut = 12 // what is left of a column that is cut
 )
 
-// table writes rows in pages, so that the first one is there soon and the columns are as wide as
-// what is in them. The first page decides which columns there are. A column never gets narrower for
-// what is in it: a long list stays aligned, moves to the right where it must, and is cut where the
-// terminal ends.
+// table writes rows in pages, so that the first one is there soon. The first page decides which
+// columns there are, and how wide they are: they never change while somebody reads. What is wider
+// on a later page is cut in a terminal; without one its row alone moves to the right.
 type table struct {
 	out     io.Writer
 	limit   int // the terminal's width, 0 for none
 	colours palette
 
 	mu      sync.Mutex
+	whole   bool    // all rows are one page, since all are known
 	columns []Field // those without a title are not shown
-	natural []int   // the widths of what was written so far
-	widths  []int   // what the terminal has room for
+	widths  []int   // of the columns, once the first page is written
 	page    [][]string
 	tones   [][]Tone // of the page's cells
 	timer   *time.Timer
@@ -38,7 +37,7 @@ func (t *table) add(fields []Field, look Look) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.columns == nil {
-		t.columns, t.natural = slices.Clone(fields), make([]int, len(fields))
+		t.columns = slices.Clone(fields)
 	}
 	row, tones := make([]string, len(fields)), make([]Tone, len(fields))
 	for i, f := range fields {
@@ -49,6 +48,7 @@ func (t *table) add(fields []Field, look Look) error {
 	}
 	t.page, t.tones = append(t.page, row), append(t.tones, tones)
 	switch {
+	case t.whole:
 	case len(t.page) >= pageRows:
 		t.write()
 	case len(t.page) == 1 && t.timer == nil:
@@ -75,19 +75,13 @@ func (t *table) write() {
 	if len(t.page) == 0 || t.err != nil {
 		return
 	}
-	titles := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		titles[i] = c.Title
-	}
-	for _, row := range append(t.page, titles) {
-		for i, text := range row {
-			t.natural[i] = max(t.natural[i], width(text))
-		}
-	}
-	first := t.widths == nil
-	t.fit(first)
 	var b strings.Builder
-	if first {
+	if t.widths == nil {
+		titles := make([]string, len(t.columns))
+		for i, c := range t.columns {
+			titles[i] = c.Title
+		}
+		t.fit(titles)
 		b.WriteString(t.colours.paint(Heading, t.line(titles, nil)) + "\n")
 	}
 	for i, row := range t.page {
@@ -97,43 +91,78 @@ func (t *table) write() {
 	_, t.err = io.WriteString(t.out, b.String())
 }
 
+// line is a row as text. A cell that is wider than its column and is not cut moves the next ones,
+// as far as they have no room to spare.
 func (t *table) line(cells []string, tones []Tone) string {
-	var parts []string
+	var b strings.Builder
+	at, end := 0, 0 // where the row is, and where the column ends
 	for i, c := range t.columns {
 		if c.Title == "" {
 			continue
 		}
-		text := cut(cells[i], t.widths[i])
-		fill := strings.Repeat(" ", t.widths[i]-width(text))
+		if end > 0 {
+			b.WriteString(gap)
+			at, end = at+len(gap), end+len(gap)
+		}
+		end += t.widths[i]
+		text := cells[i]
+		if t.limit > 0 && t.cuts(i) {
+			text = cut(text, max(end-at, 1))
+		}
+		fill := max(end-at-width(text), 0)
+		at += width(text) + fill
 		if tones != nil {
 			text = t.colours.paint(tones[i], text)
 		}
 		if c.right {
-			text = fill + text
+			b.WriteString(strings.Repeat(" ", fill) + text)
 		} else {
-			text += fill
+			b.WriteString(text + strings.Repeat(" ", fill))
 		}
-		parts = append(parts, text)
 	}
-	return strings.TrimRight(strings.Join(parts, gap), " ")
+	return strings.TrimRight(b.String(), " ")
 }
 
-// fit makes a line as narrow as the terminal. It cuts the columns that may be cut, the widest
-// first. Where that is not enough, the first page does without columns, and then all columns of
-// text are cut but the first, by which one acts.
-func (t *table) fit(first bool) {
-	t.widths = slices.Clone(t.natural)
+// cuts reports whether a column is cut rather than wider than it was. The first column is the one
+// by which one acts, and a part of a number is another number.
+func (t *table) cuts(i int) bool { return t.columns[i].cut || i > 0 && !t.columns[i].right }
+
+// fit decides the widths by the first page: as wide as what is in it, and where there is room, as
+// wide as what may come. It makes a line as narrow as the terminal: it cuts the columns that may be
+// cut, the widest first. Where that is not enough, it does without columns, and then cuts all
+// columns of text but the first.
+func (t *table) fit(titles []string) {
+	natural := make([]int, len(t.columns))
+	for _, row := range append(t.page, titles) {
+		for i, text := range row {
+			natural[i] = max(natural[i], width(text))
+		}
+	}
+	t.widths = slices.Clone(natural)
 	for t.limit > 0 && t.total() > t.limit {
 		if i := t.highest(func(i int, c Field) int { return t.cuttable(i, c.cut) }); i >= 0 {
 			t.widths[i]--
-		} else if i := t.highest(func(_ int, c Field) int { return c.spare }); first && i >= 0 {
+		} else if i := t.highest(func(_ int, c Field) int { return c.spare }); i >= 0 {
 			t.columns[i].Title = ""
-			t.widths = slices.Clone(t.natural)
-		} else if i := t.highest(func(i int, c Field) int { return t.cuttable(i, i > 0 && !c.right) }); i >= 0 {
+			t.widths = slices.Clone(natural)
+		} else if i := t.highest(func(i int, _ Field) int { return t.cuttable(i, t.cuts(i)) }); i >= 0 {
 			t.widths[i]--
 		} else {
 			return
 		}
+	}
+	if t.limit == 0 || t.whole {
+		return
+	}
+	last := -1
+	for i, c := range t.columns {
+		if c.Title != "" {
+			t.widths[i] += min(max(c.least-t.widths[i], 0), t.limit-t.total())
+			last = i
+		}
+	}
+	if last > 0 && !t.columns[last].right { // nothing follows that it could move
+		t.widths[last] += t.limit - t.total()
 	}
 }
 

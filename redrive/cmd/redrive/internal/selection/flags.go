@@ -52,8 +52,8 @@ var Reasons = []string{
 	string(headers.ReasonExhausted), string(headers.ReasonTerminal),
 }
 
-// reserved are reasons of the format that no consumer writes yet. --reason takes them, since a newer
-// consumer may have written them, but does not offer them.
+// reserved are reasons of the format that no consumer writes yet. --reason takes them, since a
+// newer consumer may have written them, but does not offer them.
 var reserved = []string{string(headers.ReasonCrashLoop), string(headers.ReasonHeld)}
 
 // Compile makes a selection of the flags. Its error has every problem, one a line. Durations count
