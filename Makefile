@@ -11,6 +11,8 @@ docker  := $(patsubst %/,%,$(dir $(shell git grep -l sidingkafka/siding/integrat
 unit    := $(filter-out $(docker),$(modules))
 
 golangci_version := v2.15.0
+actionlint_version := v1.7.12
+govulncheck_version := v1.9.0
 golangci := $(CURDIR)/.cache/golangci-lint-$(golangci_version)/golangci-lint
 
 built_image := siding/kafka:4.3.0
@@ -27,10 +29,10 @@ endef
 
 FUZZTIME ?= 10s
 
-.PHONY: all lint fmt quick test house integration soak traps bench fuzz release release-check tools
+.PHONY: all lint fmt quick test house integration soak traps bench fuzz vulnerabilities release release-check tools
 all: lint test
 
-# The linters, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
+# The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
 lint: $(golangci)
 	@large=$$(git ls-files -z | xargs -0 -I{} find {} -size +512k); \
 	  test -z "$$large" || { echo "lint: over 512 KiB, and in git: $$large"; exit 1; }
@@ -38,6 +40,7 @@ lint: $(golangci)
 	  echo "lint $$m"; \
 	  (cd $$m && go mod tidy -diff && $(golangci) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); \
 	done
+	@go run github.com/rhysd/actionlint/cmd/actionlint@$(actionlint_version) -shellcheck= -pyflakes=
 
 fmt: $(golangci)
 	@for m in $(modules); do (cd $$m && $(golangci) fmt --config $(CURDIR)/.golangci.yml ./...); done
@@ -87,6 +90,10 @@ fuzz:
 	    done; \
 	  done); \
 	done
+
+# Known vulnerabilities that the code reaches, of dependencies and of this Go version; asks the Go vulnerability database.
+vulnerabilities:
+	@for m in $(modules); do echo "vulnerabilities $$m"; (cd $$m && go run golang.org/x/vuln/cmd/govulncheck@$(govulncheck_version) -test ./...); done
 
 # Two commits and the tags of a release, here: make release VERSION=v0.1.0. Publishes nothing.
 release:

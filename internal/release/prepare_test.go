@@ -67,9 +67,17 @@ func TestPrepare_MakesAReleaseThatCanBeInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var log bytes.Buffer
-	if err := p.execute(&log, t.TempDir(), []string{"GOBIN=" + t.TempDir()}, "go", "install", "example.com/lane/cmd/lane@v0.1.0"); err != nil {
-		t.Errorf("%v\n%s", err, &log)
+	outside := t.TempDir()
+	for _, command := range []string{
+		"go mod init example.com/service",
+		"go get example.com/lane@v0.1.0", // and after it what lies beneath
+		"go get example.com/lane/kit@v0.1.0",
+		"go install example.com/lane/cmd/lane@v0.1.0",
+	} {
+		var log bytes.Buffer
+		if err := p.execute(&log, outside, []string{"GOBIN=" + outside}, strings.Fields(command)...); err != nil {
+			t.Errorf("%v\n%s", err, &log)
+		}
 	}
 
 	// Afterwards: the trees before and after differ in the versions and the changelog alone.
@@ -111,6 +119,31 @@ func TestPrepare_NextReleaseFollows(t *testing.T) {
 	}
 	if got, want := git(t, r, "show", "kit/v0.2.0-rc.1:kit/go.mod"), "require example.com/lane v0.2.0-rc.1"; !strings.Contains(got, want) {
 		t.Errorf("kit's go.mod:\n%s\nwant %s", got, want)
+	}
+}
+
+// A hosted runner has one commit on no branch, no tags and nobody's name; a trial works there too.
+func TestPrepare_WorksFromAShallowCheckout(t *testing.T) {
+	t.Parallel()
+	r, dir := newRepository(t), t.TempDir()
+	write(t, r, "CHANGELOG.md", "## [Unreleased]\n\n## [0.3.0] - 2026-11-01\n\n- Old.\n")
+	git(t, r, "commit", "-qam", "just released")
+	shallow := repository(filepath.Join(dir, "shallow"))
+	git(t, r, "clone", "-q", "--depth", "1", "--no-tags", fileURL(string(r)), string(shallow))
+	git(t, shallow, "checkout", "-q", "--detach")
+	copied, err := shallow.clone(filepath.Join(dir, "copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := trial(copied)
+	if err != nil || version != "v0.4.0" {
+		t.Fatalf("the trial is %q, %v; want v0.4.0", version, err)
+	}
+	if err := prepare(copied, version, day, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := git(t, copied, "tag"), "cmd/lane/v0.4.0\nkit/v0.4.0\nv0.4.0"; got != want {
+		t.Errorf("tags\n%s\nwant\n%s", got, want)
 	}
 }
 
