@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -117,12 +118,21 @@ func (s *site) stale(id string, r *kgo.Record) headers.Position {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	// Up to Kafka 3.9 a producer keeps its epoch from one transaction to the next, and counts on.
+	sequence := int32(0)
+	producers, err := s.admin.DescribeProducers(s.t.Context(), kadm.TopicsSet{r.Topic: {r.Partition: {}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if before, ok := producers[r.Topic].Partitions[r.Partition].ActiveProducers[described[id].ProducerID]; ok && before.ProducerEpoch == described[id].ProducerEpoch {
+		sequence = before.LastSequence + 1
+	}
 	req := kmsg.NewPtrProduceRequest()
 	req.TransactionID, req.Acks, req.TimeoutMillis = &id, -1, 5000
 	rt := kmsg.NewProduceRequestTopic()
 	rt.Topic = r.Topic
 	rp := kmsg.NewProduceRequestTopicPartition()
-	rp.Partition, rp.Records = r.Partition, batchOf(r, described[id].ProducerID, described[id].ProducerEpoch)
+	rp.Partition, rp.Records = r.Partition, batchOf(r, described[id].ProducerID, described[id].ProducerEpoch, sequence)
 	rt.Partitions = append(rt.Partitions, rp)
 	req.Topics = append(req.Topics, rt)
 	at := headers.Position{Topic: r.Topic, Partition: r.Partition}
@@ -138,7 +148,7 @@ func (s *site) stale(id string, r *kgo.Record) headers.Position {
 }
 
 // batchOf returns a transactional batch of one record.
-func batchOf(record *kgo.Record, id int64, epoch int16) []byte {
+func batchOf(record *kgo.Record, id int64, epoch int16, sequence int32) []byte {
 	r := kmsg.NewRecord()
 	r.Key, r.Value = record.Key, record.Value
 	n := len(r.AppendTo(nil)) - 1 // without the length itself, which is one byte so far
@@ -146,7 +156,7 @@ func batchOf(record *kgo.Record, id int64, epoch int16) []byte {
 	b := kmsg.NewRecordBatch()
 	b.Magic, b.Attributes, b.NumRecords = 2, 1<<4, 1
 	b.FirstTimestamp, b.MaxTimestamp = time.Now().UnixMilli(), time.Now().UnixMilli()
-	b.ProducerID, b.ProducerEpoch = id, epoch
+	b.ProducerID, b.ProducerEpoch, b.FirstSequence = id, epoch, sequence
 	b.Records = r.AppendTo(nil)
 	raw := b.AppendTo(nil)
 	const lengthAt, afterLength, crcAt, afterCRC = 8, 12, 17, 21

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // protocol is one of the two group protocols of Kafka.
@@ -19,13 +20,33 @@ var protocols = []protocol{
 	{"kip-848", "consumer", []kgo.Opt{kgo.ServerSideBalancer()}},
 }
 
-// eachProtocol runs a test under both group protocols at the same time.
+// eachProtocol runs a test under both group protocols at the same time. A broker that does not know
+// the newer one would let the client fall back to the classic one, which is tested already.
 func eachProtocol(t *testing.T, test func(t *testing.T, p protocol)) {
 	t.Helper()
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
+			if p.groupType == "consumer" && !knowsConsumerGroups(t) {
+				t.Skip("the broker has no KIP-848: its feature group.version is off")
+			}
 			test(t, p)
 		})
 	}
+}
+
+func knowsConsumerGroups(t *testing.T) bool {
+	t.Helper()
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "siding", "test"
+	resp, err := req.RequestWith(t.Context(), client(t, shared.Kafka(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range resp.FinalizedFeatures {
+		if f.Name == "group.version" {
+			return f.MaxVersionLevel > 0
+		}
+	}
+	return false
 }
