@@ -15,15 +15,19 @@ actionlint_version := v1.7.12
 govulncheck_version := v1.9.0
 golangci := $(CURDIR)/.cache/golangci-lint-$(golangci_version)/golangci-lint
 
-built_image := siding/kafka:4.3.0
+# Apache Kafka's version for tests: 3.9.2 is tried before a release.
+KAFKA ?= 4.3.0
 
-# For those who name no image. One that was built here (.ci/kafka-image/build.sh) was built because none can be pulled, and
-# so neither can testcontainers' reaper; and it was built by a local Engine, which testcontainers would look for elsewhere
-# if this machine resembled a container.
+# For those who name no image: the public one, or one that was built here (.ci/kafka-image/build.sh). That was built
+# because none can be pulled, and so neither can testcontainers' reaper; and it was built by a local Engine, which
+# testcontainers would look for elsewhere if this machine resembled a container.
 define own_image
-if [ -z "$${SIDING_KAFKA_IMAGE:-}" ] && docker image inspect $(built_image) >/dev/null 2>&1; then \
-  export SIDING_KAFKA_IMAGE=$(built_image) TESTCONTAINERS_RYUK_DISABLED=true; \
-  export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
+if [ -z "$${SIDING_KAFKA_IMAGE:-}" ]; then \
+  export SIDING_KAFKA_IMAGE=apache/kafka:$(KAFKA); \
+  if docker image inspect siding/kafka:$(KAFKA) >/dev/null 2>&1; then \
+    export SIDING_KAFKA_IMAGE=siding/kafka:$(KAFKA) TESTCONTAINERS_RYUK_DISABLED=true; \
+    export TESTCONTAINERS_HOST_OVERRIDE=$${TESTCONTAINERS_HOST_OVERRIDE:-localhost}; \
+  fi; \
 fi;
 endef
 
@@ -54,7 +58,7 @@ test:
 	@for m in $(modules); do echo "vet $$m"; (cd $$m && go vet ./...); done
 	@for m in $(unit); do echo "test $$m"; (cd $$m && GOGC=400 go test -race -timeout 20m ./...); done
 
-# The tests on real Kafka, in containers; without a Docker Engine they are skipped, in CI they fail.
+# The tests on real Kafka, in containers: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
 integration:
 	@mkdir -p .cache; $(own_image) \
 	export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
