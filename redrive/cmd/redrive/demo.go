@@ -43,8 +43,8 @@ const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // playDemo plays the incident. It counts the records that it reports at the end.
 func playDemo(ctx context.Context, t *tool) error {
-	tax := bug{"tax.TableMiss", "no tax rate for region", 1200}
-	i, err := startIncident(tax, bug{"payment.Declined", "the bank said no", 500}, bug{"decode", "invalid character '<' looking for beginning of value", 300})
+	tax := bug{"tax.TableMiss", "no tax rate for region", 1200, false}
+	i, err := startIncident(tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,12 +19,14 @@ import (
 // A bug makes the service fail.
 type bug struct {
 	class, message string
-	records        int // that fail by it
+	records        int  // that fail by it
+	retried        bool // through all retry topics, before they are dead letters
 }
 
 // An incident is a broker and a service with bugs.
 type incident struct {
 	bugs    []bug
+	kafka   []kgo.Opt // of all its clients
 	cluster *kfake.Cluster
 	broker  string
 	cl      *kgo.Client
@@ -33,29 +36,33 @@ type incident struct {
 	failed  chan struct{} // is closed once all records are dead letters
 
 	mu    sync.Mutex
-	has   map[string]string // the bugs that are not fixed yet: the message by class
-	left  int               // records that are no dead letters yet
-	calls int               // that succeeded
-	keys  map[string]bool   // of the records that were processed
+	has   map[string]bug  // the bugs that are not fixed yet, by class
+	left  int             // records that are no dead letters yet
+	calls int             // that succeeded
+	keys  map[string]bool // of the records that were processed
 }
 
 // startIncident starts a broker and a service that reads from it.
-func startIncident(bugs ...bug) (*incident, error) {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "orders"))
+func startIncident(bugs ...bug) (*incident, error) { return startIncidentOn(nil, nil, bugs...) }
+
+// startIncidentOn starts them on a network of the caller's.
+func startIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...bug) (*incident, error) {
+	cluster, err := kfake.NewCluster(append(network, kfake.NumBrokers(1), kfake.SeedTopics(4, "orders"))...)
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	i := &incident{bugs: bugs, cluster: cluster, broker: cluster.ListenAddrs()[0], ended: make(chan struct{}), failed: make(chan struct{}), has: map[string]string{}, keys: map[string]bool{}}
+	i := &incident{bugs: bugs, cluster: cluster, broker: cluster.ListenAddrs()[0], ended: make(chan struct{}), failed: make(chan struct{}), has: map[string]bug{}, keys: map[string]bool{}}
+	i.kafka = append(slices.Clone(kafka), kgo.SeedBrokers(i.broker))
 	for _, b := range bugs {
-		i.has[b.class] = b.message
+		i.has[b.class] = b
 		i.left += b.records
 	}
-	if i.cl, err = kgo.NewClient(kgo.SeedBrokers(i.broker)); err != nil {
+	if i.cl, err = kgo.NewClient(i.kafka...); err != nil {
 		cluster.Close()
 		return nil, err
 	}
 	service, err := consumer.New(consumer.Config{
-		Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{kgo.SeedBrokers(i.broker)}, Handler: i.handle,
+		Group: "billing", Topics: []string{"orders"}, Kafka: i.kafka, Handler: i.handle,
 		Policy: consumer.Policy{Tiers: []time.Duration{time.Second, 5 * time.Second}}, Logger: slog.New(slog.DiscardHandler),
 		Hooks: []consumer.Hook{i},
 	})
@@ -85,8 +92,12 @@ func (i *incident) handle(_ context.Context, r *kgo.Record) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	class := string(r.Value)
-	if message, ok := i.has[class]; ok {
-		return classify.Terminal(classify.As(errors.New(message), class))
+	if b, ok := i.has[class]; ok {
+		err := classify.As(errors.New(b.message), class)
+		if b.retried {
+			return classify.Retryable(err)
+		}
+		return classify.Terminal(err)
 	}
 	i.calls++
 	i.keys[string(r.Key)] = true

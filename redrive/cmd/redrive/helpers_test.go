@@ -393,7 +393,7 @@ type service struct {
 // inTrouble has 60 dead letters with a tax bug and 40 with a payment bug, of group billing.
 func inTrouble(t *testing.T) *service {
 	t.Helper()
-	return incidentOf(t, bug{"tax", "no rate", 60}, bug{"payment", "the bank said no", 40})
+	return incidentOf(t, bug{"tax", "no rate", 60, false}, bug{"payment", "the bank said no", 40, false})
 }
 
 // incidentOf is a service whose records are dead letters by these bugs.

@@ -64,7 +64,7 @@ func TestRun_AsADocumentedKubernetesJob(t *testing.T) {
 		}
 	}
 
-	s := incidentOf(t, bug{"tax.TableMiss", "no tax rate for region", 30}, bug{"payment", "the bank said no", 10})
+	s := incidentOf(t, bug{"tax.TableMiss", "no tax rate for region", 30, false}, bug{"payment", "the bank said no", 10, false})
 	s.fix("tax.TableMiss")
 	told := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told++ }))

@@ -1,6 +1,8 @@
 package connect
 
 import (
+	"context"
+	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,6 +21,8 @@ type Environment struct {
 	Getenv func(string) string
 	// Folder is the user's folder for configuration; empty where there is none.
 	Folder string
+	// Dial reaches brokers without TLS. Nil is the system's network; a test may have its own.
+	Dial func(ctx context.Context, network, host string) (net.Conn, error)
 }
 
 // Cluster is how to reach a cluster and how siding's topics are named there.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Flags are the options of the command line.
@@ -59,6 +60,9 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	r.authentication()
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
+	}
+	if env.Dial != nil && !c.tls {
+		c.Opts = append(c.Opts, kgo.Dialer(env.Dial))
 	}
 	c.Opts = slices.Clip(c.Opts)
 	return c, nil
