@@ -112,7 +112,7 @@ type user struct {
 	out   io.Writer
 }
 
-func (u user) service() string { return filepath.Join(u.home, "service") }
+func (u user) folder() string { return filepath.Join(u.home, "service") }
 
 // getEach requires each module from a new one.
 func (u user) getEach(modules []*goModule, version string) error {
@@ -139,11 +139,11 @@ func (u user) followReadme(version string) error {
 	if err != nil {
 		return err
 	}
-	if err := u.begin(u.service()); err != nil {
+	if err := u.begin(u.folder()); err != nil {
 		return err
 	}
 	for _, c := range commands {
-		if err := u.run(u.service(), c...); err != nil {
+		if err := u.run(u.folder(), c...); err != nil {
 			return err
 		}
 	}
@@ -163,14 +163,27 @@ func (u user) followReadme(version string) error {
 	return nil
 }
 
+// readmeFile is a file that a user makes of a block of the README.
+type readmeFile struct {
+	name    string
+	around  string
+	has     string // by which the block is recognized
+	example string // the file that has the same block
+}
+
+var (
+	service  = readmeFile{"main.go", serviceAround, "consumer.New(", "consumer/example_readme_test.go"}
+	unitTest = readmeFile{"unit/readme_test.go", testAround, "consumertest.", "consumer/consumertest/example_test.go"}
+)
+
 // buildService builds the service that the README shows.
 func (u user) buildService() error {
-	return u.compile("main.go", serviceAround, []string{"consumer.New("}, "consumer/example_readme_test.go", "go", "build", "-o", os.DevNull, ".")
+	return u.compile(service, "go", "build", "-o", os.DevNull, ".")
 }
 
 // testUnit runs the test that the README shows.
 func (u user) testUnit() error {
-	return u.compile("unit/readme_test.go", testAround, []string{"consumertest."}, "consumer/consumertest/example_test.go", "go", "test", "-count=1", "./unit")
+	return u.compile(unitTest, "go", "test", "-count=1", "./unit")
 }
 
 // testKafka runs the suite on real Kafka that the README leads to, as the team that copies it.
@@ -188,37 +201,41 @@ func (u user) testKafka() error {
 			return err
 		}
 	}
-	if err := u.run(u.service(), "go", "mod", "tidy"); err != nil {
+	if err := u.run(u.folder(), "go", "mod", "tidy"); err != nil {
 		return err
 	}
-	return u.run(u.service(), "go", "test", "-count=1", "-v", "./realkafka")
+	return u.run(u.folder(), "go", "test", "-count=1", "-v", "./realkafka")
 }
 
 // compile makes a file of one of the README's blocks, and runs a command on it.
-func (u user) compile(name, around string, texts []string, example string, command ...string) error {
+func (u user) compile(f readmeFile, command ...string) error {
+	source, err := u.complete(f)
+	if err != nil {
+		return err
+	}
+	if err := u.write(f.name, source); err != nil {
+		return err
+	}
+	if err := u.run(u.folder(), "go", "mod", "tidy"); err != nil {
+		return err
+	}
+	return u.run(u.folder(), command...)
+}
+
+func (u user) complete(f readmeFile) ([]byte, error) {
 	text, err := u.read("README.md")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	block, err := readme(text).block(texts...)
+	block, err := readme(text).block(f.has)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	given, err := u.read(example)
+	given, err := u.read(f.example)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	source, err := complete(around, block, given)
-	if err != nil {
-		return err
-	}
-	if err := u.write(name, source); err != nil {
-		return err
-	}
-	if err := u.run(u.service(), "go", "mod", "tidy"); err != nil {
-		return err
-	}
-	return u.run(u.service(), command...)
+	return complete(f.around, block, given)
 }
 
 // begin makes a folder with a module of its own.
@@ -235,7 +252,7 @@ func (u user) read(name string) (string, error) {
 }
 
 func (u user) write(name string, text []byte) error {
-	file := filepath.Join(u.service(), name)
+	file := filepath.Join(u.folder(), name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}

@@ -30,15 +30,15 @@ func (r readme) commands(root string) (commands [][]string, err error) {
 	return commands, nil
 }
 
-// block returns the first block of Go that has all the texts.
-func (r readme) block(texts ...string) (string, error) {
+// block returns the first block of Go that has a text.
+func (r readme) block(text string) (string, error) {
 	for _, part := range strings.Split(string(r), "```go\n")[1:] {
 		block, _, _ := strings.Cut(part, "```")
-		if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(block, t) }) {
+		if strings.Contains(block, text) {
 			return block, nil
 		}
 	}
-	return "", fmt.Errorf("README.md: no block of Go with %q", texts)
+	return "", fmt.Errorf("README.md: no block of Go with %q", text)
 }
 
 // The README shows bodies of functions.

@@ -46,6 +46,37 @@ func TestReadme_CommandsAreTheRootsOnly(t *testing.T) {
 	}
 }
 
+// The README of siding gets each module that is published, and shows a service and its test.
+func TestReadme_OfSidingCanBeFollowed(t *testing.T) {
+	t.Parallel()
+	modules, err := readModules("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := user{tree: "../.."}
+	text, err := u.read("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := readme(text).commands(modules[0].path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range published(modules) {
+		if !slices.ContainsFunc(commands, func(c []string) bool {
+			path, _, _ := strings.Cut(c[len(c)-1], "@")
+			return path == m.path
+		}) {
+			t.Errorf("README.md does not say how to get %s; it has %q", m.path, commands)
+		}
+	}
+	for _, f := range []readmeFile{service, unitTest} {
+		if _, err := u.complete(f); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Just what the block needs is added to it: no import that is not used, which would not compile.
 func TestComplete_AddsWhatTheBlockTakesForGranted(t *testing.T) {
 	t.Parallel()
@@ -75,8 +106,8 @@ func TestComplete_AddsWhatTheBlockTakesForGranted(t *testing.T) {
 
 func TestReadme_BlockThatIsMissingIsNamed(t *testing.T) {
 	t.Parallel()
-	if _, err := readme(page).block("lane.New(", "kit.Run("); err == nil || !strings.Contains(err.Error(), "kit.Run(") {
-		t.Errorf("two blocks are taken for one: %v", err)
+	if _, err := readme(page).block("kit.Start("); err == nil || !strings.Contains(err.Error(), "kit.Start(") {
+		t.Errorf("error %v, want the name of the block that is missing", err)
 	}
 	if _, err := complete(serviceAround, "c, err := (", example); err == nil || !strings.Contains(err.Error(), "c, err := (") {
 		t.Errorf("error %v, want the block that does not parse", err)
