@@ -1,0 +1,2 @@
+// Package logline makes every line of a log readable, and one line, whichever handler writes it.
+package logline

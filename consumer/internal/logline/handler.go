@@ -1,0 +1,95 @@
+package logline
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+)
+
+// Handler is a [slog.Handler] that hands lines on with these changes:
+//
+//   - A duration is text, as [Words] returns it. slog's JSON has nanoseconds.
+//   - A text has no line break and no other control character, and is at most [MaxText] bytes long:
+//     see [Text]. An error with such a text is replaced by one that unwraps to it. So does any
+//     other value become its text.
+type Handler struct{ inner slog.Handler }
+
+// New wraps a handler.
+func New(inner slog.Handler) Handler {
+	if h, ok := inner.(Handler); ok {
+		return h
+	}
+	return Handler{inner}
+}
+
+// Enabled implements slog.Handler.
+func (h Handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.inner.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (h Handler) Handle(ctx context.Context, r slog.Record) error {
+	clean := slog.NewRecord(r.Time, r.Level, Text(r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		clean.AddAttrs(attr(a))
+		return true
+	})
+	return h.inner.Handle(ctx, clean)
+}
+
+// WithAttrs implements slog.Handler.
+func (h Handler) WithAttrs(all []slog.Attr) slog.Handler {
+	return Handler{h.inner.WithAttrs(attrs(all))}
+}
+
+// WithGroup implements slog.Handler.
+func (h Handler) WithGroup(name string) slog.Handler { return Handler{h.inner.WithGroup(name)} }
+
+func attrs(all []slog.Attr) []slog.Attr {
+	clean := make([]slog.Attr, len(all))
+	for i, a := range all {
+		clean[i] = attr(a)
+	}
+	return clean
+}
+
+func attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindDuration:
+		v = slog.StringValue(Words(v.Duration()))
+	case slog.KindString:
+		v = slog.StringValue(Text(v.String()))
+	case slog.KindGroup:
+		v = slog.GroupValue(attrs(v.Group())...)
+	case slog.KindAny:
+		v = value(v)
+	}
+	return slog.Attr{Key: a.Key, Value: v}
+}
+
+// value keeps a value whose text needs no change: a handler may know its type.
+func value(v slog.Value) slog.Value {
+	was := fmt.Sprintf("%+v", v.Any()) // never panics, unlike a call of Error on a nil pointer
+	err, isError := v.Any().(error)
+	if isError {
+		was = fmt.Sprint(err)
+	}
+	is := Text(was)
+	switch {
+	case is == was:
+		return v
+	case isError:
+		return slog.AnyValue(&lineError{is, err})
+	}
+	return slog.StringValue(is)
+}
+
+// lineError is an error with a text of one line.
+type lineError struct {
+	text string
+	err  error
+}
+
+func (e *lineError) Error() string { return e.text }
+func (e *lineError) Unwrap() error { return e.err }
