@@ -153,3 +153,8 @@ func attemptOf(ctx context.Context) *attempt {
 func (a *attempt) physical() headers.Position {
 	return headers.Position{Topic: a.from.topic, Partition: a.from.partition, Offset: a.off}
 }
+
+// example returns where the attempt's record was read, for the log.
+func (a *attempt) example(about ...any) recordExample {
+	return recordExample{partition: a.from.partition, feed: a.from.topic, offset: a.off, about: about}
+}

@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/plugin/kslog"
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
-	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/internal/client"
 )
 
@@ -19,7 +18,7 @@ import (
 // overridable defaults come first, then the user's options, then those that siding owns.
 type clientFactory struct {
 	cfg      *Config
-	throttle *logthrottle.Throttle
+	warnings *clientWarnings
 	limits   *forward.BatchLimits
 	user     *kgo.Client // the retry client, from which the user's options are read
 }
@@ -93,7 +92,7 @@ func (f *clientFactory) producerOptions(more ...kgo.Opt) []kgo.Opt {
 func (f *clientFactory) options(defaults, owned []kgo.Opt) []kgo.Opt {
 	opts := append([]kgo.Opt{
 		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
-		kgo.WithLogger(clientLog{kslog.New(f.cfg.Logger), f.throttle}),
+		kgo.WithLogger(clientLog{kslog.New(f.cfg.Logger), f.warnings}),
 	}, defaults...)
 	// If the user's context ended, it would close the clients before the drain is over.
 	return append(append(append(opts, f.cfg.Kafka...), kgo.WithContext(context.Background())), owned...)

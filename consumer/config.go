@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -123,7 +122,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 10_000)
 	cfg.MaxInFlightBytes = cmp.Or(cfg.MaxInFlightBytes, 64<<20)
 	cfg.MaxParkedBytes = cmp.Or(cfg.MaxParkedBytes, 64<<20)
-	cfg.Logger = slog.New(logline.New(cmp.Or(cfg.Logger, slog.Default()).Handler()))
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	return cfg
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
@@ -66,6 +67,8 @@ type Consumer struct {
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
 	throttle      logthrottle.Throttle
+	recordLog     recordLog
+	joinLogged    atomic.Bool // until the membership is lost
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
@@ -108,6 +111,7 @@ func New(cfg Config) (*Consumer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer: invalid configuration:\n%w", err)
 	}
+	cfg.Logger = slog.New(logline.New(cfg.Logger.Handler()))
 	c := &Consumer{
 		cfg:      cfg,
 		log:      cfg.Logger.With("group", cfg.Group),
@@ -130,7 +134,8 @@ func New(cfg Config) (*Consumer, error) {
 		committedBefore:    map[topicPartition]int64{},
 	}
 	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle}
-	c.clients = &clientFactory{cfg: &c.cfg, throttle: &c.throttle, limits: &c.provisioner.limits}
+	c.recordLog.init(c.log)
+	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits}
 	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle)
 	c.topics = topicmonitor.New(topicOwner{c})
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
@@ -160,10 +165,12 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if !c.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
+	began := time.Now()
 	defer func() {
 		if err == nil {
 			c.membership.End()
 		}
+		c.logEnd(began, err)
 	}()
 	ctx, c.refuse = context.WithCancelCause(ctx)
 	defer c.refuse(nil)
@@ -196,6 +203,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() { c.commitLoop(life) })
 	c.wg.Go(func() { c.topics.Loop(polls) })
 	c.wg.Go(func() { c.drainedTierLoop(polls) })
+	c.wg.Go(func() { c.recordLog.summarize(polls) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}
@@ -204,7 +212,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	<-ctx.Done()
 	polling.Wait()
 	all := func(*lane) bool { return true }
-	c.revoke(life, all)
+	c.revoke(life, "Run ends", all)
 	c.group.Close() // leaves the group; partitions assigned until then are lost at once
 	c.lose(all)
 	end()

@@ -22,6 +22,7 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
 	c.takeOver(member, added)
+	c.logAssigned(member, added)
 	select {
 	case c.newLanes <- struct{}{}:
 	default:
@@ -121,7 +122,7 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 		at, err := starts.of(l)
 		put(placed, l.topic, l.partition, at.next)
 		if err != nil {
-			c.log.Warn("siding: the start of a partition is not known yet; other partitions are not affected", "topic", l.topic, "partition", l.partition, "error", err)
+			c.recordLog.add(recordKind{event: eventStartUnknown, topic: l.topic, why: err.Error()}, recordExample{partition: l.partition, offset: -1})
 			c.deferStart(l, err)
 			postponed = append(postponed, l)
 			continue
@@ -152,7 +153,7 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	c.subscription.End(lost)
 	member, _ := cl.GroupMetadata()
 	c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) })
-	c.revoke(ctx, func(l *lane) bool { return contains(lost, l) })
+	c.revoke(ctx, "the group revokes them", func(l *lane) bool { return contains(lost, l) })
 }
 
 // lost is kgo's callback when the membership has ended: another member may run the records already.
@@ -161,8 +162,9 @@ func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int3
 	defer c.membership.Lost()
 	c.subscription.End(lost)
 	if n := c.lose(func(l *lane) bool { return contains(lost, l) }); n > 0 {
-		c.log.Warn("siding: the membership was lost; records that were not committed run again", "partitions", n)
+		c.log.Warn("siding: the membership was lost; records that were not committed run again", "lanes", n, "partitions", partitionsText(lost))
 	}
+	c.joinLogged.Store(false)
 }
 
 // lose discards lanes that another member may own by now, and returns their number. It removes them
@@ -188,8 +190,9 @@ func (c *Consumer) discard(lanes []*lane) {
 }
 
 // revoke hands lanes over in order: it drains all of them at once, commits them together and closes
-// them. They begin to drain under the table's lock, so that none of them restarts meanwhile.
-func (c *Consumer) revoke(ctx context.Context, which func(*lane) bool) {
+// them. why is for the log. They begin to drain under the table's lock, so that none of them
+// restarts meanwhile.
+func (c *Consumer) revoke(ctx context.Context, why string, which func(*lane) bool) {
 	deadline := time.Now().Add(c.cfg.DrainTimeout)
 	var mine, others []*lane // others are draining already
 	c.mu.Lock()
@@ -202,7 +205,10 @@ func (c *Consumer) revoke(ctx context.Context, which func(*lane) bool) {
 	}
 	c.mu.Unlock()
 	if len(mine) > 0 {
+		began := time.Now()
+		c.logDraining(mine, why)
 		c.drain(ctx, mine, deadline)
+		c.logRevoked(mine, time.Since(began))
 	}
 	for _, l := range others {
 		<-l.gone
@@ -227,12 +233,11 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 	}
 	wg.Wait()
 	if err := c.commit(context.WithoutCancel(ctx), lanes); err != nil {
-		c.log.Warn("siding: lanes handed over without their last commit; records since their previous commit run again", "partitions", len(lanes), "error", err)
+		c.log.Warn("siding: lanes handed over without their last commit; records since their previous commit run again", "lanes", len(lanes), "error", err)
 	}
 	c.discard(lanes)
 	for _, a := range stuck {
-		c.log.Error("siding: a handler ignores its cancellation; its record runs again under the next owner",
-			"topic", a.from.source, "partition", a.from.partition, "feed", a.from.topic, "offset", a.off)
+		c.recordLog.add(recordKind{event: eventStuck, topic: a.from.source}, a.example())
 	}
 }
 
@@ -261,7 +266,7 @@ func (c *Consumer) replaceStale(ctx context.Context, member string, added map[st
 			renewed = append(renewed, lane)
 		}
 	})
-	c.log.Warn("siding: the member was expelled and has joined again; its partitions restart from the committed offsets", "partitions", len(stale))
+	c.log.Warn("siding: the member was expelled and has joined again; its partitions restart from the committed offsets", "lanes", len(stale))
 	c.discard(stale)
 	c.restart(ctx, renewed)
 }

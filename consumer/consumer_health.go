@@ -47,8 +47,7 @@ func (c *Consumer) watch() {
 		a := l.stuckAttempt(now)
 		l.mu.Unlock()
 		if a != nil && a.reported.CompareAndSwap(false, true) {
-			l.log.Error("siding: a handler ignores its timeout; siding cannot end it",
-				"feed", a.from.topic, "offset", a.off, "timeout", l.policy.HandlerTimeout)
+			c.recordLog.add(recordKind{event: eventOverdue, topic: l.topic}, a.example("timeout", l.policy.HandlerTimeout))
 		}
 	}
 }

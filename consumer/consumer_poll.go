@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -61,7 +60,7 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	}
 	var session *kgo.ErrGroupSession
 	if errors.As(err, &session) {
-		c.log.Warn("siding: the group session ended; the member joins again", "error", session.Err)
+		c.recordLog.add(recordKind{event: eventSession, why: session.Err.Error()}, recordExample{offset: -1})
 		c.membership.NoteJoinError(session.Err)
 		if refusesUs(session.Err) && c.membership.Refused() {
 			c.refuse(&refusedError{session.Err})
@@ -72,7 +71,5 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 		f.readTrouble(err)
 	}
 	topicOwner{c}.refused(topic, err)
-	c.throttle.Once(topic+err.Error(), time.Minute, func() {
-		c.log.Error("siding: a fetch failed", "topic", topic, "partition", partition, "error", err)
-	})
+	c.recordLog.add(recordKind{event: eventFetch, topic: topic, why: err.Error()}, recordExample{partition: partition, offset: -1})
 }

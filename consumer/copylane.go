@@ -2,12 +2,10 @@ package consumer
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
-	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -57,41 +55,39 @@ func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
 	}
 }
 
-// Refused implements forward.Observer. A refusal concerns all copies of a lane at the same time, so
-// the log has one line with their number.
+// Refused implements forward.Observer. A refusal concerns all copies of a topic at the same time.
 func (l copyLane) Refused(c *forward.Copy, r forward.Refusal) {
 	l.c.topics.Suspect(r.To, r.Err)
-	level, times := slog.LevelDebug, 1
-	if n, due := l.c.throttle.Due([]byte("refused"+r.To+r.Err.Error()), logthrottle.Every); due {
-		level, times = slog.LevelError, n
-	}
-	l.log.Log(l.c.ctx, level, "siding: a copy was refused; the lane waits and tries again", "to", r.To, "from", feedOf(c).topic,
-		"offset", c.Offset(), "try", r.Try, "wait", r.Wait, "refusals", times, "error", r.Err)
+	l.c.recordLog.add(recordKind{event: eventRefused, topic: l.topic, to: r.To, why: r.Err.Error()}, l.example(c, "try", r.Try, "wait", r.Wait))
 }
 
 // Ended implements forward.Observer.
 func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	if o == forward.NoteLost {
-		l.log.Error("siding: a redriven record was discarded, but the ledger could not be written", "ledger", c.To(), "error", err)
+		l.c.recordLog.add(recordKind{event: eventNoteLost, topic: l.topic, to: c.To(), why: err.Error()}, l.example(c))
 		return
 	}
 	e := l.routed(c, c.Whole(), c.Value())
 	switch o {
 	case forward.Diverted:
-		l.reportFinal(&e.Meta, "dlq", headers.ReasonTooLarge)
+		l.reportFinal(&e.Meta, eventDeadLettered, headers.ReasonTooLarge)
 	case forward.Dropped:
-		l.reportFinal(&e.Meta, outcomeDiscarded, headers.ReasonTooLarge)
+		l.reportFinal(&e.Meta, eventDiscarded, headers.ReasonTooLarge)
 		e.Meta.Reason = headers.ReasonTooLarge
 		l.reportDiscarded(e)
 	case forward.Halted:
 		l.log.Error("siding: the lane halts on a record that is too large for its dead-letter topic; raise its max.message.bytes",
-			"to", c.To(), "from", feedOf(c).topic, "offset", c.Offset(), "class", e.Meta.Class, "bytes", c.Size())
+			"to", c.To(), "feed", feedOf(c).topic, "offset", c.Offset(), "class", e.Meta.Class, "bytes", c.Size())
 	case forward.Omitted:
 		at := headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}
 		l.c.countOmitted(l.topic)
-		l.log.Error("siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
-			"to", c.To(), "from", feedOf(c).topic, "offset", c.Offset(), "value_at", at.String(), "bytes", len(c.Value()))
+		l.c.recordLog.add(recordKind{event: eventOmitted, topic: l.topic, to: c.To()}, l.example(c, "value_at", at.String(), "bytes", len(c.Value())))
 	}
+}
+
+// example returns a copy's record for the log.
+func (l copyLane) example(c *forward.Copy, about ...any) recordExample {
+	return recordExample{partition: l.partition, feed: feedOf(c).topic, offset: c.Offset(), about: about}
 }
 
 // feedOf returns the feed that a copy's record was read from.

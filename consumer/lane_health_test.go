@@ -25,6 +25,7 @@ import (
 func healthy(t *testing.T) *lane {
 	t.Helper()
 	c := &Consumer{topics: topicmonitor.New(nil), membership: session.NewMembership(), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
+	c.recordLog.init(slog.New(slog.DiscardHandler))
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
 	l := &lane{c: c, topic: "orders", partition: 3, state: laneRunning, policy: &Policy{HandlerTimeout: time.Minute}, units: map[*unit]struct{}{}, since: time.Now()}

@@ -1,15 +1,12 @@
 package consumer
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -26,43 +23,40 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		l.halt(fmt.Sprintf("halted on offset %d of %s: %s", seen.Offset, f.topic, r.Class))
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
-		l.reportFinal(&meta, outcomeDiscarded, d.reason)
+		l.reportFinal(&meta, eventDiscarded, d.reason)
 		l.countDiscarded(seen, meta, d.reason)
 		l.discard(f, seen.Offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
-		l.reportFinal(&meta, "dlq", d.reason)
+		l.reportFinal(&meta, eventDeadLettered, d.reason)
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
 	meta.NotBefore = d.due
-	l.c.countParked(l.topic, d.tier.Delay, r.Class)
+	l.reportParked(&meta, d.tier.Delay)
 	l.forward(f, seen, d.tier.Topic, &meta, now)
 	return outcomeRetried, meta.Message, true
 }
 
-// reportFinal logs and counts a record that will not be tried again. In a storm, one line per
-// topic, class and reason stands for many records, and gives their number. At the debug level, each
-// record has a line.
-func (l *lane) reportFinal(m *headers.Meta, to string, reason headers.Reason) {
+// reportFinal logs and counts a record that will not be tried again.
+func (l *lane) reportFinal(m *headers.Meta, event *recordEvent, reason headers.Reason) {
+	to := "dlq"
+	if event == eventDiscarded {
+		to = outcomeDiscarded
+	}
 	l.c.countRouted(l.topic, to, m.Class, reason)
-	level, times := slog.LevelDebug, 1
-	var room [128]byte
-	key := append(append(append(append(room[:0], to...), l.topic...), reason...), m.Class...)
-	if n, due := l.c.throttle.Due(key, logthrottle.Every); due {
-		level, times = slog.LevelWarn, n
-	} else if !l.log.Enabled(context.Background(), level) {
-		return
-	}
-	about := []any{
-		"offset", m.Original.Offset, "attempts", m.Attempts, "reason", string(reason), "class", m.Class, "error", m.Message, "records", times,
-	}
-	if to == outcomeDiscarded {
-		l.log.Log(context.Background(), level, "siding: record discarded", about...)
-	} else {
-		l.log.Log(context.Background(), level, "siding: record dead-lettered", about...)
-	}
+	l.c.recordLog.add(recordKind{event: event, topic: l.topic, reason: string(reason), class: m.Class}, recordExample{
+		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message,
+	})
+}
+
+// reportParked logs and counts a failed record that will be tried again.
+func (l *lane) reportParked(m *headers.Meta, tier time.Duration) {
+	l.c.countParked(l.topic, tier, m.Class)
+	l.c.recordLog.add(recordKind{event: eventParked, topic: l.topic, class: m.Class}, recordExample{
+		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message, tier: tier,
+	})
 }
 
 // failedMeta is the meta of a failed record's copy.

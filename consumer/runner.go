@@ -28,6 +28,7 @@ type runner struct {
 	// The finished offsets of the unit that the tracker has not been given yet: [from, doneTo).
 	doneTo     int64
 	from       int64
+	handled    int64 // the records among them
 	reportedAt int64 // coarse reading of the last report to the tracker
 }
 
@@ -56,8 +57,9 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 		err = f.parked.Check(&m, physical.Timestamp, now)
 	}
 	if err != nil {
-		l.log.Error("siding: record on a retry topic has broken headers; it is dead-lettered unchanged",
-			"retry_topic", f.topic, "offset", physical.Offset, "error", err)
+		l.c.recordLog.add(recordKind{event: eventMalformed, topic: l.topic, reason: string(headers.ReasonMalformed)}, recordExample{
+			partition: l.partition, feed: f.topic, offset: physical.Offset, error: err.Error(),
+		})
 		l.c.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
 		l.forwardMalformed(&f.feed, physical, err)
 		return nil, nil, false
@@ -158,6 +160,7 @@ func (r *runner) runItem(it *item) {
 			r.failed(a, rec, meta, err)
 		} else {
 			r.unit.handled = a.off + 1
+			r.c.recordLog.counts.handled.Add(1)
 		}
 		return true
 	})
@@ -230,6 +233,7 @@ func (r *runner) finished(offset int64) {
 		r.from = offset
 	}
 	r.doneTo = offset + 1
+	r.handled++
 }
 
 // report gives the tracker the finished range.
@@ -242,7 +246,8 @@ func (r *runner) report() {
 		r.feed.tracker.FinishRange(r.from, r.doneTo-1)
 	}
 	r.lane.mu.Unlock()
-	r.doneTo = 0
+	r.c.recordLog.counts.handled.Add(r.handled)
+	r.doneTo, r.handled = 0, 0
 }
 
 // failed decides what happens to a record whose handler returned an error, and does it. It reports

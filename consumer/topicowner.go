@@ -132,7 +132,7 @@ func (o topicOwner) Reread(t *topicmonitor.Topic) {
 	case topicmonitor.Source:
 		t.Revoking.Store(true)
 		c.wg.Go(func() {
-			c.revoke(c.ctx, func(l *lane) bool { return l.topic == t.Name })
+			c.revoke(c.ctx, "their source is read again", func(l *lane) bool { return l.topic == t.Name })
 			// otherwise it was recreated meanwhile, and Recreated handled it
 			if t.Revoking.CompareAndSwap(true, false) {
 				o.resubscribe(t.Name)

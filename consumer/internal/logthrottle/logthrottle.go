@@ -6,18 +6,13 @@ import (
 	"time"
 )
 
-// Throttle decides which of many equal messages is logged. The zero value is ready. Its methods are
-// safe for concurrent use.
+// Throttle lets one of many equal messages through and drops the others. Where the number of the
+// others matters, use [Storms]. The zero value is ready. Its methods are safe for concurrent use.
 type Throttle struct {
-	mu      sync.Mutex
-	last    map[string]*throttled
-	swept   time.Time
-	pending throttled // all keys beyond maxThrottled
-}
-
-type throttled struct {
-	next time.Time // when it may be logged again
-	more int       // times that it was held back since
+	mu    sync.Mutex
+	next  map[string]time.Time // when the message of a key may be logged again
+	swept time.Time
+	rest  time.Time // the same for all keys beyond maxThrottled
 }
 
 // maxThrottled bounds the keys in memory. Further keys share one entry, so that neither memory nor
@@ -29,42 +24,30 @@ const Every = 10 * time.Second
 
 // Once runs f, unless the same key had its turn within the interval.
 func (q *Throttle) Once(key string, every time.Duration, f func()) {
-	if _, due := q.Due([]byte(key), every); due {
+	if q.due(key, every) {
 		f()
 	}
 }
 
-// Due reports whether the message of the key is to be logged now: the first time, then once an
-// interval. times counts its arrivals since it was last logged, this one included. Due keeps no
-// reference to key.
-func (q *Throttle) Due(key []byte, every time.Duration) (times int, due bool) {
+func (q *Throttle) due(key string, every time.Duration) bool {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := q.last[string(key)]
+	next, known := q.next[key]
 	switch {
-	case s != nil:
-	case len(q.last) >= maxThrottled && !q.sweep(now):
-		return q.pending.arrive(now, Every)
-	case q.last == nil:
-		q.last = map[string]*throttled{}
-		fallthrough
-	default:
-		s = new(throttled)
-		q.last[string(key)] = s
+	case known && now.Before(next):
+		return false
+	case !known && len(q.next) >= maxThrottled && !q.sweep(now):
+		if now.Before(q.rest) {
+			return false
+		}
+		q.rest = now.Add(Every)
+		return true
+	case q.next == nil:
+		q.next = map[string]time.Time{}
 	}
-	return s.arrive(now, every)
-}
-
-// arrive counts a message.
-func (s *throttled) arrive(now time.Time, every time.Duration) (times int, due bool) {
-	if now.Before(s.next) {
-		s.more++
-		return 0, false
-	}
-	times = s.more + 1
-	*s = throttled{next: now.Add(every)}
-	return times, true
+	q.next[key] = now.Add(every)
+	return true
 }
 
 // sweep forgets the messages whose interval is over, and reports whether there is room for another.
@@ -72,7 +55,7 @@ func (s *throttled) arrive(now time.Time, every time.Duration) (times int, due b
 func (q *Throttle) sweep(now time.Time) bool {
 	if now.Sub(q.swept) >= time.Second {
 		q.swept = now
-		maps.DeleteFunc(q.last, func(_ string, s *throttled) bool { return !now.Before(s.next) })
+		maps.DeleteFunc(q.next, func(_ string, next time.Time) bool { return !now.Before(next) })
 	}
-	return len(q.last) < maxThrottled
+	return len(q.next) < maxThrottled
 }

@@ -32,7 +32,7 @@ func TestLogThrottle_LogsAMessageOnceAnInterval(t *testing.T) {
 		for i := range 5000 {
 			q.Once(fmt.Sprint(i), time.Minute, func() { others++ })
 		}
-		if n := len(q.last); n > 1000 {
+		if n := len(q.next); n > 1000 {
 			t.Errorf("%d keys are kept", n)
 		}
 		if others > 1000 {
@@ -43,7 +43,7 @@ func TestLogThrottle_LogsAMessageOnceAnInterval(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		q.Once("new", time.Minute, func() { others = -1 })
-		if n := len(q.last); others != -1 || n > 1 {
+		if n := len(q.next); others != -1 || n > 1 {
 			t.Errorf("after a minute %d keys are kept, want the new one", n)
 		}
 		q.Once("outer", time.Minute, func() { say("inner") }) // from within: no deadlock

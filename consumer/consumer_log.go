@@ -1,0 +1,99 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// logAssigned logs that the member joined, if it did just now, and which lanes it was assigned.
+func (c *Consumer) logAssigned(member string, added map[string][]int32) {
+	joined := c.joinLogged.CompareAndSwap(false, true)
+	if joined {
+		protocol := "classic"
+		if !c.classic {
+			protocol = "consumer"
+		}
+		c.log.Info("siding: joined the group", "member", member, "protocol", protocol, "topics", shorten(c.cfg.Topics))
+	}
+	n := 0
+	for _, partitions := range added {
+		n += len(partitions)
+	}
+	if joined || n > 0 {
+		c.log.Info("siding: lanes assigned", "lanes", n, "lanes_now", c.laneCount.Load(), "partitions", partitionsText(added))
+	}
+}
+
+// logDraining logs that lanes begin to drain.
+func (c *Consumer) logDraining(lanes []*lane, why string) {
+	running, copies := 0, 0
+	for _, l := range lanes {
+		l.mu.Lock()
+		running += len(l.units)
+		copies += l.copies.Outstanding()
+		l.mu.Unlock()
+	}
+	c.log.Info("siding: lanes drain", "why", why, "lanes", len(lanes), "handlers", running, "copies", copies,
+		"at_most", c.cfg.DrainTimeout, "partitions", partitionsText(sourcesOf(lanes)))
+}
+
+// logRevoked logs that lanes were handed over.
+func (c *Consumer) logRevoked(lanes []*lane, took time.Duration) {
+	c.log.Info("siding: lanes revoked", "lanes", len(lanes), "lanes_now", c.laneCount.Load(), "took", took,
+		"partitions", partitionsText(sourcesOf(lanes)))
+}
+
+// logEnd logs what no line told yet, and the numbers of the whole run unless it could not start.
+func (c *Consumer) logEnd(began time.Time, err error) {
+	c.recordLog.storms.Close()
+	c.clients.warnings.Close()
+	var stuck *StuckError
+	if err != nil && !errors.As(err, &stuck) {
+		return
+	}
+	about := append([]any{"after", time.Since(began)}, c.recordLog.counts.now().attributes(countsNow{})...)
+	if stuck != nil {
+		about = append(about, "stuck", len(stuck.Records))
+	}
+	c.log.Info("siding: stopped", about...)
+}
+
+// A line names this many topics, and ranges of partitions of each.
+const mostNamed = 10
+
+// partitionsText returns partitions as "bills/0 orders/0-5,7".
+func partitionsText(all map[string][]int32) string {
+	topics := slices.Sorted(maps.Keys(all))
+	for i, t := range topics[:min(len(topics), mostNamed)] {
+		topics[i] = t + "/" + strings.Join(shorten(ranges(all[t])), ",")
+	}
+	return strings.Join(shorten(topics), " ")
+}
+
+// ranges returns numbers as "0-5" and "7".
+func ranges(all []int32) (texts []string) {
+	all = slices.Sorted(slices.Values(all))
+	for i := 0; i < len(all); {
+		from := i
+		for i++; i < len(all) && all[i] == all[i-1]+1; i++ {
+		}
+		if i-from == 1 {
+			texts = append(texts, fmt.Sprint(all[from]))
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("%d-%d", all[from], all[i-1]))
+	}
+	return texts
+}
+
+// shorten replaces what is beyond mostNamed by its number.
+func shorten(all []string) []string {
+	if more := len(all) - mostNamed; more > 0 {
+		return append(slices.Clip(all[:mostNamed]), fmt.Sprintf("and %d more", more))
+	}
+	return all
+}

@@ -1,0 +1,156 @@
+package consumer_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+// A consumer that started, took over partitions and stopped left no line about it.
+func TestConsumer_LogsItsLife(t *testing.T) {
+	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, balancer []kgo.Opt) {
+		run := func() (*lines, *consumertest.Consumer) {
+			cfg := config(fine)
+			cfg.Kafka = balancer
+			log := logged(&cfg)
+			return log, k.Run(cfg)
+		}
+		protocol := "protocol=classic"
+		if t.Name()[strings.LastIndex(t.Name(), "/")+1:] == "KIP-848" {
+			protocol = "protocol=consumer"
+		}
+		firstLog, first := run()
+		firstLog.has(t, 1, "level=INFO", `msg="siding: joined the group" group=billing member=`, protocol, "topics=[orders]")
+		firstLog.has(t, 1, "level=INFO", `msg="siding: lanes assigned" group=billing lanes=4 lanes_now=4 partitions=orders/0-3`)
+
+		secondLog, second := run()
+		eventually(t, "both have lanes", func() bool { return len(first.Health().Lanes) == 2 && len(second.Health().Lanes) == 2 })
+		if drained, revoked := firstLog.with(`msg="siding: lanes drain"`, `why="the group revokes them"`), firstLog.with(`msg="siding: lanes revoked"`, "took="); drained == 0 || revoked != drained {
+			t.Errorf("%d lines about draining, %d about what was revoked", drained, revoked)
+		}
+		if secondLog.with(`msg="siding: lanes assigned"`, "lanes=2 lanes_now=2") == 0 {
+			t.Error("no line about the lanes that the second was assigned")
+		}
+		handledOnce(k, k.Produce(many(40)...))
+		stop(t, second)
+		stop(t, first)
+		firstLog.has(t, 1, `msg="siding: lanes drain"`, `why="Run ends"`, "handlers=0 copies=0 at_most=20s")
+		for _, log := range []*lines{firstLog, secondLog} {
+			log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "after=", "parked=0 dead_lettered=0 discarded=0")
+			log.has(t, 1, `msg="siding: joined the group"`)
+		}
+	})
+}
+
+// A line with the partitions of a large assignment was as long as the assignment.
+func TestConsumer_NamesFewPartitions(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(fine)
+		cfg.Topics = nil
+		for i := range 25 {
+			name := "topic-" + strconv.Itoa(10+i)
+			k.CreateTopic(name, 1)
+			cfg.Topics = append(cfg.Topics, name)
+		}
+		log := logged(&cfg)
+		stop(t, k.Run(cfg))
+		log.has(t, 3, `partitions="topic-10/0 topic-11/0 `, `topic-19/0 and 15 more"`, "lanes=25")
+	})
+}
+
+// The page says what each line means and what to do about it.
+func TestConsumer_LogIsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Log\n")
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (info|warn|error) \\| `([^`]+)`").FindAllStringSubmatch(section, -1) {
+		documented = append(documented, row[1]+" "+row[2])
+	}
+	written := logTexts(t)
+	slices.Sort(documented)
+	slices.Sort(written)
+	written = slices.Compact(written)
+	if len(written) < 40 {
+		t.Errorf("the code writes %d texts only: %q", len(written), written)
+	}
+	for _, text := range written {
+		if !slices.Contains(documented, text) {
+			t.Errorf("the code writes it, and no table has it: %s", text)
+		}
+	}
+	for _, text := range documented {
+		if !slices.Contains(written, text) {
+			t.Errorf("a table has it, and no code writes it: %s", text)
+		}
+	}
+}
+
+// logTexts returns the lines that the code of the consumer writes, as "level text". Of a text that
+// is put together it returns the constant beginning, and of those about a storm the first.
+func logTexts(t *testing.T) (texts []string) {
+	text := func(e ast.Expr) string {
+		for sum, ok := e.(*ast.BinaryExpr); ok; sum, ok = e.(*ast.BinaryExpr) {
+			e = sum.X
+		}
+		lit, ok := e.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return ""
+		}
+		s, _ := strconv.Unquote(lit.Value)
+		s, ours := strings.CutPrefix(s, "siding: ")
+		if !ours {
+			return ""
+		}
+		return strings.TrimSpace(s)
+	}
+	add := func(level string, e ast.Expr) {
+		if s := text(e); s != "" && (level == "info" || level == "warn" || level == "error") {
+			texts = append(texts, level+" "+s)
+		}
+	}
+	visit := func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && len(n.Args) > 0 {
+				add(strings.ToLower(f.Sel.Name), n.Args[0])
+			}
+		case *ast.CompositeLit: // of a recordEvent
+			if name, ok := n.Type.(*ast.Ident); ok && name.Name == "recordEvent" {
+				level := n.Elts[0].(*ast.SelectorExpr).Sel.Name
+				add(strings.ToLower(strings.TrimPrefix(level, "Level")), n.Elts[1])
+			}
+		}
+		return true
+	}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err == nil {
+			ast.Inspect(file, visit)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}

@@ -1,0 +1,174 @@
+package logthrottle
+
+import (
+	"sync"
+	"time"
+)
+
+// Storms turns many events into few lines, whose numbers add up to the number of events. The first
+// event of a kind K has a line at once. While more come, a line every [Every] has the number since
+// the line before. An interval without an event ends the storm, and has a line if there was more
+// than one event. V is an example, of which a line has the latest.
+//
+// Report writes a line. It is called without a lock of Storms, by the goroutine of Add or a
+// timer's. Rest returns the kind that stands for K when there are too many: all but a few of its
+// properties are equal for all kinds. Set both before the first Add. Methods are safe for
+// concurrent use.
+type Storms[K comparable, V any] struct {
+	Report func(K, Tally[V])
+	Rest   func(K) K
+
+	mu        sync.Mutex
+	kinds     map[K]*storm[V]
+	timer     *time.Timer
+	armed     time.Time // when the timer fires; zero if it does not
+	closed    bool
+	reporting sync.Mutex // held while the timer or Close reports
+}
+
+// Tally is what a line tells of a storm.
+type Tally[V any] struct {
+	// Events is the number since the line before; 0 in the line that ends a storm.
+	Events int
+	// Total is the number since the storm began, and Lasted the time from its first event to its
+	// last.
+	Total  int
+	Lasted time.Duration
+	// Last is the example of the latest event.
+	Last V
+}
+
+// First reports whether the line is about the first event of its kind.
+func (t *Tally[V]) First() bool { return t.Total == 1 }
+
+// Over reports whether the line ends a storm.
+func (t *Tally[V]) Over() bool { return t.Events == 0 }
+
+type storm[V any] struct {
+	began, last time.Time
+	next        time.Time // when its next line is due
+	more        int       // events since its last line
+	total       int
+	example     V
+}
+
+func (s *storm[V]) tally() Tally[V] {
+	t := Tally[V]{Events: s.more, Total: s.total, Lasted: s.last.Sub(s.began), Last: s.example}
+	s.more = 0
+	return t
+}
+
+// maxKinds bounds the kinds in memory, and with them the lines at a time. Kinds that Rest returns
+// come on top.
+const maxKinds = 100
+
+// Add counts an event, and reports whether it had a line.
+func (q *Storms[K, V]) Add(k K, example V) bool {
+	now := time.Now()
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		q.Report(k, Tally[V]{Events: 1, Total: 1, Last: example})
+		return true
+	}
+	s := q.kinds[k]
+	if s == nil && len(q.kinds) >= maxKinds {
+		k = q.Rest(k)
+		s = q.kinds[k]
+	}
+	if s != nil {
+		s.more, s.total, s.last, s.example = s.more+1, s.total+1, now, example
+		q.mu.Unlock()
+		return false
+	}
+	if q.kinds == nil {
+		q.kinds = map[K]*storm[V]{}
+	}
+	s = &storm[V]{began: now, last: now, next: now.Add(Every), more: 1, total: 1, example: example}
+	q.kinds[k] = s
+	t := s.tally()
+	q.arm(now, s.next)
+	q.mu.Unlock()
+	q.Report(k, t)
+	return true
+}
+
+// arm has the timer fire at a time, if it does not fire earlier. The caller holds the lock.
+func (q *Storms[K, V]) arm(now, at time.Time) {
+	switch {
+	case !q.armed.IsZero() && !at.Before(q.armed):
+		return
+	case q.timer == nil:
+		q.timer = time.AfterFunc(at.Sub(now), q.tick)
+	default:
+		q.timer.Reset(at.Sub(now))
+	}
+	q.armed = at
+}
+
+// tick writes the lines that are due.
+func (q *Storms[K, V]) tick() {
+	q.reporting.Lock()
+	defer q.reporting.Unlock()
+	var due []line[K, V]
+	now := time.Now()
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return
+	}
+	q.armed = time.Time{}
+	var next time.Time
+	for k, s := range q.kinds {
+		if !now.Before(s.next) {
+			ends := s.more == 0
+			if !ends || s.total > 1 {
+				due = append(due, line[K, V]{k, s.tally()})
+			}
+			if ends {
+				delete(q.kinds, k)
+				continue
+			}
+			s.next = now.Add(Every)
+		}
+		if next.IsZero() || s.next.Before(next) {
+			next = s.next
+		}
+	}
+	if !next.IsZero() {
+		q.arm(now, next)
+	}
+	q.mu.Unlock()
+	q.write(due)
+}
+
+// Close writes lines about events that no line has told yet. A later event has a line at once.
+func (q *Storms[K, V]) Close() {
+	q.reporting.Lock()
+	defer q.reporting.Unlock()
+	var rest []line[K, V]
+	q.mu.Lock()
+	q.closed = true
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	for k, s := range q.kinds {
+		if s.more > 0 {
+			rest = append(rest, line[K, V]{k, s.tally()})
+		}
+	}
+	q.kinds = nil
+	q.mu.Unlock()
+	q.write(rest)
+}
+
+type line[K comparable, V any] struct {
+	of K
+	is Tally[V]
+}
+
+func (q *Storms[K, V]) write(lines []line[K, V]) {
+	for _, l := range lines {
+		q.Report(l.of, l.is)
+	}
+}

@@ -1,0 +1,151 @@
+package logthrottle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type kind struct{ what, class string }
+
+// told is a log of the lines of storms.
+type told struct {
+	mu    sync.Mutex
+	lines []string
+	sum   int
+	total int // of the storms that ended
+}
+
+func (l *told) storms() *Storms[kind, int] {
+	began := time.Now()
+	return &Storms[kind, int]{
+		Rest: func(k kind) kind { return kind{what: k.what, class: "other"} },
+		Report: func(k kind, t Tally[int]) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.sum += t.Events
+			text := fmt.Sprintf("%v %s %d", time.Since(began), k.class, t.Events)
+			if t.Over() {
+				l.total += t.Total
+				text = fmt.Sprintf("%v %s over, %d in %v", time.Since(began), k.class, t.Total, t.Lasted)
+			}
+			l.lines = append(l.lines, text)
+		},
+	}
+}
+
+// 5,000 dead letters left one line with the number 1: the number of the others came only with a
+// later one.
+func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := told{}
+		q := log.storms()
+		for i := range 5000 {
+			q.Add(kind{"record", "a"}, i)
+			if i%1000 == 0 {
+				q.Add(kind{"record", "b"}, i)
+			}
+			time.Sleep(5 * time.Millisecond) // 25 s in all
+			if i == 0 {
+				time.Sleep(time.Millisecond) // so that no event comes just when a line is due
+			}
+		}
+		q.Add(kind{"record", "single"}, 0)
+		time.Sleep(time.Hour)
+		want := []string{
+			"0s a 1", "0s b 1", "10s a 1999", "10s b 1", "20s a 2000", "20s b 2", "25.001s single 1", "30s a 1000", "30s b 1",
+			"40s a over, 5000 in 24.996s", "40s b over, 5 in 20.001s",
+		}
+		slices.Sort(log.lines)
+		if !slices.Equal(log.lines, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(log.lines, "\n"), strings.Join(want, "\n"))
+		}
+		if len(q.kinds) > 0 || !q.armed.IsZero() {
+			t.Errorf("%d kinds are kept", len(q.kinds))
+		}
+	})
+}
+
+// Whatever comes when, and whenever the end comes, the numbers of the lines add up; and neither the
+// lines nor the memory grow with the number of kinds.
+func TestStorms_LinesAddUp(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			log := told{}
+			q := log.storms()
+			rnd := rand.New(rand.NewPCG(seed, 15))
+			kinds := 1 + rnd.IntN(3*maxKinds)
+			events := 0
+			for range rnd.IntN(5000) {
+				events++
+				q.Add(kind{"record", fmt.Sprint(rnd.IntN(kinds))}, 0)
+				if n := len(q.kinds); n > maxKinds+1 {
+					t.Fatalf("seed %d: %d kinds are kept", seed, n)
+				}
+				switch rnd.IntN(50) {
+				case 0:
+					time.Sleep(time.Duration(rnd.Int64N(int64(30 * time.Second))))
+				case 1:
+					time.Sleep(time.Millisecond)
+				}
+			}
+			q.Close()
+			if log.sum != events {
+				t.Errorf("seed %d: %d events, and the lines add up to %d", seed, events, log.sum)
+			}
+			before := len(log.lines)
+			time.Sleep(time.Hour)
+			if q.Add(kind{"record", "late"}, 0); len(log.lines) != before+1 {
+				t.Errorf("seed %d: after the end, %d lines about one event", seed, len(log.lines)-before)
+			}
+		})
+	}
+}
+
+// A class with an id in its name had as many kinds as records.
+func TestStorms_BoundsItsLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := told{}
+		q := log.storms()
+		for i := range 5000 {
+			q.Add(kind{"record", fmt.Sprint(i)}, i)
+		}
+		if n := len(log.lines); n != maxKinds+1 {
+			t.Errorf("%d lines at once about 5,000 kinds, want %d", n, maxKinds+1)
+		}
+		time.Sleep(time.Minute)
+		if n := len(log.lines); log.sum != 5000 || n != maxKinds+3 {
+			t.Errorf("%d lines about %d events: %v", n, log.sum, log.lines[maxKinds:])
+		}
+	})
+}
+
+// A logger may call back, for example to ask for the consumer's health, whose hooks may log.
+func TestStorms_ReportMayAdd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var q Storms[int, int]
+		sum := 0
+		q.Report = func(k int, l Tally[int]) {
+			if sum += l.Events; k == 1 && l.Events > 0 {
+				q.Add(2, 0)
+			}
+		}
+		q.Add(1, 0)
+		q.Add(1, 0)
+		time.Sleep(time.Minute)
+		q.Add(1, 0)
+		q.Close()
+		if sum != 6 {
+			t.Errorf("the lines add up to %d, want 6", sum)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// recordLog counts what became of records, and logs it. A line for each record would fill the log
+// when an outage fails thousands of them. So the first of a kind has a line, and lines with numbers
+// follow while it lasts: see [logthrottle.Storms]. At the debug level, each record has a line.
+type recordLog struct {
+	log    *slog.Logger
+	counts recordCounts
+	storms logthrottle.Storms[recordKind, recordExample]
+}
+
+// recordCounts are the numbers of a consumer's records by what became of them. Failed records count
+// when it is decided what becomes of them, as in siding.routed.records.
+type recordCounts struct{ handled, parked, deadLettered, discarded atomic.Int64 }
+
+// recordEvent is what happens to records in words, or what else may happen as often.
+type recordEvent struct {
+	level           slog.Level
+	one, many, over string
+	unit            string                            // what is counted
+	of              func(*recordCounts) *atomic.Int64 // nil if it counts nowhere
+}
+
+var (
+	eventParked = &recordEvent{
+		slog.LevelInfo,
+		"siding: record parked", "siding: records parked", "siding: no more records are parked",
+		"records", func(c *recordCounts) *atomic.Int64 { return &c.parked },
+	}
+	eventDeadLettered = &recordEvent{
+		slog.LevelWarn,
+		"siding: record dead-lettered", "siding: records dead-lettered", "siding: no more records are dead-lettered",
+		"records", func(c *recordCounts) *atomic.Int64 { return &c.deadLettered },
+	}
+	eventDiscarded = &recordEvent{
+		slog.LevelWarn,
+		"siding: record discarded", "siding: records discarded", "siding: no more records are discarded",
+		"records", func(c *recordCounts) *atomic.Int64 { return &c.discarded },
+	}
+	eventMalformed = &recordEvent{
+		slog.LevelError,
+		"siding: record on a retry topic has broken headers; it is dead-lettered unchanged",
+		"siding: records on a retry topic have broken headers; they are dead-lettered unchanged",
+		"siding: no more records have broken headers",
+		"records", func(c *recordCounts) *atomic.Int64 { return &c.deadLettered },
+	}
+	eventOmitted = &recordEvent{
+		slog.LevelError,
+		"siding: dead letter written without its value, which does not fit; raise the topic's max.message.bytes",
+		"siding: dead letters written without their values, which do not fit; raise the topic's max.message.bytes",
+		"siding: no more dead letters are written without their values",
+		"values", nil,
+	}
+	eventNoteLost = &recordEvent{
+		slog.LevelError,
+		"siding: a redriven record was discarded, but the ledger could not be written",
+		"siding: redriven records were discarded, but the ledger could not be written",
+		"siding: no more redriven records are discarded without the ledger",
+		"notes", nil,
+	}
+	eventRefused = &recordEvent{
+		slog.LevelError,
+		"siding: a copy was refused; the lane waits and tries again",
+		"siding: copies were refused; their lanes wait and try again",
+		"siding: no more copies are refused for that reason",
+		"refusals", nil,
+	}
+	eventFetch = &recordEvent{
+		slog.LevelError,
+		"siding: a fetch failed", "siding: fetches failed", "siding: no more fetches fail for that reason",
+		"fetches", nil,
+	}
+	eventSession = &recordEvent{
+		slog.LevelWarn,
+		"siding: the group session ended; the member joins again",
+		"siding: group sessions ended; the member joins again",
+		"siding: the group session no longer ends for that reason",
+		"sessions", nil,
+	}
+	eventStartUnknown = &recordEvent{
+		slog.LevelWarn,
+		"siding: the start of a partition is not known yet; other partitions are not affected",
+		"siding: the starts of partitions are not known yet; other partitions are not affected",
+		"siding: no more partitions lack a start for that reason",
+		"times", nil,
+	}
+	eventOverdue = &recordEvent{
+		slog.LevelError,
+		"siding: a handler ignores its timeout; siding cannot end it",
+		"siding: handlers ignore their timeout; siding cannot end them",
+		"siding: no more handlers ignore their timeout",
+		"handlers", nil,
+	}
+	eventStuck = &recordEvent{
+		slog.LevelError,
+		"siding: a handler ignores its cancellation; its record runs again under the next owner",
+		"siding: handlers ignore their cancellation; their records run again under the next owner",
+		"siding: no more handlers ignore their cancellation",
+		"handlers", nil,
+	}
+)
+
+// recordKind is what the records of a line have in common. Empty fields have no attribute.
+type recordKind struct {
+	event                  *recordEvent
+	topic                  string // the source
+	to, reason, class, why string
+}
+
+// recordExample is what a line says of one record.
+type recordExample struct {
+	partition int32
+	feed      string // where it was read, if not at its original position
+	offset    int64  // negative if the line is about no record
+	attempts  int
+	tier      time.Duration // of the retry topic that a parked record went to
+	error     string
+	about     []any // further attributes
+}
+
+func (g *recordLog) init(log *slog.Logger) {
+	g.log = log
+	g.storms.Report = g.report
+	g.storms.Rest = func(k recordKind) recordKind {
+		k.class, k.why = "other", ""
+		return k
+	}
+}
+
+// add counts an event of a record, and logs it.
+func (g *recordLog) add(k recordKind, is recordExample) {
+	if k.event.of != nil {
+		k.event.of(&g.counts).Add(1)
+	}
+	if !g.storms.Add(k, is) && g.log.Enabled(context.Background(), slog.LevelDebug) {
+		g.write(slog.LevelDebug, k.event.one, is.attributes(k))
+	}
+}
+
+// report writes a line about records of a kind.
+func (g *recordLog) report(k recordKind, t logthrottle.Tally[recordExample]) {
+	event := k.event
+	switch {
+	case t.Over():
+		g.write(slog.LevelInfo, event.over, append(k.attributes(nil), "total", t.Total, "lasted", t.Lasted))
+	case t.First():
+		g.write(event.level, event.one, append(t.Last.attributes(k), event.unit, t.Events))
+	default:
+		g.write(event.level, event.many, append(t.Last.attributes(k), event.unit, t.Events, "total", t.Total, "lasted", t.Lasted))
+	}
+}
+
+// write writes a line with a text of a recordEvent.
+func (g *recordLog) write(level slog.Level, text string, about []any) {
+	g.log.Log(context.Background(), level, text, about...) //nolint:sloglint // the texts are constants, in a table
+}
+
+// attributes returns the kind's attributes, with those of the place of a record behind the topic.
+func (k *recordKind) attributes(place []any) []any {
+	all := append(appendTexts(nil, "topic", k.topic), place...)
+	return appendTexts(all, "to", k.to, "reason", k.reason, "class", k.class)
+}
+
+// attributes returns the attributes of a line about the record.
+func (is *recordExample) attributes(k recordKind) []any {
+	var all []any
+	if k.topic != "" {
+		all = []any{"partition", is.partition}
+	}
+	all = appendTexts(all, "feed", is.feed)
+	if is.offset >= 0 {
+		all = append(all, "offset", is.offset)
+	}
+	if is.attempts > 0 {
+		all = append(all, "attempts", is.attempts)
+	}
+	if is.tier > 0 {
+		all = append(all, "tier", retrytopics.FormatDelay(is.tier))
+	}
+	all = append(k.attributes(all), is.about...)
+	return appendTexts(all, "error", cmp.Or(is.error, k.why))
+}
+
+// appendTexts appends the attributes whose text is not empty.
+func appendTexts(all []any, pairs ...string) []any {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			all = append(all, pairs[i], pairs[i+1])
+		}
+	}
+	return all
+}
+
+// countsNow are the numbers at a moment: handled, parked, dead-lettered, discarded.
+type countsNow [4]int64
+
+func (c *recordCounts) now() countsNow {
+	return countsNow{c.handled.Load(), c.parked.Load(), c.deadLettered.Load(), c.discarded.Load()}
+}
+
+// attributes returns the numbers since another moment.
+func (n countsNow) attributes(since countsNow) []any {
+	return []any{
+		"handled", n[0] - since[0], "parked", n[1] - since[1], "dead_lettered", n[2] - since[2], "discarded", n[3] - since[3],
+	}
+}
+
+// summarizeEvery is the interval of summarize.
+const summarizeEvery = time.Minute
+
+// summarize logs the numbers of each minute in which a record failed, until ctx ends.
+func (g *recordLog) summarize(ctx context.Context) {
+	t := time.NewTicker(summarizeEvery)
+	defer t.Stop()
+	var before countsNow
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		now := g.counts.now()
+		if [3]int64(now[1:]) != [3]int64(before[1:]) {
+			g.log.Info("siding: the last minute", now.attributes(before)...)
+		}
+		before = now
+	}
+}

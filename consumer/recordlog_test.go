@@ -1,0 +1,116 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+)
+
+var recordsAttr = regexp.MustCompile(` records=(\d+)`)
+
+// records adds up the numbers of records in all lines with a text.
+func (l *lines) records(text string) (sum int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.buf.String()) {
+		if n := recordsAttr.FindStringSubmatch(line); n != nil && strings.Contains(line, text) {
+			records, _ := strconv.Atoi(n[1])
+			sum += records
+		}
+	}
+	return sum
+}
+
+// 5,000 dead letters left one line that told of one: the number of the others came only with a
+// later dead letter, and there was none.
+func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
+	for name, c := range map[string]struct {
+		class func(*kgo.Record) string
+		stop  bool // as soon as the last one is in the log
+		lines int
+	}{
+		// the first, two totals at most, and the end
+		"a storm":             {class: func(*kgo.Record) string { return "sku" }, lines: 4},
+		"two classes":         {class: func(r *kgo.Record) string { return fmt.Sprint("sku-", r.Offset%2) }, lines: 8},
+		"a class each":        {class: func(r *kgo.Record) string { return fmt.Sprint("order-", r.Offset) }, lines: 104},
+		"it stops meanwhile":  {class: func(*kgo.Record) string { return "sku" }, stop: true, lines: 3},
+		"many, and it stops":  {class: func(r *kgo.Record) string { return fmt.Sprint("order-", r.Offset) }, stop: true, lines: 104},
+		"all, at debug level": {class: func(*kgo.Record) string { return "sku" }, lines: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				cfg := config(func(_ context.Context, r *kgo.Record) error {
+					return classify.As(classify.Terminal(errors.New("unknown\nSKU")), c.class(r))
+				})
+				log := logged(&cfg)
+				if name == "all, at debug level" {
+					cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				}
+				consumer := k.Run(cfg)
+				inBatches(k, 50, 100, 100*time.Millisecond)
+				eventually(t, "all are dead letters", func() bool { return endOf(k, "orders.dlq") == 5000 })
+				if !c.stop {
+					time.Sleep(time.Minute) // and nothing comes that could bring the rest with it
+					if n := log.records("dead-lettered"); n != 5000 {
+						t.Errorf("while it runs, the lines tell of %d dead letters, want 5,000", n)
+					}
+					log.has(t, 1, "level=INFO", `msg="siding: the last minute"`, "handled=0 parked=0 dead_lettered=5000 discarded=0")
+				}
+				stop(t, consumer)
+				if n := log.records("dead-lettered"); n != 5000 {
+					t.Errorf("the lines tell of %d dead letters, want 5,000", n)
+				}
+				if n := log.with("dead-lettered") - log.with("dead-lettered", "level=DEBUG"); n > c.lines {
+					t.Errorf("%d lines, want %d at most", n, c.lines)
+				}
+				log.has(t, 0, "unknown\\n")
+				log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "handled=0 parked=0 dead_lettered=5000 discarded=0")
+			})
+		})
+	}
+}
+
+// What became of all records is in the log: of those that were parked on the way, too.
+func TestRecordLog_TellsWhatBecameOfRecords(t *testing.T) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			switch first := consumer.DeliveryOf(ctx, r).Attempt == 1; {
+			case r.Offset%10 == 3 && first:
+				return classify.As(classify.Retryable(errBusy), "busy")
+			case r.Offset%10 == 5:
+				return classify.Discard(errBusy)
+			case r.Offset%10 == 7:
+				return classify.Terminal(errBusy)
+			}
+			return nil
+		})
+		cfg.Order = order
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		for p := range int32(2) {
+			k.Produce(onPartition(int(p), "v", 100)...)
+		}
+		eventually(t, "all are finished", func() bool { return log.records("parked") == 20 })
+		k.Conserved()
+		stop(t, c)
+		log.has(t, 1, `msg="siding: stopped"`, "handled=160 parked=20 dead_lettered=20 discarded=20")
+		for text, want := range map[string]int{"dead-lettered": 20, "discarded": 20, "parked": 20} {
+			if n := log.records("siding: record "+text) + log.records("siding: records "+text); n != want {
+				t.Errorf("the lines tell of %d records %s, want %d", n, text, want)
+			}
+		}
+		log.has(t, 1, `level=INFO msg="siding: record parked" group=billing topic=orders`, "attempts=1 tier=300ms class=busy error=", "records=1")
+	})
+}
