@@ -40,6 +40,9 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 	if err != nil {
 		return err
 	}
+	if s.Redact != nil {
+		s.screen.Warn("export writes keys, values and headers byte for byte, for import, and hides nothing")
+	}
 	found, err := chosen(ctx, s, f, sel, frozen, all)
 	if err != nil {
 		return err

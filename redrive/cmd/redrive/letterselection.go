@@ -25,7 +25,8 @@ func choose(ctx context.Context, s *session, topic string, sel *selection.Select
 
 // warnOfWhere warns of letters on which the expression of --where failed.
 func warnOfWhere(t *tool, sel *selection.Selection) {
-	if d := sel.WhereProblem(); d != "" {
+	// The text of such an error may quote what it is about.
+	if d := sel.WhereProblem(t.redact == nil); d != "" {
 		t.screen.Warn("%s", d)
 	}
 }

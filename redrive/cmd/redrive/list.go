@@ -92,7 +92,8 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 			errs = append(errs, err)
 			continue
 		}
-		if err := list.Row(letterFields(l)...); err != nil {
+		shown, _ := s.Redact.Letter(l)
+		if err := list.Row(letterFields(shown)...); err != nil {
 			return err
 		}
 		at.Advance(l)

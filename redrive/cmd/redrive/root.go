@@ -34,6 +34,7 @@ in the user's configuration folder:
         sasl: SCRAM-SHA-512
         sasl-user: oncall
         sasl-password-env: KAFKA_PASSWORD
+        redact: [customer.card, "items[*].iban"]
 
 Secrets come from a file or from the environment, never from a flag's value.`,
 		Example: `  redrive topics --brokers localhost:9092

@@ -13,13 +13,18 @@ import (
 )
 
 // showLetter prints a letter, its state and the ledger's records about it.
-func showLetter(t *tool, l *dlq.Letter, state any, notes []*dlq.LedgerRecord, as output.Rendering) error {
+func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, as output.Rendering) error {
+	l, redacted := t.redact.Letter(whole)
+	size := fmt.Sprintf("%d bytes", len(whole.Record.Value))
+	if redacted {
+		size += ", redacted"
+	}
 	fields := append(shownFields(l), output.NewField("state", "STATE", state).Toned(letterTone(state)))
 	if t.screen.Format == output.Table {
 		if err := t.screen.Object(fields...); err != nil {
 			return err
 		}
-		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as))
+		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as, size))
 		return err
 	}
 	headerFields := func(h kgo.RecordHeader) []output.Field {
@@ -35,6 +40,7 @@ func showLetter(t *tool, l *dlq.Letter, state any, notes []*dlq.LedgerRecord, as
 		output.NewField("headers", "", output.RowsOf(l.Record.Headers, headerFields)),
 		output.NewField("value", "", value),
 		output.NewField("encoding", "", encoding),
+		output.NewField("redacted", "", redacted),
 	)...)
 }
 
@@ -161,11 +167,11 @@ func headerLines(l *dlq.Letter, as output.Rendering) string {
 	return b.String()
 }
 
-func valueLines(l *dlq.Letter, as output.Rendering) string {
+func valueLines(l *dlq.Letter, as output.Rendering, size string) string {
 	if l.Meta.ValueOmitted {
 		return fmt.Sprintf("value: omitted since it did not fit; the original is at %s\n", output.Escape(l.Meta.Original.String()))
 	}
-	return fmt.Sprintf("value, %d bytes:\n%s\n", len(l.Record.Value), indent(as.Lines(l.Record.Value)))
+	return fmt.Sprintf("value, %s:\n%s\n", size, indent(as.Lines(l.Record.Value)))
 }
 
 func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

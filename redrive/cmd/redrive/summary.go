@@ -45,6 +45,9 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 	sum, err := ledger.Summarize(ctx, sel.Filter, frozen, progress(s.tool, "reading "+topic))
 	warnOfWhere(s.tool, sel)
 	if sum != nil {
+		for i := range sum.Failures {
+			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
+		}
 		// The counts of the other partitions are useful where one can't be read.
 		if err := showSummary(s.tool, sum); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
 )
 
 // process is what the operating system gives a command.
@@ -37,6 +38,8 @@ type tool struct {
 	colour  output.Colour
 	utc     bool
 	verbose bool
+
+	redact *redact.Rules // of the cluster's options; nil before they are read, too
 
 	started bool // a verb began, so an error is no error of usage by itself
 	// what is left to do once everything is printed, with the verb's exit code
@@ -109,6 +112,9 @@ func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error
 	c, err := t.flags.Cluster(t.env)
 	if err := errors.Join(append(wrong, err)...); err != nil {
 		return usage(err)
+	}
+	if t.redact = c.Redact; t.redact != nil {
+		t.screen.Hide = t.redact.Text
 	}
 	for _, w := range c.Warnings {
 		t.screen.Warn("%s", w)

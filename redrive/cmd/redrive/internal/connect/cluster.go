@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -33,6 +34,8 @@ type Cluster struct {
 	Naming retrytopics.Naming
 	// Timeout is how long to wait for a broker that answers. Default 10 s.
 	Timeout time.Duration
+	// Redact is what is hidden of letters; nil hides nothing.
+	Redact *redact.Rules
 	// Warnings are what the user ought to know before going on.
 	Warnings []string
 

@@ -17,6 +17,7 @@ import (
 type Flags struct {
 	set             *pflag.FlagSet
 	config, profile string
+	showAll         bool
 }
 
 // AddFlags puts them into a set.
@@ -26,12 +27,16 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringVar(&f.profile, "profile", "", "`name` of the profile to use")
 	for _, s := range settings {
 		// Values are checked when all are known, so that the user sees all problems at once.
-		if s.truth {
+		switch {
+		case s.truth:
 			set.Bool(s.name, false, s.usage)
-		} else {
+		case s.between == "\n":
+			set.StringArray(s.name, nil, s.usage)
+		default:
 			set.String(s.name, "", s.usage)
 		}
 	}
+	set.BoolVar(&f.showAll, hideNothing, false, "hide nothing, whatever the environment and the profile say")
 	return f
 }
 
@@ -58,6 +63,7 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	r.naming()
 	r.transport()
 	r.authentication()
+	r.redaction(f.showAll)
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}

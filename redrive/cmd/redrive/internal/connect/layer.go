@@ -2,6 +2,7 @@ package connect
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -14,10 +15,14 @@ type layer func(name string) (text, from string)
 // commandLine is the layer of flags.
 func commandLine(set *pflag.FlagSet) layer {
 	return func(name string) (text, from string) {
-		if f := set.Lookup(name); f != nil && f.Changed {
-			return f.Value.String(), "--" + name
+		f := set.Lookup(name)
+		if f == nil || !f.Changed {
+			return "", ""
 		}
-		return "", ""
+		if several, err := set.GetStringArray(name); err == nil {
+			return strings.Join(several, "\n"), "--" + name
+		}
+		return f.Value.String(), "--" + name
 	}
 }
 
@@ -58,6 +63,16 @@ func (ls layers) get(name string) value {
 		}
 	}
 	return value{}
+}
+
+// all returns what each layer has of a setting that takes several values.
+func (ls layers) all(name string) (texts []string) {
+	for _, l := range ls {
+		if text, from := l(name); from != "" {
+			texts = append(texts, strings.Split(text, "\n")...)
+		}
+	}
+	return texts
 }
 
 func (ls layers) secret(name string) (Secret, error) {

@@ -114,8 +114,8 @@ func (f *file) setting(key string, n *yaml.Node) (text string, err error) {
 		return "", fmt.Errorf("%s is not known: keys are the flags' names, as brokers or tls-ca", key)
 	}
 	var several []string
-	if key == brokers && n.Decode(&several) == nil {
-		text = strings.Join(several, ",")
+	if i >= 0 && settings[i].between != "" && n.Decode(&several) == nil {
+		text = strings.Join(several, settings[i].between)
 	} else if n.Decode(&text) != nil {
 		return "", fmt.Errorf("%s has one value", key)
 	}

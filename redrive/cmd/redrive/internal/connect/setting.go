@@ -10,6 +10,9 @@ type setting struct {
 	usage string // of the flag; what stands in backquotes is the value's name
 	truth bool   // yes or no
 	file  bool   // names a file, in a profile relative to the configuration file's folder
+	// between separates several values within the text of one; empty where there is only one.
+	// Several flags, and a list in a profile, are such a text.
+	between string
 }
 
 const (
@@ -29,13 +32,17 @@ const (
 	retryName   = "retry-name"
 	dlqName     = "dlq-name"
 	ledgerName  = "ledger-name"
+	hidePaths   = "redact"
+	hideHeaders = "redact-header"
+	hidePattern = "redact-pattern"
+	hideNothing = "no-redact"
 
 	fileSuffix = "-file" // the file that a secret is in
 	envSuffix  = "-env"  // the variable that a secret is in, in profiles only
 )
 
 var settings = []setting{
-	{name: brokers, usage: "`addresses` of some of the cluster's brokers, host:port by comma"},
+	{name: brokers, usage: "`addresses` of some of the cluster's brokers, host:port by comma", between: ","},
 	{name: clientID, usage: "`name` that brokers log and count requests by (default " + defaultClientID + ")"},
 	{name: timeout, usage: "`duration` to wait for a broker that answers (default 10s)"},
 	{name: useTLS, usage: "encrypt, and check the brokers' certificates; any other --tls-… option implies it", truth: true},
@@ -51,4 +58,7 @@ var settings = []setting{
 	{name: retryName, usage: "`template` of the retry topics' names (default {topic}.retry.{delay})"},
 	{name: dlqName, usage: "`template` of the dead-letter topics' names (default {topic}.dlq)"},
 	{name: ledgerName, usage: "`template` of the ledgers' names (default {topic}.dlq.ledger)"},
+	{name: hidePaths, usage: "hide this `path` of JSON keys, values and headers, as in customer.card, items[*].iban or ..card; repeat for several", between: "\n"},
+	{name: hideHeaders, usage: "hide the headers of this `name`; repeat for several", between: "\n"},
+	{name: hidePattern, usage: "hide what this regular `expression` fits, in keys, values, headers and messages; repeat for several", between: "\n"},
 }

@@ -21,6 +21,9 @@ type Screen struct {
 	// Width is how wide tables and the status line may be. Zero is as wide as the terminal, or any
 	// width without one.
 	Width int
+	// Hide removes from words what must not be shown. Nil removes nothing. It is set before words
+	// about records are written.
+	Hide func(string) string
 
 	data, words io.Writer
 	wordsTTY    bool
@@ -111,29 +114,33 @@ func (w stream) Write(p []byte) (int, error) {
 // Say writes a line for people. Arguments that are text, errors among them, come from anywhere and
 // are escaped.
 func (s *Screen) Say(format string, args ...any) {
-	fmt.Fprintf(s.Words(), format+"\n", escapeAll(args)...)
+	fmt.Fprintf(s.Words(), format+"\n", s.escapeAll(args)...)
 }
 
 // Warn is Say for what should not be missed.
 func (s *Screen) Warn(format string, args ...any) {
-	fmt.Fprintf(s.Words(), "%s %s\n", s.wordsColours.paint(Caution, "warning:"), fmt.Sprintf(format, escapeAll(args)...))
+	fmt.Fprintf(s.Words(), "%s %s\n", s.wordsColours.paint(Caution, "warning:"), fmt.Sprintf(format, s.escapeAll(args)...))
 }
 
-func escapeAll(args []any) []any {
+func (s *Screen) escapeAll(args []any) []any {
+	safe := Escape
+	if s.Hide != nil {
+		safe = func(text string) string { return Escape(s.Hide(text)) }
+	}
 	out := make([]any, len(args))
 	for i, a := range args {
 		switch a := a.(type) {
 		case string:
-			out[i] = Escape(a)
+			out[i] = safe(a)
 		case error:
 			// joined ones have a line each
-			out[i] = Escape(strings.ReplaceAll(a.Error(), "\n", "; "))
+			out[i] = safe(strings.ReplaceAll(a.Error(), "\n", "; "))
 		case time.Duration:
 			out[i] = Duration(a)
 		case fmt.Stringer:
-			out[i] = Escape(a.String())
+			out[i] = safe(a.String())
 		case []string:
-			out[i] = Escape(strings.Join(a, ", "))
+			out[i] = safe(strings.Join(a, ", "))
 		default:
 			out[i] = a
 		}

@@ -9,7 +9,7 @@ import (
 func (s *Screen) Status(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setStatus(fmt.Sprintf(format, escapeAll(args)...))
+	s.setStatus(fmt.Sprintf(format, s.escapeAll(args)...))
 }
 
 // HasStatus reports whether [Screen.Status] shows anything.

@@ -88,7 +88,7 @@ func TestFlags_ChooseLetters(t *testing.T) {
 		if c.failed > 0 {
 			want = fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: orders.dlq/", c.failed)
 		}
-		if got := s.WhereProblem(); !strings.HasPrefix(got, want) || want == "" && got != "" {
+		if got := s.WhereProblem(true); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%q: it says %q, want %q", c.args, got, want)
 		}
 	}

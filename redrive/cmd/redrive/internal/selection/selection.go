@@ -27,10 +27,13 @@ func (s *Selection) Missing(partitions int32) (gone []int32) {
 }
 
 // WhereProblem reports on how many letters the expression failed so far; it is empty if it never
-// did.
-func (s *Selection) WhereProblem() string {
+// did. Without quotes it names the first of them, and not the error, which may quote the letter.
+func (s *Selection) WhereProblem(quotes bool) string {
 	if s.Where == nil || s.Where.Failed == 0 {
 		return ""
+	}
+	if !quotes {
+		return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %s (the reason is hidden, since it may quote the letter: --no-redact shows it)", s.Where.Failed, s.Where.at)
 	}
 	return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %v", s.Where.Failed, s.Where.First)
 }

@@ -27,6 +27,7 @@ type Where struct {
 	// them.
 	Failed int
 	First  error
+	at     string // that letter's place
 }
 
 // facts is what an expression can ask for.
@@ -99,7 +100,8 @@ func (w *Where) match(l *dlq.Letter) bool {
 			if e, ok := errors.AsType[*file.Error](err); ok {
 				err = fmt.Errorf("column %d: %s", e.Column+1, e.Message)
 			}
-			w.First = fmt.Errorf("%s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
+			w.at = fmt.Sprintf("%s/%d/%d", l.Record.Topic, l.Record.Partition, l.Record.Offset)
+			w.First = fmt.Errorf("%s: %w", w.at, err)
 		}
 		return false
 	}

@@ -1,0 +1,164 @@
+package redact
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A path leads to values within JSON.
+type path []step
+
+// A step leads from a value to values within it.
+type step struct {
+	kind  kind
+	name  string // of a member
+	index int    // of an element, from 0 on
+	// deep steps skip any number of levels first.
+	deep bool
+}
+
+type kind int
+
+const (
+	member kind = iota
+	element
+	every // member or element
+)
+
+// parsePaths reads paths, several by comma: customer.card, items[*].iban, items[0], ..card,
+// ['odd name'].x. A $ at the beginning may be there or not.
+func parsePaths(text string) ([]path, error) {
+	p := parser{rest: text}
+	var all []path
+	for {
+		one, err := p.path()
+		if err != nil {
+			return nil, fmt.Errorf("%q at column %d: %w", text, len(text)-len(p.rest)+1, err)
+		}
+		all = append(all, one)
+		if !p.skip(",") {
+			return all, nil
+		}
+	}
+}
+
+type parser struct{ rest string }
+
+func (p *parser) skip(s string) (ok bool) {
+	p.rest, ok = strings.CutPrefix(p.rest, s)
+	return ok
+}
+
+// path reads up to a comma, or the end.
+func (p *parser) path() (all path, err error) {
+	p.rest = strings.TrimLeft(p.rest, " \t\n")
+	p.skip("$")
+	for {
+		blank := strings.TrimLeft(p.rest, " \t\n")
+		if blank == "" || blank[0] == ',' {
+			if p.rest = blank; len(all) == 0 {
+				return nil, errors.New("a path is missing, such as customer.card or items[*].iban")
+			}
+			return all, nil
+		}
+		var s step
+		switch {
+		case p.skip(".."):
+			s.deep = true
+		case p.skip("."), len(all) == 0, p.rest[0] == '[':
+		default:
+			return nil, errors.New("a . or [ is expected here")
+		}
+		switch {
+		case p.skip("["):
+			err = p.bracket(&s)
+		case p.skip("*"):
+			s.kind = every
+		default:
+			err = p.bare(&s)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+}
+
+// bare reads a name without quotes.
+func (p *parser) bare(s *step) error {
+	end := strings.IndexAny(p.rest, ".[]*,$'\" \t\n")
+	if end < 0 {
+		end = len(p.rest)
+	}
+	if end == 0 {
+		return errors.New("a name is expected here, in brackets and quotes if it is an odd one: ['a.b']")
+	}
+	s.name, p.rest = p.rest[:end], p.rest[end:]
+	return nil
+}
+
+// bracket reads what stands behind a [.
+func (p *parser) bracket(s *step) error {
+	if p.rest != "" && (p.rest[0] == '\'' || p.rest[0] == '"') {
+		name, rest, closed := strings.Cut(p.rest[1:], p.rest[:1]+"]")
+		if !closed {
+			return errors.New("the name's quote or bracket does not end")
+		}
+		s.name, p.rest = name, rest
+		return nil
+	}
+	text, rest, closed := strings.Cut(p.rest, "]")
+	n, err := strconv.ParseUint(text, 10, 31)
+	switch {
+	case !closed:
+		return errors.New("the bracket does not end")
+	case text == "*" || text == "":
+		s.kind = every
+	case err != nil:
+		return errors.New("a bracket takes a number from 0 on, * or a name in quotes")
+	default:
+		s.kind, s.index = element, int(n)
+	}
+	p.rest = rest
+	return nil
+}
+
+// A place is how far several paths lead to a value: by path, the steps that are left.
+type place []path
+
+// member is the place of a member of an object. hit reports that a path ends there.
+func (at place) member(name string) (next place, hit bool) {
+	for _, p := range at {
+		s := p[0]
+		if s.kind == every || s.kind == member && strings.EqualFold(s.name, name) {
+			if len(p) == 1 {
+				return nil, true
+			}
+			next = append(next, p[1:])
+		}
+		if s.deep {
+			next = append(next, p)
+		}
+	}
+	return next, false
+}
+
+// element is the place of an element of an array. Names look through arrays: a.b leads to each b of
+// a list a, too.
+func (at place) element(index int) (next place, hit bool) {
+	for _, p := range at {
+		s := p[0]
+		if s.kind == every || s.kind == element && s.index == index {
+			if len(p) == 1 {
+				return nil, true
+			}
+			next = append(next, p[1:])
+		}
+		if s.deep || s.kind == member {
+			next = append(next, p)
+		}
+	}
+	return next, false
+}

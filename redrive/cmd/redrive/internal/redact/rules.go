@@ -1,0 +1,184 @@
+package redact
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// Mark stands where something was hidden.
+const Mark = "[redacted]"
+
+// Rules say what is hidden. Nil hides nothing. They are safe for concurrent use.
+type Rules struct {
+	paths    place
+	headers  []string
+	patterns []*regexp.Regexp
+}
+
+// Parse reads rules: paths and names of headers may be several by comma, a pattern is a regular
+// expression of package regexp. Without any it returns nil. Its error has every problem, one a
+// line.
+func Parse(paths, headers, patterns []string) (*Rules, error) {
+	r := &Rules{}
+	var errs []error
+	for _, text := range paths {
+		p, err := parsePaths(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("redact: %w", err))
+		}
+		r.paths = append(r.paths, p...)
+	}
+	for _, text := range headers {
+		for name := range strings.SplitSeq(text, ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				errs = append(errs, fmt.Errorf("redact-header: %q has an empty name", text))
+			}
+			r.headers = append(r.headers, name)
+		}
+	}
+	for _, text := range patterns {
+		p, err := regexp.Compile(text)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("redact-pattern: %w", err))
+		case p.MatchString(""):
+			errs = append(errs, fmt.Errorf("redact-pattern: %q fits the empty text, so it would mark every place", text))
+		default:
+			r.patterns = append(r.patterns, p)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(r.paths)+len(r.headers)+len(r.patterns) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// Text hides what the patterns fit.
+func (r *Rules) Text(s string) string {
+	if r == nil {
+		return s
+	}
+	for _, p := range r.patterns {
+		s = p.ReplaceAllLiteralString(s, Mark)
+	}
+	return s
+}
+
+// Message hides parts of the message of a failure.
+func (r *Rules) Message(text string) string {
+	if r == nil {
+		return text
+	}
+	return r.header(headers.ErrorMessage, text)
+}
+
+// Bytes hides parts of a value. hidden reports that it did. With paths and without a pattern it
+// hides all of a value that is no JSON. Nil and empty values stay.
+func (r *Rules) Bytes(b []byte) (shown []byte, hidden bool) {
+	if r == nil || len(b) == 0 {
+		return b, false
+	}
+	return r.bytes(b, len(r.paths) > 0 && len(r.patterns) == 0)
+}
+
+// bytes hides parts of a value. whole hides all of what is no JSON.
+func (r *Rules) bytes(b []byte, whole bool) (shown []byte, hidden bool) {
+	shown = b
+	if json.Valid(b) {
+		var err error
+		if shown, hidden, err = r.walk(b); err != nil {
+			shown, whole = b, true // json.Valid and the decoder disagree
+		} else {
+			whole = false
+		}
+	}
+	if whole {
+		return []byte(fmt.Sprintf("%s %d bytes that are no JSON", Mark, len(b))), true
+	}
+	// A pattern may fit several members, or what is no JSON.
+	for _, p := range r.patterns {
+		if p.Match(shown) {
+			shown, hidden = p.ReplaceAllLiteral(shown, []byte(Mark)), true
+		}
+	}
+	return shown, hidden
+}
+
+// Letter returns a letter of which everything that may be shown follows the rules. hidden reports
+// that they hide a part of its value. The letter itself stays as it is.
+func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
+	if r == nil {
+		return l, false
+	}
+	copied, record := *l, *l.Record
+	copied.Record = &record
+	record.Value, hidden = r.Bytes(record.Value)
+	record.Key = r.Key(record.Key)
+	m := &copied.Meta
+	m.Message, m.Stack = r.Message(m.Message), r.header(headers.ErrorStack, m.Stack)
+	m.History = slices.Clone(m.History)
+	history := r.names(headers.History)
+	for i := range m.History {
+		was := m.History[i].Message
+		m.History[i].Message = r.header(headers.History, was)
+		history = history || m.History[i].Message != was
+	}
+	if copied.MetaErr != nil {
+		copied.MetaErr = errors.New(r.Text(copied.MetaErr.Error()))
+	}
+	record.Headers = slices.Clone(record.Headers)
+	for i := range record.Headers {
+		h := &record.Headers[i]
+		// The text of the history is encoded, so that a pattern may not fit it there.
+		if h.Value = r.headerValue(*h); history && h.Key == headers.History {
+			h.Value = []byte(Mark)
+		}
+		h.Key = r.Text(h.Key)
+	}
+	return &copied, hidden
+}
+
+// Key hides parts of a key. A key that is no JSON is shown, but for the patterns: one acts by it.
+func (r *Rules) Key(key []byte) []byte {
+	if r == nil || len(key) == 0 {
+		return key
+	}
+	shown, _ := r.bytes(key, false)
+	return shown
+}
+
+// names reports whether a header is hidden by its name.
+func (r *Rules) names(header string) bool {
+	return slices.ContainsFunc(r.headers, func(name string) bool { return strings.EqualFold(name, header) })
+}
+
+func (r *Rules) headerValue(h kgo.RecordHeader) []byte {
+	if len(h.Value) == 0 {
+		return h.Value
+	}
+	if r.names(h.Key) {
+		return []byte(Mark)
+	}
+	shown, _ := r.bytes(h.Value, false)
+	return shown
+}
+
+// header hides the text of one of siding's headers.
+func (r *Rules) header(name, text string) string {
+	if text != "" && r.names(name) {
+		return Mark
+	}
+	return r.Text(text)
+}

@@ -1,0 +1,149 @@
+package redact
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+func rules(t testing.TB, paths, names, patterns string) *Rules {
+	t.Helper()
+	some := func(s string) []string {
+		if s == "" {
+			return nil
+		}
+		return []string{s}
+	}
+	r, err := Parse(some(paths), some(names), some(patterns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRules_HidePartsOfAValue(t *testing.T) {
+	t.Parallel()
+	const value = `{ "customer": {"name":"Ada", "card":4111111111111111}, "items":[{"iban":"DE1","n":1.0},{"iban":"DE2","deep":[[{"iban":"DE3"}]]}], "a.b":"x" }`
+	for _, c := range []struct{ paths, patterns, value, want string }{
+		{"customer.card", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
+		{"$.customer.card", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
+		// as decoders find them
+		{"Customer.CARD", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
+		{"customer", "", value, strings.Replace(value, `{"name":"Ada", "card":4111111111111111}`, `"[redacted]"`, 1)},
+		{"items[*].iban", "", value, strings.NewReplacer(`"DE1"`, `"[redacted]"`, `"DE2"`, `"[redacted]"`).Replace(value)},
+		{"items[1].iban", "", value, strings.Replace(value, `"DE2"`, `"[redacted]"`, 1)},
+		// lists are looked through
+		{"items.iban", "", value, strings.NewReplacer(`"DE1"`, `"[redacted]"`, `"DE2"`, `"[redacted]"`).Replace(value)},
+		{"items.deep.iban", "", value, strings.Replace(value, `"DE3"`, `"[redacted]"`, 1)},
+		{"..iban", "", value, strings.NewReplacer(`"DE1"`, `"[redacted]"`, `"DE2"`, `"[redacted]"`, `"DE3"`, `"[redacted]"`).Replace(value)},
+		{"customer.*, ['a.b']", "", value, strings.NewReplacer(`"Ada"`, `"[redacted]"`, "4111111111111111", `"[redacted]"`, `"x"`, `"[redacted]"`).Replace(value)},
+		{"..*", "", `{"a":{"b":[1]}}`, `{"a":"[redacted]"}`},
+		{"card", "", value, value}, // is no member of the whole
+		{"a", "", `{"a":null,"b":{"a":1}}`, `{"a":null,"b":{"a":1}}`},
+		{"a", "", `{"a":""}`, `{"a":""}`},
+		// A library that decodes would find only the last one.
+		{"a.b", "", `{"a":{"b":1},"a":{"b":2,"b":3},"a":4}`, `{"a":{"b":"[redacted]"},"a":{"b":"[redacted]","b":"[redacted]"},"a":4}`},
+		{"a", "", `[{"a":1},{"a":2}]`, `[{"a":"[redacted]"},{"a":"[redacted]"}]`},
+		{"a", "", `"text"`, `"text"`},
+		{"a", "", "4111 1111", "[redacted] 9 bytes that are no JSON"},
+		{"a", "", "{}\n{\"a\":1}", "[redacted] 10 bytes that are no JSON"},
+		{"a", "", "", ""},
+		{"", `\d{16}`, value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
+		{"", `\d{16}`, `{"note":"card 4111111111111111 declined"}`, `{"note":"card [redacted] declined"}`},
+		// as a reader of the JSON sees it
+		{"", `\d{16}`, `{"note":"\u00341111111\u00311111111"}`, `{"note":"[redacted]"}`},
+		{"", `\d{16}`, `{"4111111111111111":true}`, `{"[redacted]":true}`},
+		// no JSON any more, but not shown
+		{"", `"name":"Ada"`, value, strings.Replace(value, `"name":"Ada"`, "[redacted]", 1)},
+		{"", `\d{16}`, "card 4111111111111111\xff", "card [redacted]\xff"},
+		// who gives a pattern has thought of it
+		{"a", `\d{16}`, "card 4111111111111111, a=1", "card [redacted], a=1"},
+		{"a.b", `Ada`, `{"a":{"b":1},"c":"Ada"}`, `{"a":{"b":"[redacted]"},"c":"[redacted]"}`},
+	} {
+		r := rules(t, c.paths, "", c.patterns)
+		got, hidden := r.Bytes([]byte(c.value))
+		if string(got) != c.want || hidden != (c.want != c.value) {
+			t.Errorf("%q %q of %s:\n got %s, %v\nwant %s", c.paths, c.patterns, c.value, got, hidden, c.want)
+		}
+	}
+	var none *Rules
+	if got, hidden := none.Bytes([]byte("x")); string(got) != "x" || hidden {
+		t.Errorf("without rules: %q", got)
+	}
+}
+
+func TestRules_HidePartsOfALetter(t *testing.T) {
+	t.Parallel()
+	m := headers.Meta{
+		Class: "tax", Reason: headers.ReasonTerminal, Message: "card 4111 declined", Stack: "main.charge(4111)", Attempts: 1,
+		History: []headers.Attempt{{Number: 1, Class: "tax", At: time.UnixMilli(1), Verdict: "retry", Message: "card, 4111"}},
+	}
+	value := []byte(`{"card":"4111"}`)
+	l := &dlq.Letter{Record: &kgo.Record{
+		Key: []byte("order-4111"), Value: value,
+		Headers: m.Append([]kgo.RecordHeader{{Key: "Authorization", Value: []byte("Bearer x")}, {Key: "region", Value: []byte("eu")}, {Key: "json", Value: []byte(`{"card":1}`)}}),
+	}, Meta: m, MetaErr: errors.New(`dlq-hops: "4111" is no number`)}
+	for _, c := range []struct {
+		r                     *Rules
+		hides, shows          string
+		key, message, history string
+	}{
+		{rules(t, "card", "", "4111"), "4111", "eu", "order-[redacted]", "card [redacted] declined", "card, [redacted]"},
+		{rules(t, "", "authorization", ""), "Bearer", "eu", "order-4111", "card 4111 declined", "card, 4111"},
+		{rules(t, "", "dlq-error-msg, dlq-history,dlq-error-stack", ""), "declined", "4111", "order-4111", "[redacted]", "[redacted]"},
+	} {
+		shown, _ := c.r.Letter(l)
+		var all strings.Builder
+		all.Write(shown.Record.Key)
+		all.Write(shown.Record.Value)
+		for _, h := range shown.Record.Headers {
+			all.WriteString(h.Key + string(h.Value))
+		}
+		all.WriteString(shown.Meta.Message + shown.Meta.Stack + shown.Meta.History[0].Message + shown.MetaErr.Error())
+		if text := all.String(); strings.Contains(text, c.hides) || !strings.Contains(text, c.shows) {
+			t.Errorf("%q is shown, or %q is not: %s", c.hides, c.shows, text)
+		}
+		if string(shown.Record.Key) != c.key || shown.Meta.Message != c.message || shown.Meta.History[0].Message != c.history {
+			t.Errorf("%s: %+v", shown.Record.Key, shown.Meta)
+		}
+	}
+	if d := cmp.Diff(string(value), string(l.Record.Value)); d != "" || l.Meta.History[0].Message != "card, 4111" || string(l.Record.Headers[0].Value) != "Bearer x" {
+		t.Errorf("the letter has changed: %+v", l)
+	}
+}
+
+func TestParse_RefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		paths, headers, patterns []string
+		want                     []string
+	}{
+		{[]string{"a.", "a[", "a['x", "a[x]", "a b", "", "a,,b", "..", "a[-1]"}, nil, nil, []string{
+			`redact: "a." at column 3: a name is expected here`, `redact: "a[" at column 3: the bracket does not end`, `redact: "a['x" at column 3: the name's quote or bracket does not end`,
+			`redact: "a[x]" at column 3: a bracket takes a number`, `redact: "a b" at column 2: a . or [ is expected here`, `redact: "" at column 1: a path is missing`,
+			`redact: "a,,b" at column 3: a path is missing`, `redact: ".." at column 3: a name is expected here`, `redact: "a[-1]" at column 3: a bracket takes a number`,
+		}},
+		{nil, []string{"a,"}, []string{"(", "x*"}, []string{`redact-header: "a," has an empty name`, "redact-pattern: error parsing regexp: missing closing )", `redact-pattern: "x*" fits the empty text`}},
+	} {
+		_, err := Parse(c.paths, c.headers, c.patterns)
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != len(c.want) {
+			t.Fatalf("%d problems, want %d: %v", len(lines), len(c.want), err)
+		}
+		for i, want := range c.want {
+			if !strings.HasPrefix(lines[i], want) {
+				t.Errorf("%q, want %q", lines[i], want)
+			}
+		}
+	}
+	if r, err := Parse(nil, nil, nil); r != nil || err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
