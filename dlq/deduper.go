@@ -105,8 +105,8 @@ func (l *lineage) resolve(g *headerView, since uint32) (latest bool) {
 
 // add adds a letter that no entry resolves, unless it is a copy. written is the timestamp of its
 // record.
-func (l *lineage) add(g *headerView, written time.Time) copied {
-	if r := &l.resolved; r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
+func (l *lineage) add(g *headerView, written time.Time, reopened bool) copied {
+	if r := &l.resolved; !reopened && r.offsets.Len() > 0 && r.offsets.Has(g.offset) && r.covers(g, written) {
 		return copyOfResolved
 	}
 	if !l.open.Add(g.offset) {

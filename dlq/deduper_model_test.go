@@ -265,11 +265,32 @@ func (w *lineageWorld) discard(*rapid.T) {
 	w.pass()
 	chosen, copies := w.choose(w.ledger())
 	for _, l := range chosen {
-		w.note(l, Entry{State: Discarded, By: "ada", Why: "test"})
+		w.note(l, Entry{State: rapid.SampledFrom([]State{Discarded, Compensated}).Draw(w.T, "as"), By: "ada", Why: "test"})
 		w.records[w.of[l]].done = w.now
 	}
 	for _, c := range copies {
 		w.note(c.Record, Entry{State: Duplicate, Target: letterAt(c.CopyOf)})
+	}
+}
+
+// reopen withdraws that some letters were discarded. Of a letter that tells of the record's last
+// failure, that makes as if nothing had been done since.
+func (w *lineageWorld) reopen(t *rapid.T) {
+	w.pass()
+	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }}).Draw(w.T, "filter")
+	c := newSelector(&Filter{Match: some}, w.ledger(), DiscardedOnly)
+	n := 0
+	for _, r := range w.letters {
+		if l := c.offer(r); l != nil {
+			n++
+			w.note(r, Entry{State: Reopened, By: "ben", Why: "test"})
+			if of := w.records[w.of[r]]; w.failed[r].Equal(of.failed) {
+				of.done = time.Time{}
+			}
+		}
+	}
+	if n == 0 {
+		t.Skip("another action: no letter is discarded")
 	}
 }
 
@@ -407,7 +428,7 @@ func (w *lineageWorld) naive() (states []State) {
 				same := all[k].Original.TopicID == m.Original.TopicID && all[k].Original.Offset == m.Original.Offset && all[k].Redrive.ID == m.Redrive.ID
 				last = last && !(same && said[w.letters[k].Offset].resolves())
 			}
-			switch resolved := states[j].resolves(); {
+			switch resolved := states[j].resolves() && state != Reopened; {
 			case !states[j].Resolves(),
 				resolved && failed.Before(since[w.letters[j].Offset]),
 				resolved && last && before.FailedAt.Equal(m.FailedAt):
@@ -459,7 +480,7 @@ func TestLineage_HidesNothingThatWasNotProcessed(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"":     w.check,
 			"fail": w.failNew, "fail again": w.failAgain, "fail once more": w.failAgain, "recreate": w.recreate, "read": w.readLedger, "plan": w.planRun, "claim": w.claim, "send": w.send, "send another": w.send,
-			"outcome": w.outcome, "tell": w.tell, "discard": w.discard, "prune": w.prune, "import": w.importOne, "expire": w.expire, "compact": w.compact,
+			"outcome": w.outcome, "tell": w.tell, "discard": w.discard, "reopen": w.reopen, "prune": w.prune, "import": w.importOne, "expire": w.expire, "compact": w.compact,
 		})
 	})
 }

@@ -236,7 +236,7 @@ func TestLineage_FindKnowsItsNeighborsLetters(t *testing.T) {
 		k.fill(t, "one.dlq", 0, lookBack+3)
 		k.write(t, "one.dlq", &kgo.Record{}, m)
 		time.Sleep(time.Minute)
-		if _, err := k.ledger("one.dlq").Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", nil); err != nil {
+		if _, err := k.ledger("one.dlq").Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: "ada", Why: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -194,7 +194,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		{"run/a/b/discarded/7", `{"v":1,"state":"discarded","run":"a/b"` + rest, true, ""},
 		{"run/r/discarded/7", `{"v":1,"state":"succeeded","run":"r"` + rest, true, "it is succeeded, of run"},
 		{"run/r/discarded/7", `{"v":1,"state":"discarded","run":"s"` + rest, true, `of run "s"`},
-		{"run/r/discarded/7", `{"v":3}`, true, "has version 3"},
+		{"run/r/discarded/7", `{"v":4}`, true, "has version 4"},
 		{"run/r/discarded/7", ``, true, "unexpected end"},
 		{"run/r/discarded/07", `{}`, false, ""},
 		{"run/r/discarded/", `{}`, false, ""},

@@ -15,32 +15,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// State is what became of a dead letter. The empty state is that of a letter without an entry.
-type State string
-
-// The states of letters in a ledger. A letter without an entry is open, and so is an [Unknown] one.
-const (
-	Redriven  State = "redriven"  // written to its target; the outcome is not known yet
-	Succeeded State = "succeeded" // redriven, and processed
-	Failed    State = "failed"    // redriven, and failed again, as a new letter
-	Discarded State = "discarded" // by the handler, or by an operator
-	Expired   State = "expired"   // deleted by retention while open
-	Duplicate State = "duplicate" // a copy of an earlier letter
-	Unknown   State = "unknown"   // redriven, but its outcome cannot be known
-
-	Unfollowed State = "unfollowed" // redriven to a target whose consumers report no outcome
-)
-
-// states are the states that an entry can have.
-var states = [...]State{Redriven, Succeeded, Failed, Discarded, Expired, Duplicate, Unknown, Unfollowed}
-
-// Resolves reports whether a letter of that state is no longer open.
-func (s State) Resolves() bool { return s != "" && s != Unknown }
-
-// resolves reports whether the state is about the letter's record, which was redriven or discarded.
-// Such a state also resolves copies of the letter that failed before.
-func (s State) resolves() bool { return s.Resolves() && s != Duplicate && s != Expired }
-
 // Entry is a ledger's entry about a dead letter. The last entry about a letter counts. The zero
 // value revokes the entry before it: the letter is open again.
 type Entry struct {
@@ -58,7 +32,7 @@ type Entry struct {
 	// time after the redrive. A copy that failed after Since is a letter of its own, see
 	// [Ledger.Letters]. Zero means At.
 	Since time.Time
-	// By is the operator who resolved the letter, and Why the operator's reason.
+	// By is the operator who resolved or reopened the letter, and Why the operator's reason.
 	By, Why string
 	// Target is the place to which the letter was redriven: topic, partition and offset. In the
 	// entry of a [Duplicate] it is the original letter. Then the entry counts only while that
@@ -96,15 +70,7 @@ type entryJSON struct {
 
 // entryVersion is the newest version that can be read. A new state gets a new version, so that an
 // older siding rejects the entry instead of taking its letter for open.
-const entryVersion = 2
-
-// version returns the version of an entry with the state: the first version that has it.
-func (s State) version() byte {
-	if s == Unfollowed {
-		return 2
-	}
-	return 1
-}
+const entryVersion = 3
 
 // Record returns the ledger's record of the entry, about the letter at partition and offset. Its
 // key is the offset in decimal, and its partition the letter's. The record of the zero Entry has no

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func entries() []Entry {
 // The format is a promise: later versions read the entries of earlier ones.
 func TestEntry_FormatIsStable(t *testing.T) {
 	t.Parallel()
-	for file, entries := range map[string][]Entry{"entries-v1.txt": entries(), "entries-v2.txt": laterEntries()} {
+	for file, entries := range map[string][]Entry{"entries-v1.txt": entries(), "entries-v2.txt": laterEntries(), "entries-v3.txt": latestEntries()} {
 		var got bytes.Buffer
 		for i, e := range entries {
 			r := e.Record("orders.dlq.ledger", 3, int64(i)*1_000_000_007)
@@ -78,7 +79,7 @@ func TestEntryError_NamesThePlaceAndTheRemedy(t *testing.T) {
 		{"7", `[]`, 7, false, "cannot unmarshal array"},
 		{"7", `{"v":0` + rest + `}`, 7, false, "it names no version"},
 		{"7", `{"v":"1"` + rest + `}`, 7, false, "cannot unmarshal string"},
-		{"7", `{"v":3,"state":{}}`, 7, true, "has version 3"},
+		{"7", `{"v":4,"state":{}}`, 7, true, "has version 4"},
 		{"7", `{"v":1,"state":"lost","at":"2026-11-21T03:00:00Z"}`, 7, false, `its state is "lost"`},
 		{"7", `{"v":1,"state":"","at":"2026-11-21T03:00:00Z"}`, 7, false, `its state is ""`},
 		{"7", `{"v":1,"state":"succeeded"}`, 7, false, `its time is ""`},
@@ -115,12 +116,12 @@ func TestEntryError_NamesThePlaceAndTheRemedy(t *testing.T) {
 }
 
 func FuzzEntry_RoundTrips(f *testing.F) {
-	for i, e := range append(entries(), laterEntries()...) {
+	for i, e := range slices.Concat(entries(), laterEntries(), latestEntries()) {
 		r := e.Record("l", 0, int64(i))
 		f.Add(r.Key, r.Value, r.Value == nil)
 	}
 	f.Add([]byte("7"), []byte(`{"v":1,"state":"failed","at":"9999-12-31T23:59:59.999999999-23:59","edited":[null,"\ud800"]}`), false)
-	f.Add([]byte("run/x"), []byte(`{"v":3}`), false)
+	f.Add([]byte("run/x"), []byte(`{"v":4}`), false)
 	f.Fuzz(func(t *testing.T, key, value []byte, none bool) {
 		if none {
 			value = nil

@@ -49,7 +49,7 @@ func ExampleLedger() {
 		fmt.Println(err)
 		return
 	}
-	n, err := ledger.Discard(ctx, dlq.Filter{Classes: []string{"net.timeout"}}, cursor, "ada", "the orders were placed again", nil)
+	n, err := ledger.Discard(ctx, dlq.Filter{Classes: []string{"net.timeout"}}, cursor, dlq.DiscardOptions{By: "ada", Why: "the orders were placed again"})
 	fmt.Println("discarded", n, err)
 	show()
 	// Output:
@@ -77,7 +77,7 @@ func ExampleExport() {
 	}
 	ledger := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...)
 	discard := dlq.Filter{Classes: []string{"orders.SKUError"}}
-	if _, err := ledger.Discard(ctx, discard, dlq.Cursor{}, "ada", "test orders", nil); err != nil {
+	if _, err := ledger.Discard(ctx, discard, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test orders"}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -404,3 +404,12 @@ func laterEntries() []Entry {
 		{State: Duplicate, Run: "7f3a", At: at, Target: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 1_999_999_014}},
 	}
 }
+
+// latestEntries has one entry of each state that version 3 added.
+func latestEntries() []Entry {
+	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
+	return []Entry{
+		{TopicID: [16]byte{1}, State: Compensated, At: at, By: "ada", Why: "refunded, OPS-4713"},
+		{TopicID: [16]byte{1}, State: Reopened, At: at, By: "ben", Why: "the refund failed"},
+	}
+}

@@ -26,7 +26,7 @@ func newJudge(l *Ledger, names bool) *judge {
 func (j *judge) state(r *kgo.Record) State {
 	state := j.ledger.State(r.Partition, r.Offset)
 	if !state.Resolves() {
-		if j.unresolved(r, r.Timestamp) != noCopy {
+		if j.unresolved(r, r.Timestamp, state == Reopened) != noCopy {
 			return Duplicate
 		}
 		return state
@@ -45,15 +45,16 @@ func (j *judge) state(r *kgo.Record) State {
 }
 
 // unresolved judges a letter that no entry resolves: it returns the kind of letter that this one is
-// a copy of. written is the timestamp of its record.
-func (j *judge) unresolved(r *kgo.Record, written time.Time) copied {
+// a copy of. written is the timestamp of its record. A letter that was reopened is a copy of an
+// open letter only: the operator has seen it, and wants it back.
+func (j *judge) unresolved(r *kgo.Record, written time.Time, reopened bool) copied {
 	j.copy, j.behind = noCopy, 0
 	j.view.read(r.Headers)
 	l := j.deduper.of(r.Partition, &j.view)
 	if l == nil {
 		return noCopy
 	}
-	j.copy = l.add(&j.view, written)
+	j.copy = l.add(&j.view, written, reopened)
 	if j.names {
 		j.behind = l.name(j.copy, &j.view, r.Offset)
 	}

@@ -9,8 +9,22 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
+// DiscardOptions are the options of [Ledger.Discard].
+type DiscardOptions struct {
+	// By is the operator's name, and Why the reason. Both are required.
+	By, Why string
+	// Compensated says that a compensating action resolved what the records asked for: a refund, or
+	// an order that was placed again. The ledger records it apart from letters that are only given
+	// up.
+	Compensated bool
+	// Done, if not nil, is called once for each entry, with the position of its letter: when all
+	// replicas in sync have the entry, or with the error why it was not written. Calls are not
+	// concurrent.
+	Done func(letter headers.Position, err error)
+}
+
 // Discard discards the open letters that the filter selects, from the cursor on. It records each as
-// [Discarded], with the operator (by) and the reason (why), which must not be empty. It records
+// [Discarded] or [Compensated], with the operator and the reason. It records
 // copies of these letters as [Duplicate], whether or not the filter selects them, so that they stay
 // resolved when the letter has expired. The letters themselves stay in the topic. If the ledger was
 // not read yet, Discard reads it first. Entries that Discard writes count after the next Read.
@@ -19,25 +33,18 @@ import (
 // So letters that come meanwhile are not discarded unseen. Discard does not check for active
 // redrive runs: see [Ledger.Runs].
 //
-// done, if not nil, is called once for each entry, with the position of its letter: when all
-// replicas in sync have the entry, or with the error why it was not written. Calls are not
-// concurrent. Nothing is written if the ledger's topic does not exist, has too few partitions, or
+// Nothing is written if the ledger's topic does not exist, has too few partitions, or
 // has entries that a newer siding wrote. Otherwise the error names the first ten letters whose
 // entries were not written, or the reason why not all letters were read. discarded is how many
 // letters are recorded as discarded. Entries in flight when ctx ended may have been written too. To
 // continue, read the ledger and discard again.
-func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why string, done func(letter headers.Position, err error)) (discarded int64, err error) {
+func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, o DiscardOptions) (discarded int64, err error) {
 	fail := func(err error) error { return fmt.Errorf("dlq: discard letters of %q: %w", l.topic, err) }
-	if by == "" || why == "" {
-		return 0, fail(errors.New("by and why must not be empty"))
+	as := Discarded
+	if o.Compensated {
+		as = Compensated
 	}
-	if err := l.ensure(ctx); err != nil {
-		return 0, err
-	}
-	if err := l.newer(); err != nil { // the last Read may have returned this error already
-		return 0, fail(err)
-	}
-	n, err := newLedgerWriter(ctx, l, done)
+	n, err := l.decide(ctx, o.By, o.Why, as, o.Done)
 	if err != nil {
 		return 0, fail(err)
 	}
@@ -48,7 +55,7 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 			continue
 		}
 		at := place{letter.Record.Partition, letter.Record.Offset}
-		e := Entry{TopicID: l.id, State: Discarded, At: time.Now(), By: by, Why: why}
+		e := Entry{TopicID: l.id, State: as, At: time.Now(), By: o.By, Why: o.Why}
 		if letter.State == Duplicate {
 			e.State, e.By, e.Why = Duplicate, "", ""
 			e.Target = position(l.topic, place{at.partition, letter.CopyOf})
@@ -60,4 +67,19 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, by, why str
 		return discarded, fail(err)
 	}
 	return discarded, nil
+}
+
+// decide returns a writer for an operator's decision about letters, and counts the entries with the
+// state.
+func (l *Ledger) decide(ctx context.Context, by, why string, as State, done func(headers.Position, error)) (*ledgerWriter, error) {
+	if by == "" || why == "" {
+		return nil, errors.New("the options By and Why must not be empty")
+	}
+	if err := l.ensure(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.newer(); err != nil { // the last Read may have returned this error already
+		return nil, err
+	}
+	return newLedgerWriter(ctx, l, as, done)
 }

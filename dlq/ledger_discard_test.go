@@ -31,9 +31,9 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(11)) // nobody has seen it
 		l := k.ledger("orders.dlq")
 		var done []string
-		n, err := l.Discard(t.Context(), Filter{Classes: []string{"orders.SKUError"}}, frozen, "ada", "test data", func(at headers.Position, err error) {
+		n, err := l.Discard(t.Context(), Filter{Classes: []string{"orders.SKUError"}}, frozen, DiscardOptions{By: "ada", Why: "test data", Done: func(at headers.Position, err error) {
 			done = append(done, fmt.Sprint(at, " ", err))
-		})
+		}})
 		if err != nil || n != 2 {
 			t.Fatalf("%d letters are discarded, %v; want 2", n, err)
 		}
@@ -71,7 +71,7 @@ func TestLedger_DiscardResolvesTheCopiesToo(t *testing.T) {
 		}
 		l := k.ledger("one.dlq")
 		f := Filter{Ranges: []Range{At(0, 0)}, Match: func(l *Letter) bool { return l.Meta.Attempts < 9 }}
-		if n, err := l.Discard(t.Context(), f, Cursor{}, "ada", "test", nil); n != 1 || err != nil {
+		if n, err := l.Discard(t.Context(), f, Cursor{}, DiscardOptions{By: "ada", Why: "test"}); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		k.deleteTo(t, "one.dlq", 0, lookBack+2)
@@ -85,13 +85,13 @@ func TestLedger_DiscardNeedsAWritableLedger(t *testing.T) {
 			k.fill(t, "orders.dlq", p, 1)
 		}
 		for _, c := range []struct{ ledger, by, why, want string }{
-			{"orders.dlq.ledger", "", "test", "by and why must not be empty"},
-			{"orders.dlq.ledger", "ada", "", "by and why must not be empty"},
+			{"orders.dlq.ledger", "", "test", "options By and Why must not be empty"},
+			{"orders.dlq.ledger", "ada", "", "options By and Why must not be empty"},
 			{"none.ledger", "ada", "test", `"none.ledger" does not exist: create it`},
 			{"one.dlq.ledger", "ada", "test", `"one.dlq.ledger" has 1 partitions, "orders.dlq" has 3`},
 		} {
 			l := NewLedger("orders.dlq", c.ledger, k.opts()...)
-			n, err := l.Discard(t.Context(), Filter{}, Cursor{}, c.by, c.why, func(at headers.Position, err error) { t.Error(at, err) })
+			n, err := l.Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: c.by, Why: c.why, Done: func(at headers.Position, err error) { t.Error(at, err) }})
 			if n != 0 || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%+v: %d, %v", c, n, err)
 			}
@@ -106,13 +106,13 @@ func TestLedger_DiscardNamesLettersThatFailed(t *testing.T) {
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Partitions: []int32{0}, Err: kerr.InvalidRecord, Count: -1})
 		l := k.ledger("orders.dlq")
 		ok, failed := 0, 0
-		n, err := l.Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", func(at headers.Position, err error) {
+		n, err := l.Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: "ada", Why: "test", Done: func(at headers.Position, err error) {
 			if err == nil {
 				ok++
 			} else if failed++; !strings.Contains(err.Error(), at.String()) {
 				t.Error(err)
 			}
-		})
+		}})
 		if n != 3 || ok != 3 || failed != 15 || err == nil {
 			t.Fatalf("%d discarded, %d and %d are told, %v", n, ok, failed, err)
 		}
@@ -132,7 +132,7 @@ func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Second, cancel)
 		start := time.Now()
-		n, err := l.Discard(ctx, Filter{}, Cursor{}, "ada", "test", nil)
+		n, err := l.Discard(ctx, Filter{}, Cursor{}, DiscardOptions{By: "ada", Why: "test"})
 		if n != 3 || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "orders.dlq/0/0") {
 			t.Errorf("%d discarded, %v", n, err)
 		}

@@ -20,10 +20,10 @@ func TestLedger_LettersAreOpenWithoutAnOutcome(t *testing.T) {
 		for p := range int32(3) {
 			k.fill(t, "orders.dlq", p, 4)
 		}
-		for i, s := range states { // Unknown is about 0:2
+		for i, s := range states { // Unknown is about 0:2, and Reopened about 0:3
 			k.note(t, "orders.dlq", int32(i%3), int64(i/3), Entry{State: s})
 		}
-		check(t, k.open(t, k.ledger("orders.dlq"), Filter{}, Cursor{}), nil, "0:2", "0:3", "1:3", "2:2", "2:3")
+		check(t, k.open(t, k.ledger("orders.dlq"), Filter{}, Cursor{}), nil, "0:2", "0:3", "1:3", "2:3")
 	})
 }
 
@@ -268,7 +268,7 @@ func TestLedger_UntrackedGroupsLoseNoLetters(t *testing.T) {
 		m.Group = group
 		g.read(m.Append(nil))
 		l := ls.of(0, &g)
-		return l != nil && l.add(&g, time.Time{}) == copyOfOpen
+		return l != nil && l.add(&g, time.Time{}, false) == copyOfOpen
 	}
 	for i := range maxGroups + 10 {
 		if duplicate(fmt.Sprint("group-", i)) {

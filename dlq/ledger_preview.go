@@ -49,7 +49,7 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 			break
 		}
 		r := p.record
-		if j.unresolved(r, now) != noCopy {
+		if j.unresolved(r, now, false) != noCopy {
 			o.Copies++
 		} else if state := l.State(r.Partition, r.Offset); r.Topic == l.topic && state.Resolves() {
 			o.Reopened[state]++

@@ -108,7 +108,7 @@ func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 	if p.Copies == 0 {
 		return nil
 	}
-	n, err := newLedgerWriter(ctx, l, nil)
+	n, err := newLedgerWriter(ctx, l, Duplicate, nil)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func TestLedger_NamesABrokenEntryAmongForeignRecords(t *testing.T) {
 func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
-		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":3}`)})
+		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":4}`)})
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		err := l.Read(t.Context(), nil, nil)
@@ -132,7 +132,7 @@ func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 			t.Fatalf("error %v, want one that names the entry", err)
 		}
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0", "0:1") // the rest was read
-		if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, "ada", "test", nil); n != 0 || !errors.Is(err, ErrNewerVersion) {
+		if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: "ada", Why: "test"}); n != 0 || !errors.Is(err, ErrNewerVersion) {
 			t.Errorf("%d letters were discarded, %v; a newer siding knows more about one", n, err)
 		}
 		k.note(t, "one.dlq", 0, 1, Entry{State: Discarded})

@@ -23,14 +23,15 @@ type ledgerWriter struct {
 	inFlight sync.WaitGroup // entries in flight
 	done     func(headers.Position, error)
 
-	discarded int64
-	failed    int64
-	named     []error
+	counts  State
+	counted int64 // letters with that state
+	failed  int64
+	named   []error
 }
 
 // newLedgerWriter returns a writer, or an error if the ledger's topic is missing or has too few
-// partitions. done, if not nil, is called once for every entry.
-func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position, error)) (*ledgerWriter, error) {
+// partitions. It counts the entries with a state. done, if not nil, is called once for every entry.
+func newLedgerWriter(ctx context.Context, l *Ledger, counts State, done func(headers.Position, error)) (*ledgerWriter, error) {
 	letters, entries, err := l.poll(ctx)
 	switch {
 	case err != nil:
@@ -45,7 +46,7 @@ func newLedgerWriter(ctx context.Context, l *Ledger, done func(headers.Position,
 	if err != nil {
 		return nil, err
 	}
-	return &ledgerWriter{ledger: l, cl: cl, done: done}, nil
+	return &ledgerWriter{ledger: l, cl: cl, counts: counts, done: done}, nil
 }
 
 // writeOpts returns the options of a client that writes records to the partitions that they name,
@@ -69,8 +70,8 @@ func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 			if n.failed++; n.failed <= maxNamed {
 				n.named = append(n.named, err)
 			}
-		} else if e.State == Discarded {
-			n.discarded++
+		} else if e.State == n.counts {
+			n.counted++
 		}
 		if n.done != nil {
 			n.done(where, err)
@@ -91,14 +92,14 @@ func ended(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// close waits for the entries in flight. It returns how many letters are discarded, and why entries
-// were not written.
-func (n *ledgerWriter) close(ctx context.Context) (discarded int64, err error) {
+// close waits for the entries in flight. It returns how many letters have the counted state, and
+// why entries were not written.
+func (n *ledgerWriter) close(ctx context.Context) (counted int64, err error) {
 	_ = n.cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
 	n.cl.Close()
 	n.inFlight.Wait()
 	if more := n.failed - int64(len(n.named)); more > 0 {
 		n.named = append(n.named, fmt.Errorf("and %d more letters", more))
 	}
-	return n.discarded, errors.Join(n.named...)
+	return n.counted, errors.Join(n.named...)
 }

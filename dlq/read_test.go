@@ -411,7 +411,7 @@ func TestRead_OptionsMayBeSharedConcurrently(t *testing.T) {
 				if err := l.Read(t.Context(), nil, nil); err != nil {
 					t.Error(err)
 				}
-				if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, "ann", "test", nil); err != nil || n == 0 {
+				if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: "ann", Why: "test"}); err != nil || n == 0 {
 					t.Errorf("discarded %d, %v", n, err)
 				}
 			})

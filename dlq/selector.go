@@ -24,7 +24,20 @@ const (
 	// is left of the record once that letter expires. To find all copies, each partition of the
 	// filter is read from its beginning to the cursor's end.
 	WithCopies
+	// DiscardedOnly yields the letters that were discarded ([State.Discards]), and no copies.
+	DiscardedOnly
 )
+
+// has reports whether the scope has letters of a state.
+func (s Scope) has(state State) bool {
+	switch s {
+	case WithResolved:
+		return true
+	case DiscardedOnly:
+		return state.Discards()
+	}
+	return !state.Resolves()
+}
 
 // selector selects the letters of a scope during a read.
 type selector struct {
@@ -62,7 +75,7 @@ func (c *selector) offer(r *kgo.Record) *Letter {
 	switch {
 	case c.scope == WithCopies && c.judge.copy != noCopy:
 		return c.copied(r)
-	case r.Offset < c.begin[r.Partition], c.scope != WithResolved && state.Resolves():
+	case r.Offset < c.begin[r.Partition] || !c.scope.has(state):
 		return nil
 	}
 	letter := newLetter(r)

@@ -27,6 +27,7 @@ type summarizer struct {
 	rest       Failure
 	groups     *boundedTable[int64]
 	otherGroup int64
+	resolvedAs [stateOf + len(states)]int64 // by stateCode
 
 	key     []byte // scratch
 	last    *Failure
@@ -79,6 +80,7 @@ func (t *summarizer) add(r *kgo.Record) {
 		return
 	case state.Resolves():
 		p.Resolved++
+		t.resolvedAs[stateCode(state)]++
 		return
 	}
 	if p.Open++; p.Open == 1 {
@@ -190,6 +192,12 @@ func (t *summarizer) summary() *Summary {
 		c := t.partitions[p]
 		s.Partitions = append(s.Partitions, c.PartitionCount)
 		s.Open, s.Pending, s.Resolved, s.Duplicates = s.Open+c.Open, s.Pending+c.Pending, s.Resolved+c.Resolved, s.Duplicates+c.Duplicates
+	}
+	s.ResolvedAs = map[State]int64{}
+	for i, state := range states {
+		if n := t.resolvedAs[stateOf+i]; n > 0 {
+			s.ResolvedAs[state] = n
+		}
 	}
 	for _, f := range t.failures.rows {
 		s.Failures = append(s.Failures, *f)

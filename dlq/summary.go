@@ -22,6 +22,8 @@ type Summary struct {
 	// that an entry resolves, and Duplicates the copies of earlier letters that have no entry of
 	// their own. A letter has one of these counts. All count only letters that the filter selects.
 	Open, Pending, Resolved, Duplicates int64
+	// ResolvedAs splits Resolved by the states of the letters' entries.
+	ResolvedAs map[State]int64
 	// Foreign counts the open letters that siding did not write: they have no reason. Malformed
 	// counts the open letters with broken headers, of those that a summary needs.
 	Foreign, Malformed int64

@@ -48,7 +48,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		}
 		const fp = "0123456789abcdef"
 		want := &Summary{
-			Topic: "orders.dlq", Open: 5, Pending: 1, Resolved: 1, Duplicates: 1, Foreign: 1,
+			Topic: "orders.dlq", Open: 5, Pending: 1, Resolved: 1, Duplicates: 1, Foreign: 1, ResolvedAs: map[State]int64{Failed: 1},
 			Failures: []Failure{
 				{Class: "sku", Fingerprint: fp, Count: 3, First: at.Add(2 * time.Hour), Last: at.Add(4 * time.Hour), Sample: "sku 4", Partition: 2},
 				{Count: 1, First: at, Last: at, Partition: 1},
@@ -120,10 +120,14 @@ func TestSummary_AgreesWithAList(t *testing.T) {
 		}
 		l := k.readLedger(t, "orders.dlq")
 		s := summarize(t, l)
+		resolvedAs := map[State]int64{}
 		byFailure, byGroup, open, resolved := map[string]int64{}, map[string]int64{}, int64(0), int64(0)
 		for _, letter := range collect(t, l.Letters(t.Context(), Filter{}, Cursor{}, WithResolved)) {
 			if letter.State.Resolves() {
 				resolved++
+				if letter.State != Duplicate && letter.State != Redriven {
+					resolvedAs[letter.State]++
+				}
 			} else {
 				open++
 				byFailure[letter.Meta.Class+"/"+letter.Meta.Fingerprint]++
@@ -132,6 +136,10 @@ func TestSummary_AgreesWithAList(t *testing.T) {
 		}
 		if s.Open != open || s.Pending+s.Resolved+s.Duplicates != resolved || open == 0 || s.Duplicates == 0 || s.Malformed == 0 {
 			t.Errorf("the summary has %d open, %d resolved, the list %d and %d", s.Open, s.Pending+s.Resolved+s.Duplicates, open, resolved)
+		}
+		delete(s.ResolvedAs, Duplicate) // a list does not tell those with an entry from the others
+		if d := cmp.Diff(resolvedAs, s.ResolvedAs); d != "" {
+			t.Error(d)
 		}
 		got := map[string]int64{}
 		for _, f := range s.Failures {

@@ -80,7 +80,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 		t.Fatalf("%+v, %v, %v", letter, notes, err)
 	}
 
-	n, err := l.Discard(ctx, dlq.Filter{Ranges: []dlq.Range{{Partition: 0}, {Partition: 1, Until: 10}}}, dlq.Cursor{}, "ada", "test", nil)
+	n, err := l.Discard(ctx, dlq.Filter{Ranges: []dlq.Range{{Partition: 0}, {Partition: 1, Until: 10}}}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"})
 	if err != nil || n != 15+9 {
 		t.Fatalf("%d are discarded, %v", n, err)
 	}

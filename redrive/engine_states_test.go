@@ -208,7 +208,8 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 	})
 }
 
-// Another process that asks how far a run is learns when its window ends, and at which pace it goes.
+// Another process that asks how far a run is learns when its window ends, and at which pace it
+// goes.
 func TestEngine_RecordsTheEndOfItsWindow(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

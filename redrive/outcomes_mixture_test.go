@@ -175,7 +175,7 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 
 		r, p := planned(t, k)
 		ledger := ledgerOf(k)
-		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "resolved" }}, dlq.Cursor{}, "eve", "tests", nil); n != 20 || err != nil {
+		if n, err := ledger.Discard(t.Context(), dlq.Filter{Match: func(l *dlq.Letter) bool { return string(l.Record.Value) == "resolved" }}, dlq.Cursor{}, dlq.DiscardOptions{By: "eve", Why: "tests"}); n != 20 || err != nil {
 			t.Fatal(n, err)
 		}
 		// 6 early letters and 5 empty ones

@@ -142,7 +142,7 @@ func TestDuplicate_OfALetterResolvedDuringThePlanIsOpen(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			l := ledgerOf(k)
 			first := dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 0)}}
-			if n, err := l.Discard(t.Context(), first, dlq.Cursor{}, "bob", "no use", nil); n != 1 || err != nil {
+			if n, err := l.Discard(t.Context(), first, dlq.Cursor{}, dlq.DiscardOptions{By: "bob", Why: "no use"}); n != 1 || err != nil {
 				t.Error(n, err)
 			}
 			time.Sleep(2 * time.Second)

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
+	"github.com/sidingkafka/siding/redrive/internal/resolved"
 )
 
 // Plan is a frozen selection of letters and their targets, before the run. It is valid while the
@@ -54,6 +56,7 @@ type Plan struct {
 	oldest     time.Time
 	unfit      error  // of the first letter to which the edit cannot be applied
 	unread     string // a warning
+	resolved   string // what became of the letters that the filter names, if none is open
 }
 
 // duplicate is a second letter of the same failure as a letter of the same partition. That letter
@@ -220,6 +223,20 @@ func (p *Plan) unresolved(ledger *dlq.Ledger) (left letters.Set, skipped map[str
 		}
 	}
 	return left, skipped
+}
+
+// describe returns what became of the letters of a small plan, after a colon.
+func (p *Plan) describe(ctx context.Context, ledger *dlq.Ledger) string {
+	var f dlq.Filter
+	for at := range p.chosen.All() {
+		if f.Ranges = append(f.Ranges, dlq.At(at.Partition, at.Offset)); len(f.Ranges) > maxNamed {
+			break
+		}
+	}
+	if how := resolved.Describe(ctx, ledger, &f); how != "" {
+		return ": " + how
+	}
+	return ""
 }
 
 // follows reports whether the outcomes of a group's letters can be known.

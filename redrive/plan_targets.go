@@ -29,6 +29,8 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		return t.refuse(RefusedEdit, "%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit)
 	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
 		return t.refuse(RefusedNothing, "%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit"))
+	case p.Letters == 0 && p.resolved != "":
+		return t.refuse(RefusedNothing, "no open letter fits: %s", p.resolved)
 	case p.Letters == 0:
 		return t.refuse(RefusedNothing, "no open letter fits")
 	case p.Selection.Edit.Value != nil && p.Letters != 1:

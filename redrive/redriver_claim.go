@@ -103,7 +103,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	}
 	left, skipped := p.unresolved(ledger)
 	if left.Len() == 0 {
-		return nil, t.refuse(RefusedNothing, "all letters of the plan are resolved by now")
+		return nil, t.refuse(RefusedNothing, "all letters of the plan are resolved by now%s", p.describe(ctx, ledger))
 	}
 	watch, ids, err := watchFrom(ctx, r.cfg.Kafka, t, p.groups())
 	if err != nil {

@@ -50,7 +50,11 @@ var errands = []func(context.Context, []kgo.Opt) error{
 		return err
 	},
 	func(ctx context.Context, opts []kgo.Opt) error { // discard
-		_, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...).Discard(ctx, dlq.Filter{}, dlq.Cursor{}, "ann", "OPS-1", nil)
+		l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", opts...)
+		_, err := l.Discard(ctx, dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ann", Why: "OPS-1"})
+		if err == nil {
+			_, err = l.Reopen(ctx, dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ann", Why: "OPS-2"})
+		}
 		return err
 	},
 	func(ctx context.Context, opts []kgo.Opt) error { // import
@@ -185,7 +189,7 @@ func doneWith(t *testing.T, errand func(context.Context, []kgo.Opt) error, right
 func history(t *testing.T, admin []kgo.Opt) {
 	t.Helper()
 	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", admin...)
-	if n, err := l.Discard(t.Context(), dlq.Filter{Classes: []string{"old"}}, dlq.Cursor{}, "admin", "history", nil); n != 3 || err != nil {
+	if n, err := l.Discard(t.Context(), dlq.Filter{Classes: []string{"old"}}, dlq.Cursor{}, dlq.DiscardOptions{By: "admin", Why: "history"}); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
 	time.Sleep(time.Minute)

@@ -9,6 +9,7 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/resolved"
 )
 
 // Plan freezes a selection. It reads the ledger and the dead-letter topic once, up to their present
@@ -63,6 +64,9 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		}
 	}
 	p.unread = p.unreadIn(ledger)
+	if p.Letters == 0 {
+		p.resolved = resolved.Describe(ctx, ledger, &s.Filter)
+	}
 	if err := p.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}

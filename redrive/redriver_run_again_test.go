@@ -87,7 +87,7 @@ func TestResume_SendsNoLetterThatWasDiscarded(t *testing.T) {
 		letters(t, k, 100, succeeding)
 		r, p := planned(t, k)
 		sent := stopped(t, r, p, redrive.Pace{Canary: -1, Ramp: -1}, 20).Counts.Sent
-		discarded, err := ledgerOf(k).Discard(t.Context(), dlq.Filter{}, dlq.Cursor{}, "ben", "not worth it", nil)
+		discarded, err := ledgerOf(k).Discard(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ben", Why: "not worth it"})
 		if err != nil || discarded != 100-sent {
 			t.Fatalf("%d letters were sent, and %d discarded: %v", sent, discarded, err)
 		}

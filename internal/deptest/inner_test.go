@@ -30,6 +30,7 @@ var innerMayImport = map[string][]string{
 	"redrive/internal/inflight":   {"dlq", "headers", "redrive/internal/letters"},
 	"redrive/internal/letters":    {"headers", "internal/offsetset"},
 	"redrive/internal/permission": {},
+	"redrive/internal/resolved":   {"dlq"},
 	"redrive/internal/tail":       {"redrive/internal/bounds", "redrive/internal/permission"},
 	"redrive/internal/txn": {
 		"dlq", "headers", "internal/client", "redrive/internal/bounds", "redrive/internal/permission",

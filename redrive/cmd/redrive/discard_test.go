@@ -84,3 +84,18 @@ func TestDiscard_RecordsCopiesThatNoFlagNames(t *testing.T) {
 		t.Errorf("open are %s", open)
 	}
 }
+
+// An operator who names a letter has to learn what became of it, and not only that it does not fit.
+func TestDiscard_SaysHowANamedLetterWasResolved(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "1:1", "--why", "refunded", "--by", "ada", "--compensated", "--yes", "-o", "json"), exitDone, `"compensated":1,`, "")
+	const how = "letter orders.dlq/1/1: ada recorded at 2"
+	for _, args := range []string{"discard orders.dlq --offset 1:1 --why x --yes", "plan orders.dlq --offset 1:1", "run orders.dlq --offset 1:1"} {
+		got := b.redrive(t, strings.Fields(args)...)
+		prints(t, got, exitRefused, "", how)
+		prints(t, got, exitRefused, "", " that it is compensated: refunded; reopen it first")
+	}
+	// The reason is text of another person, and must not reach the terminal as it is.
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "0:0", "--why", "x", "--yes"), exitRefused, "", `ada discarded it at 2026-11-20T11:59:00Z: paid\x1b[2J by hand; reopen it first`)
+}

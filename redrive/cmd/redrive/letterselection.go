@@ -36,16 +36,21 @@ func readFailed(topic string, errs ...error) error {
 	return onTopic("READ", topic, errors.Join(errs...))
 }
 
-// chosen yields the letters of a selection from the cursor on: the open letters, or all.
+// chosen yields the letters of a selection from the cursor on: the open letters, or all. With
+// --state the states decide.
 func chosen(ctx context.Context, s *session, f sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
-	if all {
+	if all && len(sel.Filter.States) == 0 {
 		return dlq.Read(ctx, f.topic, sel.Filter, from, s.opts...), nil
 	}
 	ledger, err := readLedger(ctx, s, f, toInspect)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Letters(ctx, sel.Filter, from, dlq.OpenOnly), nil
+	scope := dlq.OpenOnly
+	if len(sel.Filter.States) > 0 {
+		scope = dlq.WithResolved
+	}
+	return ledger.Letters(ctx, sel.Filter, from, scope), nil
 }
 
 // nothing is the message where no letter is chosen.

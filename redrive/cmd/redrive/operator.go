@@ -23,6 +23,14 @@ func addOperator(t *tool, set *pflag.FlagSet) *operator {
 	return o
 }
 
+// reasoned is an error where the reason is missing: a decision without one can't be judged later.
+func (o *operator) reasoned() error {
+	if o.why == "" {
+		return errors.New("--why is missing: the ledger records the reason")
+	}
+	return nil
+}
+
 func (o *operator) check() error {
 	if o.by == "" {
 		return errors.New("--by is missing: the ledger records the operator")

@@ -43,6 +43,7 @@ func offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 // addSelection gives a verb the filters, and offers the values of --reason.
 func addSelection(cmd *cobra.Command) (flags *selection.Flags) {
 	section(cmd, sectionLetters, func(set *pflag.FlagSet) { flags = selection.AddFlags(set) })
+	offer(cmd, "state", cobra.FixedCompletions(selection.States, cobra.ShellCompDirectiveNoFileComp))
 	offer(cmd, "reason", cobra.FixedCompletions(selection.Reasons, cobra.ShellCompDirectiveNoFileComp))
 	return flags
 }

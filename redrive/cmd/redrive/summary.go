@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -79,12 +83,22 @@ func totals(sum *dlq.Summary) []output.Field {
 		output.NewField("topic", "TOPIC", sum.Topic),
 		output.NewField("open", "OPEN", sum.Open),
 		output.NewField("pending", "PENDING", explained(sum.Pending, ": redriven, the outcome is not known yet")),
-		output.NewField("resolved", "RESOLVED", sum.Resolved),
+		output.NewField("resolved", "RESOLVED", output.Pair{Table: resolvedText(sum), JSON: sum.Resolved}),
+		output.NewField("resolvedAs", "", sum.ResolvedAs),
 		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
 		output.NewField("foreign", "FOREIGN", unlessZero(sum.Foreign)),
 		output.NewField("malformed", "MALFORMED", unlessZero(sum.Malformed)),
 		output.NewField("oldest", "OLDEST OPEN", output.Ago(oldest.Oldest)),
 	}
+}
+
+// resolvedText is the number of resolved letters, and how many of them have which state.
+func resolvedText(sum *dlq.Summary) string {
+	text := strconv.FormatInt(sum.Resolved, 10)
+	for i, state := range slices.Sorted(maps.Keys(sum.ResolvedAs)) {
+		text += fmt.Sprintf("%s%d %s", []string{": ", ", "}[min(i, 1)], sum.ResolvedAs[state], state)
+	}
+	return text
 }
 
 func failureFields(f dlq.Failure) []output.Field {

@@ -20,9 +20,9 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	}{
 		{[]string{"--class", "decode"}, `"open":2,"pending":0,"resolved":0,`},
 		{[]string{"--group", "billing", "--since", "90m"}, `"open":1,"pending":0,"resolved":0,`},
-		{[]string{"--partition", "0"}, `"open":2,"pending":0,"resolved":1,"duplicates":1,`},
+		{[]string{"--partition", "0"}, `"open":2,"pending":0,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`},
 		{[]string{"--where", `class == "decode" && message startsWith "bad"`}, `"open":1,`},
-		{[]string{"--class", "none"}, `"open":0,"pending":0,"resolved":0,"duplicates":0,"foreign":0,"malformed":0,"oldest":null,"failures":[],"groups":[],`},
+		{[]string{"--class", "none"}, `"open":0,"pending":0,"resolved":0,"resolvedAs":{},"duplicates":0,"foreign":0,"malformed":0,"oldest":null,"failures":[],"groups":[],`},
 	} {
 		got := b.redrive(t, append([]string{"summary", "orders.dlq", "-o", "json"}, c.filter...)...)
 		if got.code != exitDone || !strings.Contains(got.stdout, c.want) {
@@ -55,8 +55,8 @@ func TestSummary_CountsPendingLettersApart(t *testing.T) {
 	b := aftermath(t)
 	b.note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: noon})
 	got := b.redrive(t, "summary", "orders.dlq", "-o", "json")
-	prints(t, got, exitDone, `"open":4,"pending":1,"resolved":1,"duplicates":1,`, "")
+	prints(t, got, exitDone, `"open":4,"pending":1,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`, "")
 	prints(t, got, exitDone, `{"partition":1,"open":2,"pending":1,"resolved":0,`, "")
-	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "\nPENDING      1: redriven, the outcome is not known yet\nRESOLVED     1\n", "")
+	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "\nPENDING      1: redriven, the outcome is not known yet\nRESOLVED     1: 1 discarded\n", "")
 	prints(t, b.redrive(t, "topics", "-o", "json"), exitDone, `"open":4,"pending":1,"resolved":1,`, "")
 }

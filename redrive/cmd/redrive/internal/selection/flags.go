@@ -18,6 +18,7 @@ import (
 // Flags are the options of the command line.
 type Flags struct {
 	classes, fingerprints, reasons, groups []string
+	states                                 []string
 	since, until                           string
 	enteredSince, enteredUntil             string
 	keys, headers                          []string
@@ -31,6 +32,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringSliceVar(&f.classes, "class", nil, "error `class`, as summary prints it, or the beginning of classes and *, as in 'payment.*'; several by comma or by repeating")
 	set.StringSliceVar(&f.fingerprints, "fingerprint", nil, "`fingerprint` of the error, as summary prints it")
 	set.StringSliceVar(&f.reasons, "reason", nil, "`reason`: "+strings.Join(Reasons, ", "))
+	set.StringSliceVar(&f.states, "state", nil, "`state` in the ledger: "+strings.Join(States, ", "))
 	set.StringSliceVar(&f.groups, "group", nil, "consumer `group` that failed")
 	set.StringVar(&f.since, "since", "", "failed at this `time` or later: 2h (ago), 2026-11-20, 2026-11-20T08:00 (local), or RFC 3339")
 	set.StringVar(&f.until, "until", "", "failed before this `time`")
@@ -55,6 +57,16 @@ var Reasons = []string{
 // reserved are reasons of the format that no consumer writes yet. --reason takes them, since a
 // newer consumer may have written them, but does not offer them.
 var reserved = []string{string(headers.ReasonCrashLoop), string(headers.ReasonHeld)}
+
+// States lists what --state takes, for help and completion. The states other than "open" are those
+// of the ledger's entries.
+var States = []string{
+	open, string(dlq.Unknown), string(dlq.Reopened), string(dlq.Redriven), string(dlq.Succeeded), string(dlq.Failed),
+	string(dlq.Discarded), string(dlq.Compensated), string(dlq.Unfollowed), string(dlq.Duplicate),
+}
+
+// open stands for all states of open letters.
+const open = "open"
 
 // Compile makes a selection of the flags. Its error has every problem, one a line. Durations count
 // back from now.
@@ -81,6 +93,16 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 			complain("reason", fmt.Errorf("%q is not a reason: choose %s", r, strings.Join(Reasons, ", ")))
 		}
 		s.Filter.Reasons = append(s.Filter.Reasons, headers.Reason(r))
+	}
+	for _, state := range f.states {
+		switch {
+		case !slices.Contains(States, state):
+			complain("state", fmt.Errorf("%q is not a state: choose %s", state, strings.Join(States, ", ")))
+		case state == open:
+			s.Filter.States = append(s.Filter.States, "", dlq.Unknown, dlq.Reopened)
+		default:
+			s.Filter.States = append(s.Filter.States, dlq.State(state))
+		}
 	}
 	s.Filter.Classes, s.Filter.Fingerprints, s.Filter.Groups, s.Filter.Keys = f.classes, f.fingerprints, f.groups, f.keys
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// A filter that was too wide discarded letters. Only a record written by hand into the ledger
+// opened them again.
+func TestReopen_WithdrawsADiscard(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	open := b.openLetters(t)
+	if got := b.redrive(t, "discard", "orders.dlq", "--class", "decode", "--why", "sold-out", "--by", "ada", "--yes"); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "2\n"}
+	got := i.run(t, "reopen", "orders.dlq", "--class", "decode", "--why", "they are real", "-o", "json")
+	want := `{"topic":"orders.dlq","reopened":2,"by":"oncall","why":"they are real"}` + "\n"
+	exactly(t, got, exitDone, want, "2 letters of orders.dlq will be reopened; type 2 to continue:\n")
+	if after := b.openLetters(t); after != open {
+		t.Errorf("open are %q, and were %q before the discard", after, open)
+	}
+	prints(t, b.redrive(t, "show", "orders.dlq", "1:1"), exitDone, "STATE         reopened", "")
+	prints(t, b.redrive(t, "show", "orders.dlq", "1:1"), exitDone, " by oncall: they are real\n", "")
+	prints(t, b.redrive(t, "list", "orders.dlq", "--state", "reopened"), exitDone, "1:1 ", "")
+	prints(t, b.redrive(t, "reopen", "orders.dlq", "--class", "decode", "--why", "x", "--yes"), exitRefused, "", "nothing was reopened: no discarded letter of orders.dlq fits")
+}
+
+func TestReopen_DoesNothingUnlessItShould(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 1, 0, dlq.Entry{State: dlq.Succeeded, At: noon, Run: "r7", By: "ada"})
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Compensated, At: noon, By: "ada", Why: "refunded"})
+	for _, c := range []struct {
+		args        string
+		typed, want string
+		code        int
+	}{
+		{"--why x --offset 1:1", "", "1 was not typed, nothing was done", exitRefused},
+		{"--offset 1:1 --yes", "", "--why is missing: the ledger records the reason", exitUsage},
+		{"--why x --yes --offset 1:0", "", "nothing was reopened: letter orders.dlq/1/0: run r7 of ada redrove it, and it succeeded, as recorded at 2", exitRefused},
+		{"--why x --yes --offset 1:2", "", "nothing was reopened: letter orders.dlq/1/2: it is open\n", exitRefused},
+		{"--why x --yes --offset 1:77", "", "nothing was reopened: letter orders.dlq/1/77: there is no letter: the partition ends at offset 3", exitRefused},
+		{"--why x --yes --state bad", "", `--state: "bad" is not a state: choose open, unknown, reopened,`, exitUsage},
+	} {
+		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: c.typed}
+		got := i.run(t, append([]string{"reopen", "orders.dlq"}, strings.Fields(c.args)...)...)
+		prints(t, got, c.code, "", c.want, c.args)
+	}
+	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "RESOLVED     3: 1 compensated, 1 discarded, 1 succeeded", "")
+}

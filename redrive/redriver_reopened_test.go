@@ -1,0 +1,102 @@
+package redrive_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// The handler had a bug: it discarded letters that it should have processed. An operator reopens
+// them after the fix, and the next run brings them back.
+func TestRedriver_BringsBackWhatWasReopened(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 5, discarding)
+		r, p := planned(t, k)
+		ends(t, redrive.Counts{Discarded: 5})(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Window: time.Second}, nil)))
+		if _, err := r.WriteOutcomes(t.Context(), "orders.dlq"); err != nil {
+			t.Fatal(err)
+		}
+		one := redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 3)}}}
+		_, err := r.Plan(t.Context(), one)
+		refused(t, err, redrive.RefusedNothing, "letter orders.dlq/0/3: its handler discarded it in run "+p.ID)
+		some := dlq.Filter{Ranges: []dlq.Range{{Until: 3}}}
+		if n, err := ledgerOf(k).Reopen(t.Context(), some, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "the handler is fixed"}); n != 3 || err != nil {
+			t.Fatal(n, err)
+		}
+		s.set(succeeding)
+		again := plan(t, r)
+		if again.Letters != 3 || len(again.Warnings) > 0 {
+			t.Errorf("the plan has %d letters, and warns %q", again.Letters, again.Warnings)
+		}
+		succeeds(t, 3)(r.Run(t.Context(), again, ann(redrive.Pace{Canary: -1, Window: time.Second}, nil)))
+		if got := states(t, k); got[dlq.Succeeded] != 3 || got[dlq.Discarded] != 2 {
+			t.Errorf("the states are %v", got)
+		}
+		if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.Counts.Discarded != 5 || o.Counts.Pending != 0 {
+			t.Errorf("the first run is %+v, %v", o.Counts, err)
+		}
+	})
+}
+
+// Letters are discarded, and some of them reopened, between the plan and the run, and while the run
+// is stopped. Both times the run sends what is open, and each letter once.
+func TestRedriver_SendsWhatIsReopenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		var got received
+		letters(t, k, 40, got.take)
+		decide := func(from, until int64, discard bool) {
+			t.Helper()
+			f := dlq.Filter{Ranges: []dlq.Range{{From: from, Until: until}}}
+			l, n, err := ledgerOf(k), int64(0), error(nil)
+			if discard {
+				n, err = l.Discard(t.Context(), f, dlq.Cursor{}, dlq.DiscardOptions{By: "ben", Why: "x", Compensated: true})
+			} else {
+				n, err = l.Reopen(t.Context(), f, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"})
+			}
+			if err != nil || n != until-from {
+				t.Fatal(n, err)
+			}
+		}
+		decide(36, 40, true)
+		r, p := planned(t, k)
+		if p.Letters != 36 {
+			t.Fatalf("the plan has %d letters", p.Letters)
+		}
+		decide(36, 38, false) // after the plan: not part of it
+		decide(0, 4, true)
+		decide(0, 2, false)
+		stopped(t, r, p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, 5)
+		decide(30, 36, true)
+		decide(30, 33, false)
+		ends(t, redrive.Counts{Succeeded: 31, Skipped: map[string]int64{redrive.SkippedResolved: 5}})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
+		if len(got.all) != 31 {
+			t.Errorf("the handler got %d records, want 31", len(got.all))
+		}
+		if got := states(t, k); got[dlq.Succeeded] != 31 || got[dlq.Reopened] != 2 || got[dlq.Compensated] != 7 {
+			t.Errorf("the states are %v", got)
+		}
+	})
+}
+
+// A plan of named letters that were all resolved meanwhile says how.
+func TestRun_SaysHowTheLettersOfItsPlanWereResolved(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 2, succeeding)
+		r, p := planned(t, k)
+		if n, err := ledgerOf(k).Discard(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ben", Why: "sold out"}); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
+		refused(t, err, redrive.RefusedNothing, "all letters of the plan are resolved by now: letter orders.dlq/0/0: ben discarded it at 2000-01-01T")
+		if !strings.Contains(err.Error(), ": sold out; reopen it first; letter orders.dlq/0/1: ben discarded") {
+			t.Error(err)
+		}
+	})
+}
