@@ -31,7 +31,8 @@ func check(of repository, cache string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	version, err := trial(copied)
+	now := time.Now()
+	version, err := trial(copied, now)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func check(of repository, cache string, out io.Writer) error {
 		fmt.Fprintln(out, "release-check: of the last commit; the checkout has changes besides")
 	}
 	fmt.Fprintf(out, "release-check: preparing %s in a copy\n", version)
-	if err := prepare(copied, version, time.Now(), io.Discard); err != nil {
+	if err := prepare(copied, version, now, io.Discard); err != nil {
 		return err
 	}
 	modules, err := readModules(copied)
@@ -75,9 +76,10 @@ func check(of repository, cache string, out io.Writer) error {
 	return nil
 }
 
-// trial chooses the version of a trial. Just after a release nothing is unreleased; then the trial
-// has an entry of its own.
-func trial(of repository) (version string, err error) {
+// trial chooses the version of a trial. No two trials have the same, since the go command remembers
+// for ever which files a version has. Just after a release nothing is unreleased; then the trial has
+// an entry of its own.
+func trial(of repository, now time.Time) (version string, err error) {
 	file := filepath.Join(string(of), "CHANGELOG.md")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +103,8 @@ func trial(of repository) (version string, err error) {
 		identity = append(identity, []string{"commit", "-qam", "a trial"})
 	}
 	// A shallow clone has no tags; the changelog knows its versions too.
-	return nextVersion(slices.Concat(tags, changelog(text).released())), of.all(identity...)
+	next := nextVersion(slices.Concat(tags, changelog(text).released()))
+	return fmt.Sprintf("%s-trial.%d", next, now.Unix()), of.all(identity...)
 }
 
 // user is somebody who has the README and the go command.

@@ -135,14 +135,14 @@ func TestPrepare_WorksFromAShallowCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := trial(copied)
-	if err != nil || version != "v0.4.0" {
-		t.Fatalf("the trial is %q, %v; want v0.4.0", version, err)
+	version, err := trial(copied, day)
+	if want := "v0.4.0-trial.1795377600"; err != nil || version != want {
+		t.Fatalf("the trial is %q, %v; want %s", version, err, want)
 	}
 	if err := prepare(copied, version, day, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := git(t, copied, "tag"), "cmd/lane/v0.4.0\nkit/v0.4.0\nv0.4.0"; got != want {
+	if got, want := git(t, copied, "tag"), "cmd/lane/"+version+"\nkit/"+version+"\n"+version; got != want {
 		t.Errorf("tags\n%s\nwant\n%s", got, want)
 	}
 }
