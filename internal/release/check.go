@@ -77,8 +77,8 @@ func check(of repository, cache string, out io.Writer) error {
 }
 
 // trial chooses the version of a trial. No two trials have the same, since the go command remembers
-// for ever which files a version has. Just after a release nothing is unreleased; then the trial has
-// an entry of its own.
+// for ever which files a version has. Just after a release nothing is unreleased; then the trial
+// has an entry of its own.
 func trial(of repository, now time.Time) (version string, err error) {
 	file := filepath.Join(string(of), "CHANGELOG.md")
 	text, err := os.ReadFile(file)
