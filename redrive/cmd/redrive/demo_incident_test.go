@@ -40,7 +40,14 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 	var ran string
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)))
-		ran = newNight(t).tell(told)
+		n := newNight(t,
+			bug{"tax.TableMiss", "no tax rate for region", 14_000, false},
+			bug{"payment.gateway.Timeout", "the bank did not answer in time", 6_000, true},
+			bug{"payment.Declined", "the bank said no", 1_700, false},
+			bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
+		)
+		n.begin()
+		ran = n.tell(told)
 	})
 	switch diff := cmp.Diff(loose(told), loose(ran)); {
 	case diff == "":
@@ -77,21 +84,15 @@ type night struct {
 	ids []string // of runs, in the order in which they are seen
 }
 
-func newNight(t *testing.T) *night {
+func newNight(t *testing.T, bugs ...bug) *night {
 	var network kfake.VirtualNetwork
 	n := &night{t: t, dial: network.DialContext}
 	var err error
-	n.incident, err = startIncidentOn([]kfake.Opt{kfake.ListenFn(network.Listen), kfake.Ports(9092)}, []kgo.Opt{kgo.Dialer(network.DialContext), kgo.DisableClientMetrics()},
-		bug{"tax.TableMiss", "no tax rate for region", 14_000, false},
-		bug{"payment.gateway.Timeout", "the bank did not answer in time", 6_000, true},
-		bug{"payment.Declined", "the bank said no", 1_700, false},
-		bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
-	)
+	n.incident, err = startIncidentOn([]kfake.Opt{kfake.ListenFn(network.Listen), kfake.Ports(9092)}, []kgo.Opt{kgo.Dialer(network.DialContext), kgo.DisableClientMetrics()}, bugs...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.stop)
-	n.begin()
 	return n
 }
 

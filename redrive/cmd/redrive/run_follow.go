@@ -44,7 +44,7 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 		}
 		state = e.State
 		now := t.now()
-		speed.add(now, e.Counts.Sent)
+		speed.add(e.Heartbeat, e.Counts.Sent) // the counts are as of then
 		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(reported) >= reportEvery {
 			reported = now
 			t.screen.Say("%s, %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond))

@@ -59,7 +59,8 @@ func TestPhaseOf_HasTheTimeLeft(t *testing.T) {
 		}
 	}
 	o.State = redrive.Watching
-	if got := phaseOf(o, 50, 50, noon.Add(time.Minute)); got != "watching" { // the last poll is still to come
+	// the last poll is still to come
+	if got := phaseOf(o, 50, 50, noon.Add(time.Minute)); got != "watching" {
 		t.Errorf("after the window: %q", got)
 	}
 	o.Waiting = "outcomes unknown"

@@ -2,22 +2,37 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
 )
 
 func newStatus(t *tool) *cobra.Command {
-	return &cobra.Command{
+	var followed bool
+	var endFlags *endFlags
+	cmd := &cobra.Command{
 		Use:   "status RUN",
 		Short: "Report how far a run is, and what became of its records",
 		Long: `Status reports how far a run is, whichever process owns it, and what became of the letters that it redrove. It reads
-their outcomes from the cluster, since some become known only after the run's end. It writes nothing.`,
+their outcomes from the cluster, since some become known only after the run's end. It writes nothing.
+
+With --follow it shows the progress of the run as run itself does, until the run is done, aborted or stopped, and then
+ends with the exit code of run. Ctrl-C ends only status: the run goes on.`,
 		Example: `  redrive status orders.dlq/20260102-150405-a1b2c3
+  redrive status orders.dlq/20260102-150405-a1b2c3 --follow
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			end, err := endFlags.compile()
+			if !followed && (endFlags.noWait || endFlags.onEnd != "") {
+				err = errors.Join(err, errors.New("--no-wait and --on-end are for status --follow"))
+			}
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
+				if followed {
+					return followRun(ctx, t, r, topic, id, end)
+				}
 				t.screen.Status("reading the outcomes of %s/%s …", topic, id)
 				o, err := r.Status(ctx, topic, id)
 				if err != nil {
@@ -25,7 +40,12 @@ their outcomes from the cluster, since some become known only after the run's en
 				}
 				warnOfSilence(t, o)
 				return showOutcome(t, o)
-			}, nil)
+			}, err)
 		},
 	}
+	section(cmd, sectionOthers, func(set *pflag.FlagSet) {
+		set.BoolVar(&followed, "follow", false, "show the run's progress until it ends")
+	})
+	endFlags = addEnd(cmd)
+	return cmd
 }
