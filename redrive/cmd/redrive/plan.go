@@ -52,6 +52,7 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: takes}),
 		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: some(p.Skipped)}),
+		field("maxAttempts", "MAX ATTEMPTS", unlessZero(p.Selection.MaxAttempts)),
 		editText(p.Selection.Edit),
 		field("classes", "", classes),
 		field("partitions", "", partitions),

@@ -81,7 +81,7 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	}
 	unresolved := writeOutcomes(ctx, s.tool, r, topic)
 	s.screen.Status("reading %s …", topic)
-	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), Edit: e})
+	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), MaxAttempts: i.maxAttempts, Edit: e})
 	warnOfWhere(s.tool, sel)
 	if err == nil {
 		unresolved()

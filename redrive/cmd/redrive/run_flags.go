@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/edit"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -20,6 +22,7 @@ type runFlags struct {
 	pace        *paceFlags
 	target      redrive.Target
 	maxRedrives int
+	maxAttempts int
 }
 
 // compile reads the flags. Its error has every problem.
@@ -30,6 +33,9 @@ func (i *runFlags) compile(t *tool) (*selection.Selection, redrive.Edit, redrive
 	var err4 error
 	if i.maxRedrives < 0 {
 		err4 = errors.New("--max-redrives is negative")
+	}
+	if i.maxAttempts < 0 || i.maxAttempts > headers.MaxAttempts {
+		err4 = errors.Join(err4, fmt.Errorf("--max-attempts is %d: it is at least 1 and at most %d, or 0 for the bound of the consumer's policy", i.maxAttempts, headers.MaxAttempts))
 	}
 	return sel, e, pace, errors.Join(err1, err2, err3, err4, i.check())
 }
@@ -42,6 +48,7 @@ func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 		set.BoolVar(&i.target.Force, "force", false, "redrive to a compacted target, or to the source although its retry topics seem to follow another naming")
 		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "keep the records' original timestamps; for a --target that is not a retry topic")
 		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record may be redriven, over all runs; 0 for any number")
+		set.IntVar(&i.maxAttempts, "max-attempts", 0, "`attempts` after which a redriven record that fails is a dead letter again, if the consumer's policy allows more (default the policy's)")
 	})
 	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
@@ -92,6 +93,36 @@ func TestRun_AsksOnATerminalForTheNumberOfAllLetters(t *testing.T) {
 	}
 	if records, _ := s.processed(); records != 100 {
 		t.Errorf("%d records were processed", records)
+	}
+}
+
+// The bank was not up yet. With the policy's attempts each letter would go through all retry topics
+// again, and be a dead letter much later.
+func TestRun_BoundsTheAttemptsOfItsCopies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNight(t, bug{"payment", "the bank is away", 40, true})
+		if _, err := n.fail(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		told := n.tell(`
+    $ redrive plan orders.dlq --class payment --max-attempts 2
+<!-- night: exits 3 -->
+    $ redrive run orders.dlq --class payment --max-attempts 2 --canary 0 --rate 0 --tolerate 40,100% --window 1m
+    $ redrive list orders.dlq --class payment --attempts 2 -o jsonl
+    $ redrive list orders.dlq --class payment --attempts 3 -o jsonl
+`)
+		for part, want := range map[string]int{"--attempts 2 -o jsonl\n": 40, "--attempts 3 -o jsonl\n": 0} {
+			_, list, _ := strings.Cut(told, part)
+			list, _, _ = strings.Cut(list, "$ ")
+			if got := strings.Count(list, `"class":"payment"`); got != want {
+				t.Errorf("%d open letters with %s, want %d", got, part, want)
+			}
+		}
+		inOrder(t, told, "MAX ATTEMPTS   2\n", "FAILED AGAIN  40\n")
+	})
+	for value, says := range map[string]string{"-1": "--max-attempts is -1: it is at least 1", "1000000000": "--max-attempts is 1000000000: it is at least 1", "two": `--max-attempts: "two" is not a whole number`} {
+		prints(t, invocation{}.run(t, "run", "orders.dlq", "--max-attempts="+value), exitUsage, "", says)
 	}
 }
 
