@@ -27,6 +27,8 @@ type exported struct {
 	Key       blob             `json:"key"`
 	Value     blob             `json:"value"`
 	Headers   []exportedHeader `json:"headers"`
+	// Redacted marks a line whose bytes were left out, since somebody had to read it.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // exportedHeader has its key as text, or in base64 if that is not UTF-8.
@@ -114,6 +116,8 @@ func parseExported(line []byte) (*kgo.Record, error) {
 		return nil, fmt.Errorf("it has version %d, and this siding reads version %d: %w", e.V, exportVersion, ErrNewerVersion)
 	case err != nil:
 		return nil, fmt.Errorf("not a letter: %w", err)
+	case e.Redacted:
+		return nil, errors.New("not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
 	case e.V < 1:
 		return nil, errors.New("not a letter: the version is missing")
 	case e.Partition == nil || *e.Partition < 0:

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestExport_OfNothingIsEmpty(t *testing.T) {
@@ -17,5 +22,45 @@ func TestExport_WarnsThatItRedactsNothing(t *testing.T) {
 	b := aftermath(t)
 	plain := b.redrive(t, "export", "orders.dlq", "--offset", "0:1")
 	got := b.redrive(t, "export", "orders.dlq", "--offset", "0:1", "--redact", "sku")
-	exactly(t, got, exitDone, plain.stdout, "warning: export writes keys, values and headers byte for byte, for import, and hides nothing\n")
+	exactly(t, got, exitDone, plain.stdout, "warning: export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted\n")
+}
+
+// jq could not look into an export, whose bytes are in base64.
+func TestExport_DecodesForPrograms(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders.dlq", 1, nil)
+	b.topic(t, "orders.dlq.ledger", 1, nil)
+	b.produce(t,
+		&kgo.Record{Topic: "orders.dlq", Timestamp: noon, Key: []byte("7"), Value: []byte(`{"card":"4111","n":9007199254740993}`), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b\u009b")}, {Key: "a"}}},
+		&kgo.Record{Topic: "orders.dlq", Timestamp: noon, Value: []byte("\xff")},
+	)
+	plain := b.redrive(t, "export", "orders.dlq")
+	got := b.redrive(t, "export", "orders.dlq", "--decoded")
+	lines := strings.SplitAfter(got.stdout, "\n")
+	wants := []string{
+		`,"decoded":{"key":"7","keyEncoding":"text","value":{"card":"4111","n":9007199254740993},"encoding":"json","headers":[{"key":"a","value":"b\u009b","encoding":"text"},{"key":"a","value":null,"encoding":"text"}]}}` + "\n",
+		`,"decoded":{"key":null,"keyEncoding":"text","value":"/w==","encoding":"base64","headers":[]}}` + "\n",
+	}
+	for i, line := range strings.SplitAfter(plain.stdout, "\n")[:2] {
+		if want := strings.TrimSuffix(line, "}\n") + wants[i]; got.code != exitDone || lines[i] != want || !json.Valid([]byte(lines[i])) {
+			t.Errorf("got\n%s\nwant\n%s", lines[i], want)
+		}
+	}
+	// It is an export like any other.
+	before := b.hold(t, "orders.dlq")
+	b.deleteTo(t, "orders.dlq", 0, -1)
+	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout), "--keep-timestamps"), exitDone, "IMPORTED  2", "")
+	after := b.hold(t, "orders.dlq")
+	for i := range after[0] {
+		after[0][i].Offset -= 2
+	}
+	if d := cmp.Diff(before, after); d != "" {
+		t.Error(d)
+	}
+	// Redacted it is none: the bytes would show what is hidden.
+	got = b.redrive(t, "export", "orders.dlq", "--decoded", "--redact", "card")
+	want := `{"v":1,"topic":"orders.dlq","partition":0,"offset":2,"timestamp":1795176000000,"redacted":true,"decoded":{"key":"7","keyEncoding":"text","value":{"card":"[redacted]","n":9007199254740993},`
+	prints(t, got, exitDone, want, "warning: import refuses these lines")
+	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout)), exitError, "", "line 1: not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
 }

@@ -18,6 +18,7 @@ type listing struct {
 	all    bool
 	limit  int
 	cursor string
+	values bool
 }
 
 func newList(t *tool) *cobra.Command {
@@ -29,10 +30,14 @@ func newList(t *tool) *cobra.Command {
 		Long: `List prints the open dead letters, or all of them, in the order of their partitions. Below a page it prints how to
 continue. Letters that arrive after the first page are not on later pages.
 
+--values prints the beginning of each letter's value below its row; in JSON it is the whole value, as in show --as json.
+show prints all of a letter.
+
 With --all it does not read the ledger, so it does not print the letters' states. show prints the state of one letter.`,
 		Example: `  redrive list orders.dlq
   redrive list orders.dlq --class http.503 --since 2h
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
+  redrive list orders.dlq --class tax --values
   redrive list orders.dlq --limit 0 -o jsonl | jq -r .key`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.now())
@@ -42,6 +47,7 @@ With --all it does not read the ledger, so it does not print the letters' states
 	}
 	flags = addSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
+	cmd.Flags().BoolVar(&how.values, "values", false, "print the letters' values, too")
 	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no limit")
 	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to continue from, as printed below the last page; use the same filters")
 	return cmd
@@ -92,8 +98,12 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 			errs = append(errs, err)
 			continue
 		}
-		shown, _ := s.Redact.Letter(l)
-		if err := list.Row(letterFields(shown)...); err != nil {
+		shown, redacted := s.Redact.Letter(l)
+		fields := letterFields(shown)
+		if how.values {
+			fields = append(fields, valueFields(shown, redacted)...)
+		}
+		if err := list.Row(fields...); err != nil {
 			return err
 		}
 		at.Advance(l)
@@ -114,6 +124,23 @@ func list(ctx context.Context, s *session, topic string, sel *selection.Selectio
 	return readFailed(topic, errs...)
 }
 
+// mostOfValue is how many characters of a value a table shows.
+const mostOfValue = 400
+
+// valueFields are a letter's value, below its row.
+func valueFields(l *dlq.Letter, redacted bool) []output.Field {
+	value, encoding := output.AsJSON.Value(l.Record.Value)
+	text := output.Brief(l.Record.Value, mostOfValue)
+	if l.Meta.ValueOmitted {
+		text = "(omitted since it did not fit)"
+	}
+	return []output.Field{
+		output.NewField("value", "", output.Pair{Table: text, JSON: value}).Below(),
+		output.NewField("encoding", "", encoding),
+		output.NewField("redacted", "", redacted),
+	}
+}
+
 // letterFields are a letter as a row.
 func letterFields(l *dlq.Letter) []output.Field {
 	field, m, r := output.NewField, &l.Meta, l.Record
@@ -123,16 +150,16 @@ func letterFields(l *dlq.Letter) []output.Field {
 		shown = output.Pair{Table: string(r.Key), JSON: key}
 	}
 	return []output.Field{
-		field("place", "PLACE", placeText(r.Partition, r.Offset)),
+		field("place", "PLACE", placeText(r.Partition, r.Offset)).Least(8),
 		field("partition", "", r.Partition),
 		field("offset", "", r.Offset),
-		field("class", "CLASS", orNil(m.Class)),
+		field("class", "CLASS", orNil(m.Class)).Least(20),
 		field("fingerprint", "", orNil(m.Fingerprint)),
 		field("reason", "REASON", orNil(string(m.Reason))).Spare(3),
-		field("group", "GROUP", orNil(m.Group)).Spare(1),
+		field("group", "GROUP", orNil(m.Group)).Least(10).Spare(1),
 		field("attempts", "ATTEMPTS", m.Attempts).Right().Spare(4),
 		field("failedAt", "FAILED AT", l.FailedAt()).Spare(2),
-		field("key", "KEY", shown).MayCut(),
+		field("key", "KEY", shown).MayCut().Least(16),
 		field("keyEncoding", "", encoding),
 		field("message", "MESSAGE", orNil(m.Message)).MayCut(),
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -99,4 +100,21 @@ func TestListing_RefusesWhatCannotBe(t *testing.T) {
 		got := b.redrive(t, append([]string{"list", "orders.dlq"}, c.args...)...)
 		prints(t, got, exitUsage, "", c.want, c.args)
 	}
+}
+
+func TestList_PrintsValues(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders.dlq", 1, nil)
+	b.topic(t, "orders.dlq.ledger", 1, nil)
+	for _, value := range [][]byte{[]byte("{\n  \"sku\": \"x\"\n}"), []byte("line\n\x1b[2J"), {0xff, 0}, nil, {}, []byte(strings.Repeat("0123456789", 50))} {
+		r := letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Message: "no rate"})
+		r.Value = value
+		b.produce(t, r)
+	}
+	for _, f := range output.Formats {
+		printsGolden(t, b.redrive(t, "list", "orders.dlq", "--utc", "--values", "-o", f), "list-values."+f)
+	}
+	got := b.redrive(t, "list", "orders.dlq", "--values", "--redact", "sku", "--limit", "1")
+	prints(t, got, exitDone, "\n  {\"sku\":\"[redacted]\"}", "more letters may follow")
 }

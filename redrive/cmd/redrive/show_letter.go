@@ -27,21 +27,22 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as, size))
 		return err
 	}
-	headerFields := func(h kgo.RecordHeader) []output.Field {
-		value, encoding := ofHeaders(as).Value(h.Value)
-		return []output.Field{output.NewField("key", "", h.Key), output.NewField("value", "", value), output.NewField("encoding", "", encoding)}
-	}
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
 	return t.screen.Object(append(fields,
 		output.NewField("ledger", "", output.RowsOf(notes, entryFields)),
 		output.NewField("key", "", key),
 		output.NewField("keyEncoding", "", keyEncoding),
-		output.NewField("headers", "", output.RowsOf(l.Record.Headers, headerFields)),
+		output.NewField("headers", "", output.RowsOf(l.Record.Headers, func(h kgo.RecordHeader) []output.Field { return headerFields(h, as) })),
 		output.NewField("value", "", value),
 		output.NewField("encoding", "", encoding),
 		output.NewField("redacted", "", redacted),
 	)...)
+}
+
+func headerFields(h kgo.RecordHeader, as output.Rendering) []output.Field {
+	value, encoding := ofHeaders(as).Value(h.Value)
+	return []output.Field{output.NewField("key", "", h.Key), output.NewField("value", "", value), output.NewField("encoding", "", encoding)}
 }
 
 // letterTone is how an operator should take a letter's state.

@@ -44,14 +44,14 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	lines := map[string][]string{
 		"topics":  {"topics", "topics --parked"},
 		"summary": {"summary orders.dlq", "summary orders.dlq --where value.customer", "summary orders.dlq --where int(text)>0"},
-		"list":    {"list orders.dlq", "list orders.dlq --all --where value.customer.card", "list orders.dlq --where value.note.x==1"},
+		"list":    {"list orders.dlq", "list orders.dlq --all --where value.customer.card", "list orders.dlq --where value.note.x==1", "list orders.dlq --values"},
 		"show":    {"show orders.dlq 0:4", "show orders.dlq 0:4 --as json", "show orders.dlq 0:4 --as hex", "show orders.dlq 0:5"},
 		"plan":    {"plan orders.dlq --class tax --target orders", "plan orders.dlq --class tax --target orders --patch {\"a\":1}", "plan orders.dlq --class tax --set-header x=" + card},
 		"run":     {"run orders.dlq --class tax --target orders --patch {\"a\":1} --yes"},
 		"runs":    {"runs orders.dlq"}, "status": {"status orders.dlq/x"}, "resume": {"resume orders.dlq/x"}, "abort": {"abort orders.dlq/x"},
 		"import": {"import orders.dlq " + archive + " --yes"}, "prune": {"prune orders.dlq --yes"},
 		"discard": {"discard orders.dlq --class tax --why x", "discard orders.dlq --class tax --why x --yes"}, "reopen": {"reopen orders.dlq --class tax --why x --yes"},
-		"export": {}, // is byte for byte: see TestExport_WarnsThatItRedactsNothing
+		"export": {"export orders.dlq --decoded"}, // see TestExport_WarnsThatItRedactsNothing
 		"demo":   {}, "version": {}, "completion": {}, "help": {},
 	}
 	var verbs []string

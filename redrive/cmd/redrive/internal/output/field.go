@@ -17,6 +17,7 @@ type Field struct {
 	Cell any
 
 	right, cut bool
+	below      bool
 	spare      int
 	least      int
 	tone       Tone
@@ -39,6 +40,9 @@ func (f Field) Spare(rank int) Field { f.spare = rank; return f }
 // Least makes the column of a list at least so wide where the terminal has room, since rows that
 // are not known yet may need it.
 func (f Field) Least(width int) Field { f.least = width; return f }
+
+// Below puts the cell below its row of a table, without a title. JSON has it as any other.
+func (f Field) Below() Field { f.below, f.Title = true, ""; return f }
 
 // Toned gives the cell a tone.
 func (f Field) Toned(tone Tone) Field { f.tone = tone; return f }

@@ -49,6 +49,22 @@ func (r Rendering) Lines(b []byte) string {
 	return EscapeLines(string(b))
 }
 
+// Brief shows bytes to people on one line of a list: JSON compact, other text with its line breaks
+// escaped, and what is no text in hexadecimal. It is cut after so many characters, which it shows.
+func Brief(b []byte, most int) string {
+	text := string(b)
+	var compact bytes.Buffer
+	switch {
+	case b == nil:
+		text = "null"
+	case !utf8.Valid(b):
+		text = hex.EncodeToString(b[:min(len(b), most)])
+	case json.Compact(&compact, b) == nil:
+		text = compact.String()
+	}
+	return measure.Truncate(Escape(text), most, "…")
+}
+
 // Value shows bytes to programs: what to put under "value", and under "encoding" how to read it. It
 // is text, json (the value itself, its numbers as they were written), hex, or base64 for what is no
 // UTF-8; nil is null.

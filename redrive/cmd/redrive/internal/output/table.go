@@ -28,6 +28,7 @@ type table struct {
 	columns []Field // those without a title are not shown
 	widths  []int   // of the columns, once the first page is written
 	page    [][]string
+	below   []string // what stands below the page's rows
 	tones   [][]Tone // of the page's cells
 	timer   *time.Timer
 	err     error
@@ -40,13 +41,17 @@ func (t *table) add(fields []Field, look Look) error {
 		t.columns = slices.Clone(fields)
 	}
 	row, tones := make([]string, len(fields)), make([]Tone, len(fields))
+	below := ""
 	for i, f := range fields {
 		tones[i] = f.tone
+		if f.below {
+			below += t.indented(look.text(f.Cell))
+		}
 		if t.columns[i].Title != "" {
 			row[i] = look.text(f.Cell)
 		}
 	}
-	t.page, t.tones = append(t.page, row), append(t.tones, tones)
+	t.page, t.tones, t.below = append(t.page, row), append(t.tones, tones), append(t.below, below)
 	switch {
 	case t.whole:
 	case len(t.page) >= pageRows:
@@ -85,10 +90,24 @@ func (t *table) write() {
 		b.WriteString(t.colours.paint(Heading, t.line(titles, nil)) + "\n")
 	}
 	for i, row := range t.page {
-		b.WriteString(t.line(row, t.tones[i]) + "\n")
+		b.WriteString(t.line(row, t.tones[i]) + "\n" + t.below[i])
 	}
-	t.page, t.tones = t.page[:0], t.tones[:0]
+	t.page, t.tones, t.below = t.page[:0], t.tones[:0], t.below[:0]
 	_, t.err = io.WriteString(t.out, b.String())
+}
+
+// indented is text below a row, on as many lines as the terminal needs.
+func (t *table) indented(text string) string {
+	var b strings.Builder
+	for text != "" {
+		part := text
+		if t.limit > leastCut {
+			part = measure.Truncate(text, t.limit-len(gap), "")
+		}
+		b.WriteString(gap + part + "\n")
+		text = text[len(part):]
+	}
+	return b.String()
 }
 
 // line is a row as text. A cell that is wider than its column and is not cut moves the next ones,
