@@ -26,7 +26,8 @@ const (
 // Finished reports whether s is final.
 func (s State) Finished() bool { return s == Done || s == Aborted }
 
-// Outcome is the state and the progress of a run.
+// Outcome is the state and the progress of a run. Its JSON is a format: later versions may add
+// fields, and neither rename nor remove one. Durations of the pace are in nanoseconds.
 //
 // While a process owns the run, it detects group offsets that were set by hand, and does not count
 // the letters that they skip as succeeded. It cannot detect an offset that is set while the group
@@ -35,30 +36,35 @@ func (s State) Finished() bool { return s == Done || s == Aborted }
 // letters count as succeeded.
 type Outcome struct {
 	// Topic is the dead-letter topic, and ID the id of the run.
-	Topic, ID string
+	Topic string `json:"topic"`
+	ID    string `json:"id"`
 	// State is the run's phase. Waiting is the reason for a wait, and Cause the reason for an
 	// abort.
-	State          State
-	Waiting, Cause string
+	State   State  `json:"state"`
+	Waiting string `json:"waiting,omitempty"`
+	Cause   string `json:"cause,omitempty"`
 	// By and Why are the operator's name and reason.
-	By, Why string
+	By  string `json:"by"`
+	Why string `json:"why,omitempty"`
 	// Owner names the process that owns the run, or owned it last. Heartbeat is the time of its
 	// last heartbeat.
-	Owner     string
-	Heartbeat time.Time
+	Owner     string    `json:"owner"`
+	Heartbeat time.Time `json:"heartbeatAt"`
 	// Claim identifies the process's claim, for [IfClaim]. Each claim of a run has another value.
-	Claim string
+	Claim string `json:"claim"`
 	// Started is the time of the first claim, and Ended the time of the final state. Stopped is the
 	// time at which the process recorded that it left the run unfinished. It is zero while the run
 	// is owned, and after a crash.
-	Started, Stopped, Ended time.Time
+	Started time.Time `json:"startedAt"`
+	Stopped time.Time `json:"stoppedAt,omitzero"`
+	Ended   time.Time `json:"endedAt,omitzero"`
 	// Pace is the pace of the run, as it was last recorded.
-	Pace Pace
+	Pace Pace `json:"pace"`
 	// WindowEnds is the end of the window after the last letter. It is zero unless the state is
 	// Watching.
-	WindowEnds time.Time
+	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
 	// Counts counts the run's letters by their outcomes.
-	Counts Counts
+	Counts Counts `json:"counts"`
 }
 
 // Event reports the progress of a run.

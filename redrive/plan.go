@@ -16,7 +16,8 @@ import (
 )
 
 // Plan is a frozen selection of letters and their targets, before the run. It is valid while the
-// letters are open. The run detects changes since the plan.
+// letters are open. The run detects changes since the plan. A plan can be stored as JSON, and run by
+// another process: see [Plan.MarshalJSON].
 type Plan struct {
 	// Selection is the argument of [Redriver.Plan].
 	Selection Selection
@@ -44,9 +45,10 @@ type Plan struct {
 	// Warnings are notices for the operator.
 	Warnings []string
 
-	topics     *topics
-	topicID    [16]byte // of the dead-letter topic
-	toTier     bool     // the letters go to retry topics
+	topics     *topics      // nil in a stored plan
+	stored     *storedNames // nil in a plan of this process
+	topicID    [16]byte     // of the dead-letter topic
+	toTier     bool         // the letters go to retry topics
 	chosen     letters.Set
 	unknown    int64 // letters whose last outcome is unknown
 	duplicates []duplicate

@@ -204,16 +204,24 @@ type piece struct {
 
 // piecesOf returns the records that keep a run's selection.
 func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
-	put := func(partition int32, offsets []int64) {
-		value, err := json.Marshal(piece{V: runVersion, Partition: partition, Offsets: offsetset.Append(nil, slices.Values(offsets))})
+	for n, p := range piecesIn(s) {
+		value, err := json.Marshal(p)
 		if err != nil {
 			panic(err)
 		}
-		notes = append(notes, dlq.RunRecord(ledger, pieceName(id, len(notes)), value))
+		notes = append(notes, dlq.RunRecord(ledger, pieceName(id, n), value))
 	}
-	for partition, set := range s {
+	return notes
+}
+
+// piecesIn splits a selection, in the order of the partitions.
+func piecesIn(s letters.Set) (pieces []piece) {
+	put := func(partition int32, offsets []int64) {
+		pieces = append(pieces, piece{V: runVersion, Partition: partition, Offsets: offsetset.Append(nil, slices.Values(offsets))})
+	}
+	for _, partition := range slices.Sorted(maps.Keys(s)) {
 		var offsets []int64
-		for o := range set.All() {
+		for o := range s[partition].All() {
 			// An offset takes at most ten bytes before base64, and one byte among dense letters.
 			if offsets = append(offsets, o); len(offsets) == pieceSize/16 {
 				put(partition, offsets)
@@ -224,7 +232,7 @@ func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
 			put(partition, offsets)
 		}
 	}
-	return notes
+	return pieces
 }
 
 // selectionKey is between a run's id and the number of a piece of its selection.
@@ -253,6 +261,11 @@ func parsePiece(s letters.Set, value []byte) error {
 	if err := json.Unmarshal(value, &p); err != nil {
 		return err
 	}
+	return p.addTo(s)
+}
+
+// addTo adds the letters of a piece to a selection.
+func (p *piece) addTo(s letters.Set) error {
 	if p.V != runVersion {
 		return fmt.Errorf("it has version %d, and this siding reads version %d", p.V, runVersion)
 	}

@@ -88,7 +88,7 @@ func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerR
 		return nil, t.refuse(RefusedNothing, "the plan was run already, as %s/%s: plan again", t.dlq, p.ID)
 	}
 	if isOther(p.topicID, ledger.TopicID()) {
-		return nil, t.refuse(RefusedNothing, "the dead-letter topic was recreated since the plan was made, and the letters of the plan are gone: plan again")
+		return nil, t.refuse(RefusedNothing, "the dead-letter topic was recreated since the plan was made, or the plan is of another cluster; the letters of the plan are not here: plan again")
 	}
 	return ledger, nil
 }

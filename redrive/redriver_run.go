@@ -26,10 +26,14 @@ import (
 func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, error) {
 	o.Pace = o.Pace.withDefaults()
 	if err := errors.Join(named(o.By), o.Pace.validate()); err != nil {
-		return Outcome{}, within(p.topics.dlq, err)
+		return Outcome{}, within(p.Selection.Topic, err)
 	}
-	topic := p.topics.dlq
-	p, err := r.recheck(ctx, p)
+	topic := p.Selection.Topic
+	p, err := r.adopt(p)
+	if err != nil {
+		return Outcome{}, within(topic, err)
+	}
+	p, err = r.recheck(ctx, p)
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}

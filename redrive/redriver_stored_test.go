@@ -1,0 +1,75 @@
+package redrive_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// elsewhere is a plan as another process reads it.
+func elsewhere(t *testing.T, p *redrive.Plan) *redrive.Plan {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored redrive.Plan
+	if err := json.Unmarshal(text, &stored); err != nil {
+		t.Fatal(err)
+	}
+	return &stored
+}
+
+// A plan is made in a review, and run by a job. Letters that were resolved in between, and those
+// that came, are treated as in the process that made the plan.
+func TestRedriver_RunsAStoredPlan(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]func(*testing.T, *redrive.Plan) *redrive.Plan{
+		"live": func(_ *testing.T, p *redrive.Plan) *redrive.Plan { return p }, "stored": elsewhere,
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			var got received
+			s := letters(t, k, 30, nil)
+			_, p := planned(t, k)
+			p = store(t, p)
+			k.DeadLettered(k.Produce(records(5, "{}")...)[4], "terminal") // not part of the plan
+			some := dlq.Filter{Ranges: []dlq.Range{{From: 10, Until: 14}}}
+			if n, err := ledgerOf(k).Discard(t.Context(), some, dlq.Cursor{}, dlq.DiscardOptions{By: "ben", Why: "x"}); n != 4 || err != nil {
+				t.Fatal(n, err)
+			}
+			s.set(got.take)
+			r := redriver(t, k)
+			o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil))
+			ends(t, redrive.Counts{Succeeded: 26, Skipped: map[string]int64{redrive.SkippedResolved: 4}})(o, err)
+			if len(got.all) != 26 || o.ID != p.ID {
+				t.Errorf("the handler got %d records of run %s, want 26 of %s", len(got.all), o.ID, p.ID)
+			}
+			_, err = r.Run(t.Context(), store(t, p), ann(redrive.Pace{}, nil))
+			refused(t, err, redrive.RefusedNothing, "the plan was run already, as orders.dlq/"+p.ID)
+		})
+	}
+}
+
+// Of a topic with the same name, on another cluster or after a deletion, other letters have these
+// offsets.
+func TestRedriver_RefusesAStoredPlanOfAnotherTopic(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 3, nil)
+		r, p := planned(t, k)
+		stored := elsewhere(t, p)
+		named := redriverOf(t, redrive.Config{Kafka: k.Opts(), Naming: retrytopics.Naming{Ledger: "{topic}.fates"}})
+		_, err := named.Run(t.Context(), stored, ann(redrive.Pace{}, nil))
+		refused(t, err, redrive.RefusedNaming, "the plan has the source orders and the ledger orders.dlq.ledger, and by this naming they are orders and orders.fates")
+		k.DeleteTopic("orders.dlq")
+		k.CreateTopic("orders.dlq", 1)
+		k.Produce(records(3, "{}")...)
+		_, err = r.Run(t.Context(), stored, ann(redrive.Pace{}, nil))
+		refused(t, err, redrive.RefusedNothing, "recreated since the plan was made, or the plan is of another cluster")
+	})
+}
