@@ -16,8 +16,8 @@ import (
 )
 
 // Plan is a frozen selection of letters and their targets, before the run. It is valid while the
-// letters are open. The run detects changes since the plan. A plan can be stored as JSON, and run by
-// another process: see [Plan.MarshalJSON].
+// letters are open. The run detects changes since the plan. A plan can be stored as JSON, and be
+// run by another process: see [Plan.MarshalJSON].
 type Plan struct {
 	// Selection is the argument of [Redriver.Plan].
 	Selection Selection

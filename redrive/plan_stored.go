@@ -190,24 +190,3 @@ func (p *Plan) names() (source, ledger string) {
 	}
 	return p.topics.source, p.topics.ledger
 }
-
-// adopt returns the plan with the topics of this Redriver, if another process has made it.
-func (r *Redriver) adopt(p *Plan) (*Plan, error) {
-	if p.topics != nil {
-		return p, nil
-	}
-	t, err := r.topicsOf(p.Selection.Topic, p.groups())
-	if err != nil {
-		return nil, err
-	}
-	if p.stored == nil {
-		return nil, errors.New("redrive: the plan is empty: make it by Redriver.Plan")
-	}
-	if source, ledger := p.names(); source != t.source || ledger != t.ledger {
-		return nil, t.refuse(RefusedNaming, "the plan has the source %s and the ledger %s, and by this naming they are %s and %s: give the naming with which the plan was made", source, ledger, t.source, t.ledger)
-	}
-	own := *p // the caller owns the plan
-	own.topics = t
-	own.toTier, err = t.isTier(p.Selection.Target)
-	return &own, err
-}

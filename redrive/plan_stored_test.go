@@ -57,8 +57,8 @@ func madePlan() *Plan {
 	return p
 }
 
-// A plan of an earlier version can be run by a later one. A version that writes plans which this one
-// would misread takes another number, and reads both.
+// A plan of an earlier version can be run by a later one. A version that writes plans which this
+// one would misread takes another number, and reads both.
 func TestPlan_IsStoredAsInItsGoldenFile(t *testing.T) {
 	t.Parallel()
 	p := madePlan()
@@ -86,6 +86,7 @@ func TestPlan_StoredRefusesWhatIsNotAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := string(text)
+	unsummed, _, _ := strings.Cut(whole, `,"checksum"`)
 	for name, c := range map[string]struct{ text, want string }{
 		"cut":           {whole[:len(whole)-100], "unexpected end of JSON input"},
 		"empty":         {"", "unexpected end of JSON input"},
@@ -96,7 +97,7 @@ func TestPlan_StoredRefusesWhatIsNotAsItWasWritten(t *testing.T) {
 		"another topic": {strings.Replace(whole, `"topic":"orders.dlq"`, `"topic":"bills.dlq"`, 1), "it is not as it was stored"},
 		"another count": {strings.Replace(whole, `"letters":4`, `"letters":5`, 1), "it is not as it was stored"},
 		"one field":     {strings.Replace(whole, `"source"`, `"sources":1,"source"`, 1), "it is not as it was stored"},
-		"no checksum":   {whole[:strings.Index(whole, `,"checksum"`)] + "}", "it is not as it was stored"},
+		"no checksum":   {unsummed + "}", "it is not as it was stored"},
 	} {
 		before := Plan{ID: "before"}
 		err := json.Unmarshal([]byte(c.text), &before)

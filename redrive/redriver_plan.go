@@ -2,6 +2,7 @@ package redrive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,4 +92,25 @@ func (r *Redriver) ledgerFor(ctx context.Context, p *Plan, see func(*dlq.LedgerR
 		return nil, t.refuse(RefusedNothing, "the dead-letter topic was recreated since the plan was made, or the plan is of another cluster; the letters of the plan are not here: plan again")
 	}
 	return ledger, nil
+}
+
+// adopt returns the plan with the topics of this Redriver, if another process has made it.
+func (r *Redriver) adopt(p *Plan) (*Plan, error) {
+	if p.topics != nil {
+		return p, nil
+	}
+	t, err := r.topicsOf(p.Selection.Topic, p.groups())
+	if err != nil {
+		return nil, err
+	}
+	if p.stored == nil {
+		return nil, errors.New("redrive: the plan is empty: make it by Redriver.Plan")
+	}
+	if source, ledger := p.names(); source != t.source || ledger != t.ledger {
+		return nil, t.refuse(RefusedNaming, "the plan has the source %s and the ledger %s, and by this naming they are %s and %s: give the naming with which the plan was made", source, ledger, t.source, t.ledger)
+	}
+	own := *p // the caller owns the plan
+	own.topics = t
+	own.toTier, err = t.isTier(p.Selection.Target)
+	return &own, err
 }

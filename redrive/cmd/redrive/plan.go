@@ -13,15 +13,20 @@ import (
 
 func newPlan(t *tool) *cobra.Command {
 	var i *runFlags
+	var file string
 	cmd := &cobra.Command{
 		Use:   "plan TOPIC",
 		Short: "Report what a run with these options would do",
 		Long: `Plan reports which open dead letters a run would select, where it would send them, which groups would see them there
 and how long it would take. Plan sends nothing. It only records in the ledger new outcomes of letters that earlier runs
-redrove. Run takes the same options and plans again.`,
+redrove. Run takes the same options and plans again.
+
+With --save it also writes the plan to a file. run --plan redrives the letters of that file, and no others, from any
+machine. The file has the changes to the records, too, and a check against edits.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
-  redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'`,
+  redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'
+  redrive plan orders.dlq --class http.503 --save http503.plan`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, e, pace, err := i.compile(t)
 			return t.with(cmd.Context(), func(s *session) error {
@@ -29,11 +34,19 @@ redrove. Run takes the same options and plans again.`,
 				if err != nil {
 					return err
 				}
+				if file != "" {
+					if err := savePlan(p, file); err != nil {
+						return err
+					}
+					t.screen.Say("the plan is in %s: redrive run %s --plan %s runs it", file, args[0], file)
+				}
 				return showPlan(t, p, pace)
 			}, err)
 		},
 	}
 	i = addRunFlags(t, cmd)
+	cmd.Flags().StringVar(&file, "save", "", "write the plan to a new `file`, which run --plan takes")
+	offerFiles(cmd, "save")
 	return cmd
 }
 

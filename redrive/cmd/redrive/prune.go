@@ -47,9 +47,7 @@ letters as expired, and does not send them.`,
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
 	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `file`, which import reads")
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask for confirmation")
-	offer(cmd, "archive", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault
-	})
+	offerFiles(cmd, "archive")
 	return cmd
 }
 

@@ -26,12 +26,16 @@ func completeFlags(t *tool, root *cobra.Command) {
 		file, _ := t.flags.File(t.env)
 		return connect.Profiles(file), cobra.ShellCompDirectiveNoFileComp
 	})
-	files := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
 	for _, name := range []string{"config", "tls-ca", "tls-cert", "tls-key", "sasl-password-file", "sasl-token-file"} {
-		offer(root, name, files)
+		offerFiles(root, name)
 	}
+}
+
+// offerFiles offers files for a flag.
+func offerFiles(cmd *cobra.Command, flag string) {
+	offer(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault
+	})
 }
 
 func offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {

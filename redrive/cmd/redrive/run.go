@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,7 @@ func newRun(t *tool) *cobra.Command {
 	var i *runFlags
 	var endFlags *endFlags
 	var yes bool
+	var file string
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
@@ -33,20 +35,31 @@ Ctrl-C stops the run cleanly; resume continues it, from any machine.
 The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
   redrive run orders.dlq --rate 500 --canary 10
-  redrive run orders.dlq --offset 3:41 --value-file fixed.json`,
+  redrive run orders.dlq --offset 3:41 --value-file fixed.json
+  redrive run orders.dlq --plan http503.plan --why OPS-4711`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)
 			end, wrong := endFlags.compile()
+			var stored *redrive.Plan
+			if file != "" {
+				var unread error
+				stored, unread = readPlan(topic, file)
+				wrong = errors.Join(wrong, unread, onlyPlan(cmd))
+			}
 			return t.with(ctx, func(s *session) error {
-				r, p, err := planRun(ctx, s, topic, i, sel, e)
+				prepare := func() (*redrive.Redriver, *redrive.Plan, error) { return planRun(ctx, s, topic, i, sel, e) }
+				if stored != nil {
+					prepare = func() (*redrive.Redriver, *redrive.Plan, error) { return storedPlan(ctx, s, stored) }
+				}
+				r, p, err := prepare()
 				if err != nil {
 					return err
 				}
 				for _, w := range p.Warnings {
 					t.screen.Warn("%s", w)
 				}
-				if t.terminal && !yes && !chooses(cmd) {
+				if t.terminal && !yes && !chooses(cmd) && stored == nil {
 					what := fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), topic, targetsOf(p))
 					if err := confirm(ctx, t, what, p.Letters); err != nil {
 						return err
@@ -66,6 +79,8 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	}
 	i = addRunFlags(t, cmd)
 	endFlags = addEnd(cmd)
+	cmd.Flags().StringVar(&file, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
+	offerFiles(cmd, "plan")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters")
 	return cmd
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A plan is reviewed by one person, and run by a job on another machine.
+func TestPlan_IsSavedAndRun(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.fix("tax")
+	file := filepath.Join(t.TempDir(), "tax.plan")
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitDone, "LETTERS        60\n", "the plan is in "+file+": redrive run orders.dlq --plan "+file+" runs it\n")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitError, "", "the plan was not saved: "+file+" already exists and is never overwritten")
+	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax", "--partition", "0", "--why", "x", "--yes"), exitDone, "DISCARDED", "")
+	got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file, "--why", "OPS-1", "-o", "json"}, fast...)...)
+	o := outcomeOf(t, got.stdout)
+	if got.code != exitDone || o.State != "done" || o.Selected != 60 || o.Sent == 60 || o.Sent == 0 || o.Succeeded != o.Sent {
+		t.Errorf("%+v", got)
+	}
+	prints(t, s.redrive(t, "run", "orders.dlq", "--plan", file), exitRefused, "", "the plan was run already, as "+o.Run)
+}
+
+func TestPlan_RefusesAStoredOneThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	file := filepath.Join(t.TempDir(), "tax.plan")
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitDone, "LETTERS        60\n", "the plan is in ")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(text)
+	for name, c := range map[string]struct{ args, want string }{
+		"edited":   {"orders.dlq --plan " + save(t, strings.Replace(whole, `"letters": 60`, `"letters": 59`, 1)), "can't be run: stored plan: it is not as it was stored"},
+		"cut":      {"orders.dlq --plan " + save(t, whole[:1000]), "can't be run: unexpected end of JSON input; redrive plan orders.dlq --save makes another"},
+		"missing":  {"orders.dlq --plan " + file + ".not", "--plan: open "},
+		"of other": {"bills.dlq --plan " + file, "is a plan of orders.dlq, not of bills.dlq"},
+		"filters":  {"orders.dlq --class tax --wait --plan " + file, "--plan has its own letters, target and changes: omit --class, --wait"},
+	} {
+		if got := s.redrive(t, append([]string{"run"}, strings.Fields(c.args)...)...); got.code != exitUsage || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("%s: %+v, want %q", name, got, c.want)
+		}
+	}
+}
