@@ -138,6 +138,24 @@ func TestDoc_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// A page begins with its readers and what it has for them, and the README lists it.
+func TestDoc_PagesSayForWhomTheyAre(t *testing.T) {
+	t.Parallel()
+	list := read(t, readme)
+	for _, document := range documents(t) {
+		name, isPage := strings.CutPrefix(document, "../docs/")
+		if !isPage {
+			continue
+		}
+		if !regexp.MustCompile(`\A# .+\n\nFor [^:.]+[:.]`).MatchString(read(t, document)) {
+			t.Errorf("the first sentence of docs/%s does not say for whom the page is: \"For developers who …: …\"", name)
+		}
+		if !strings.Contains(list, "](docs/"+name+")") {
+			t.Errorf("README.md does not list docs/%s", name)
+		}
+	}
+}
+
 const readme = "../README.md"
 
 // documents are the README and the pages for users.
