@@ -19,9 +19,23 @@ import (
 func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 	t.Parallel()
 	recreated := func(s *site, v *service, n int) *service {
+		// A broker that does not check ids of topics may take the last commit on the old topic for one
+		// on the new one (docs/operations.md says which); there, consumers have to be stopped.
+		running := commitsByTopicID(s.t)
+		if !running {
+			if err := v.Stop(); err != nil {
+				s.t.Fatal(err)
+			}
+		}
 		v.failing("tax")
 		s.DeleteTopic(v.topic)
 		s.CreateTopic(v.topic, 1)
+		if !running {
+			if _, err := s.admin.DeleteOffsets(s.t.Context(), v.group, kadm.TopicsSet{v.topic: {0: {}}}); err != nil {
+				s.t.Fatal(err)
+			}
+			v = s.deploy(v.topic, v.group, time.Second)
+		}
 		s.incident(v.topic, "parcel", n)
 		return v
 	}

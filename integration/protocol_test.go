@@ -37,16 +37,34 @@ func eachProtocol(t *testing.T, test func(t *testing.T, p protocol)) {
 
 func knowsConsumerGroups(t *testing.T) bool {
 	t.Helper()
+	for _, f := range versions(t).FinalizedFeatures {
+		if f.Name == "group.version" {
+			return f.MaxVersionLevel > 0
+		}
+	}
+	return false
+}
+
+// commitsByTopicID reports whether a commit can name a topic by its id, and so cannot be taken for
+// one on a topic that was recreated.
+func commitsByTopicID(t *testing.T) bool {
+	t.Helper()
+	for _, k := range versions(t).ApiKeys {
+		if k.ApiKey == kmsg.OffsetCommit.Int16() {
+			return k.MaxVersion >= 10
+		}
+	}
+	return false
+}
+
+// versions is what the shared broker knows.
+func versions(t *testing.T) *kmsg.ApiVersionsResponse {
+	t.Helper()
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "siding", "test"
 	resp, err := req.RequestWith(t.Context(), client(t, shared.Kafka(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range resp.FinalizedFeatures {
-		if f.Name == "group.version" {
-			return f.MaxVersionLevel > 0
-		}
-	}
-	return false
+	return resp
 }
