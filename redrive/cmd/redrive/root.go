@@ -79,7 +79,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	for _, verb := range root.Commands() {
 		checkArgs(t, verb)
 	}
-	root.SetUsageFunc(help)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return help(t, cmd) })
 	root.InitDefaultCompletionCmd()
 	nameShell(root)
 	completeFlags(t, root)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 // The sections of a verb's help, and of the list of verbs.
@@ -41,17 +43,18 @@ func section(cmd *cobra.Command, title string, add func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(set)
 }
 
-// help writes how a verb is used, as cobra does, but for flags and verbs under headings.
-func help(cmd *cobra.Command) error {
-	w := cmd.OutOrStdout()
+// help writes how a verb is used, as cobra does, but for flags and verbs under headings, and flags as
+// wide as the terminal.
+func help(t *tool, cmd *cobra.Command) error {
+	w, wide := cmd.OutOrStdout(), output.TerminalWidth(t.stdout)
 	fmt.Fprintf(w, "Usage:\n  %s\n", cmd.UseLine())
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
 	helpVerbs(w, cmd)
-	helpFlags(w, cmd)
+	helpFlags(w, cmd, wide)
 	if cmd.HasAvailableInheritedFlags() {
-		fmt.Fprintf(w, "\nConnection, names, output:\n%s", cmd.InheritedFlags().FlagUsages())
+		fmt.Fprintf(w, "\nConnection, names, output:\n%s", cmd.InheritedFlags().FlagUsagesWrapped(wide))
 	}
 	return nil
 }
@@ -70,7 +73,7 @@ func helpVerbs(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-func helpFlags(w io.Writer, cmd *cobra.Command) {
+func helpFlags(w io.Writer, cmd *cobra.Command, wide int) {
 	cmd.LocalFlags().SortFlags = false
 	for _, title := range sections {
 		set := pflag.NewFlagSet(title, pflag.ContinueOnError)
@@ -81,7 +84,7 @@ func helpFlags(w io.Writer, cmd *cobra.Command) {
 				set.AddFlag(f)
 			}
 		})
-		if usages := set.FlagUsages(); usages != "" {
+		if usages := set.FlagUsagesWrapped(wide); usages != "" {
 			fmt.Fprintf(w, "\n%s:\n%s", title, usages)
 		}
 	}

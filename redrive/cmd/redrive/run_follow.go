@@ -49,7 +49,6 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 			reported = now
 			t.screen.Say("%s, %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond))
 		}
-		// the bar comes last: a narrow terminal cuts it off, and not the failures
 		t.screen.Status("%s: %s  %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
 	}
 }
@@ -61,7 +60,8 @@ var stateWords = map[redrive.State]string{
 }
 
 func soFar(c redrive.Counts, perSecond float64) string {
-	text := fmt.Sprintf("%d sent at %.0f/s, %d succeeded, %d failed again, %d pending", c.Sent, perSecond, c.Succeeded, c.Failed+c.Retrying, c.Pending-c.Retrying)
+	// what matters most comes first: a narrow terminal cuts the end off
+	text := fmt.Sprintf("%d failed again, %d sent at %.0f/s, %d succeeded, %d pending", c.Failed+c.Retrying, c.Sent, perSecond, c.Succeeded, c.Pending-c.Retrying)
 	if c.Unfollowed > 0 {
 		text += fmt.Sprintf(", %d not followed", c.Unfollowed)
 	}

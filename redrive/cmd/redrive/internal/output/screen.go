@@ -84,12 +84,20 @@ func (s *Screen) lines(fields []Field) error {
 
 // width is how wide a stream may be: as its terminal, or zero for any width.
 func (s *Screen) width(stream io.Writer) int {
-	if f, ok := stream.(*os.File); ok && s.Width == 0 {
+	if s.Width == 0 {
+		return TerminalWidth(stream)
+	}
+	return s.Width
+}
+
+// TerminalWidth is how wide a stream's terminal is, or zero without one.
+func TerminalWidth(stream io.Writer) int {
+	if f, ok := stream.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return w
 		}
 	}
-	return s.Width
+	return 0
 }
 
 // Data is stdout, for data of a form of its own. Nothing is escaped there.
