@@ -123,7 +123,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown verb %q%s", args[0], hint)
 }
 
-// checkArgs has a verb take the arguments that its Use names, and offers topics for the first one.
+// checkArgs has a verb take the arguments that its Use names, and offers topics or runs for the first one.
 func checkArgs(t *tool, verb *cobra.Command) {
 	names, _, _ := strings.Cut(verb.Use, " --")
 	want := strings.Fields(names)[1:]
@@ -140,5 +140,8 @@ func checkArgs(t *tool, verb *cobra.Command) {
 	}
 	if len(want) > 0 && want[0] == "TOPIC" && verb.ValidArgsFunction == nil {
 		verb.ValidArgsFunction = completeTopic(t)
+	}
+	if len(want) > 0 && want[0] == "RUN" {
+		verb.ValidArgsFunction = completeRun(t, verb.Name() != "status")
 	}
 }

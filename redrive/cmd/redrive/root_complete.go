@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,17 +64,53 @@ func completeTopic(t *tool) cobra.CompletionFunc {
 	}
 }
 
-// lookUpTopics asks the cluster for its dead-letter topics. The user who presses Tab waits a
-// second, not ten, and sees no error.
+// completeRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
+// typed its runs, the newest first: all, or those that are unfinished.
+func completeRun(t *tool, unfinished bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		slash := strings.LastIndexByte(typed, '/')
+		if slash < 0 {
+			for _, topic := range lookUpTopics(cmd.Context(), t) {
+				found = append(found, topic+"/")
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		topic := typed[:slash]
+		lookUp(cmd.Context(), t, func(ctx context.Context, s *session) error {
+			r, err := s.redriver()
+			if err != nil {
+				return err
+			}
+			runs, err := r.Runs(ctx, topic)
+			for _, o := range slices.Backward(runs) {
+				if !unfinished || !o.State.Finished() {
+					found = append(found, topic+"/"+o.ID+"\t"+stateOf(o, t.now()))
+				}
+			}
+			return err
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// lookUpTopics asks the cluster for its dead-letter topics.
 func lookUpTopics(ctx context.Context, t *tool) (found []string) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	silent := *t
-	silent.screen = output.NewScreen(io.Discard, io.Discard, t.env.Getenv)
-	_ = silent.with(ctx, func(s *session) error {
+	lookUp(ctx, t, func(ctx context.Context, s *session) error {
 		all, err := s.admin.ListTopics(ctx)
 		found = names(siblings(all, s.Naming, retrytopics.KindDLQ))
 		return err
 	})
 	return found
+}
+
+// lookUp asks the cluster. The user who presses Tab waits a second, not ten, and sees no error.
+func lookUp(ctx context.Context, t *tool, ask func(context.Context, *session) error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	silent := *t
+	silent.screen = output.NewScreen(io.Discard, io.Discard, t.env.Getenv)
+	_ = silent.with(ctx, func(s *session) error { return ask(ctx, s) })
 }

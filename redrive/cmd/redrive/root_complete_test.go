@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -38,7 +39,9 @@ func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
 		{[]string{"topics", "--sasl", ""}, "PLAIN\nSCRAM-SHA-256\nSCRAM-SHA-512\nOAUTHBEARER\n:4\n"},
 		{[]string{"topics", "--tls-ca", ""}, ":0\n"},
 		{[]string{"topics", ""}, ":4\n"},
-		{[]string{"status", ""}, ":4\n"},
+		{[]string{"status", ""}, "audit.dlq/\norders.dlq/\n:6\n"},
+		{[]string{"status", "orders.dlq/r", ""}, ":4\n"},
+		{[]string{"status", "nothing.dlq/"}, ":36\n"},
 	} {
 		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, folder: folder}
 		if got := i.run(t, append([]string{"__complete"}, c.args...)...); got.stdout != c.want || got.code != exitDone {
@@ -49,5 +52,27 @@ func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
 	got := invocation{env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}}.run(t, "__complete", "show", "")
 	if got.stdout != ":4\n" || got.code != exitDone {
 		t.Errorf("without a cluster: %+v", got)
+	}
+}
+
+// Of an id nobody types more than the topic.
+func TestCompleteRun_OffersRunsTheNewestFirst(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, run := range []string{
+		`{"v":1,"id":"r-1","owner":"ada","state":"done","startedAt":"2026-11-20T10:00:00Z"}`,
+		`{"v":1,"id":"r-2","owner":"ada","state":"sending","startedAt":"2026-11-20T11:00:00Z","stoppedAt":"2026-11-20T11:01:00Z"}`,
+		`{"v":1,"id":"r-3","owner":"ada","state":"sending","startedAt":"2026-11-20T11:30:00Z","at":"2026-11-20T11:59:59Z"}`,
+	} {
+		b.produce(t, dlq.RunRecord("orders.dlq.ledger", run[13:16], []byte(run)))
+	}
+	for verb, want := range map[string]string{
+		"status": "orders.dlq/r-3\tsending\norders.dlq/r-2\tstopped\norders.dlq/r-1\tdone\n:36\n",
+		"resume": "orders.dlq/r-3\tsending\norders.dlq/r-2\tstopped\n:36\n",
+		"abort":  "orders.dlq/r-3\tsending\norders.dlq/r-2\tstopped\n:36\n",
+	} {
+		if got := b.redrive(t, "__complete", verb, "orders.dlq/"); got.stdout != want || got.code != exitDone {
+			t.Errorf("%s: %+v, want %q", verb, got, want)
+		}
 	}
 }
