@@ -57,7 +57,7 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		writeWith(c, func() (*kgo.Client, error) { return nil, kerr.UnknownTopicOrPartition })
 		l := held(c, 0, "m")
 		l.copies.Send(forward.NewCopy(&l.source.feed, 3, kgo.Record{Topic: l.siblings.DLQ}))
-		l.copies.Send(forward.NewNote(&l.source.feed, 4, kgo.Record{Topic: l.siblings.Ledger}))
+		l.copies.Send(forward.NewNote(&l.source.feed, 4, kgo.Record{Topic: l.siblings.Ledger}, false))
 		time.Sleep(time.Minute) // then a note is given up that no ledger takes
 		meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
 		var enc headers.Encoder

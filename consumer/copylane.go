@@ -27,10 +27,10 @@ func (l copyLane) Halt(c *forward.Copy) {
 	l.haltLocked(fmt.Sprintf("halted on offset %d of %s, which is too large for %s: raise its max.message.bytes", c.Offset(), feedOf(c).topic, c.To()))
 }
 
-// DiscardNote implements forward.Lane.
-func (l copyLane) DiscardNote(written []kgo.RecordHeader) *kgo.Record {
-	m, _ := headers.Parse(written) // an error is why it was dead-lettered
-	return l.discardNote(&m)
+// DiscardNotes implements forward.Lane.
+func (l copyLane) DiscardNotes(c *forward.Copy) []*forward.Copy {
+	m, _ := headers.Parse(c.Whole()) // an error is why it was dead-lettered
+	return l.discardNotes(feedOf(c), c.Offset(), &m)
 }
 
 // Acknowledged implements forward.Observer. Hooks get the headers that were written, so a copy in
@@ -90,5 +90,24 @@ func (l copyLane) example(c *forward.Copy, about ...any) recordExample {
 	return recordExample{partition: l.partition, feed: feedOf(c).topic, offset: c.Offset(), about: about}
 }
 
+// finishedByTwo is the origin of a record about which the ledger has to have two records. The
+// lane's lock guards it.
+type finishedByTwo struct {
+	*feed
+	left int
+}
+
+// Finish implements forward.Origin.
+func (o *finishedByTwo) Finish(offset int64) {
+	if o.left--; o.left == 0 {
+		o.feed.Finish(offset)
+	}
+}
+
 // feedOf returns the feed that a copy's record was read from.
-func feedOf(c *forward.Copy) *feed { return c.From().(*feed) }
+func feedOf(c *forward.Copy) *feed {
+	if both, ok := c.From().(*finishedByTwo); ok {
+		return both.feed
+	}
+	return c.From().(*feed)
+}

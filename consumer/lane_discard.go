@@ -12,24 +12,59 @@ import (
 )
 
 // A discarded record leaves no copy. If a redrive run wrote it, the run would count it as
-// succeeded. So the lane writes a discard report to the ledger, and the record is finished when
-// that is acknowledged.
+// succeeded. So the lane writes a discard report to the ledger. If the policy wants it, the lane
+// also writes a note of each discarded record, so that it can be asked for later. The record is
+// finished when these are acknowledged.
 
-// discard finishes a discarded record, after its discard report if it needs one.
+// discard finishes a discarded record, after what the ledger has to have about it.
 func (l *lane) discard(f *feed, offset int64, m *headers.Meta) {
-	if note := l.discardNote(m); note != nil {
-		l.copies.Send(forward.NewNote(f, offset, *note))
-		return
+	notes := l.discardNotes(f, offset, m)
+	for _, note := range notes {
+		l.copies.Send(note)
 	}
-	l.finish(f, offset)
+	if len(notes) == 0 {
+		l.finish(f, offset)
+	}
 }
 
-// discardNote returns the discard report for the ledger. It returns nil for a record that was not
+// discardNotes returns what the ledger has to have about a discarded record before it is finished.
+func (l *lane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.Copy {
+	report := l.discardReport(m)
+	switch {
+	case !l.policy.NoteDiscards && report == nil:
+		return nil
+	case !l.policy.NoteDiscards:
+		return []*forward.Copy{forward.NewNote(f, offset, *report, false)}
+	case report == nil:
+		return []*forward.Copy{forward.NewNote(f, offset, *l.discardNote(f, offset, m), true)}
+	}
+	both := &finishedByTwo{feed: f, left: 2}
+	return []*forward.Copy{
+		forward.NewNote(both, offset, *report, false),
+		forward.NewNote(both, offset, *l.discardNote(f, offset, m), true),
+	}
+}
+
+// discardNote returns the note of a discarded record. If its headers are too broken to name an
+// original position, the note names its position on the retry topic.
+func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
+	at := m.Original
+	if at.Topic == "" {
+		at = headers.Position{Topic: f.topic, Partition: l.partition, Offset: offset}
+	}
+	n := dlq.DiscardNote{
+		Group: l.c.cfg.Group, Partition: l.partition, Offset: at.Offset, Original: original(at, &m.Redrive),
+		Class: m.Class, Attempts: m.Attempts, At: time.Now(),
+	}
+	return n.Record(l.siblings.Ledger)
+}
+
+// discardReport returns the discard report for the ledger. It returns nil for a record that was not
 // redriven from this source's dead-letter topic, whatever else its headers claim. A letter may be
 // on another partition than its lane's, if another producer wrote it, so the report may be for
 // another partition too. It counts only together with the ledger's entry about the letter: see
 // [dlq.Entry.DiscardReport].
-func (l *lane) discardNote(m *headers.Meta) *kgo.Record {
+func (l *lane) discardReport(m *headers.Meta) *kgo.Record {
 	from := m.Redrive.From
 	if m.Redrive.ID == "" || strings.Contains(m.Redrive.ID, "/") || from.Topic != l.siblings.DLQ {
 		return nil // no run has an id with a slash

@@ -66,6 +66,12 @@ type Policy struct {
 	// error is terminal. Default DeadLetter.
 	OnExhausted, OnTerminal Disposition
 
+	// NoteDiscards writes a note to the ledger of the source's dead-letter topic about each record
+	// that is discarded: coordinates, class and attempts, neither value nor message. The record is
+	// finished when the note is acknowledged. Package dlq reads the notes, and redrive list
+	// --discarded shows them. They stay until they are pruned. Default none.
+	NoteDiscards bool
+
 	// OnOversize is for records that are too large for the dead-letter topic even after their
 	// failure headers were shortened. Default DeadLetter: the letter is written without the value,
 	// which stays at the original position until it expires. siding counts and logs that, and the

@@ -64,9 +64,9 @@ var (
 	}
 	eventNoteLost = &recordEvent{
 		slog.LevelError,
-		"siding: a redriven record was discarded, but the ledger could not be written",
-		"siding: redriven records were discarded, but the ledger could not be written",
-		"siding: no more redriven records are discarded without the ledger",
+		"siding: a record was discarded, but the ledger could not be written",
+		"siding: records were discarded, but the ledger could not be written",
+		"siding: no more records are discarded without the ledger",
 		"notes", nil,
 	}
 	eventRefused = &recordEvent{

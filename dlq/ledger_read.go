@@ -20,8 +20,8 @@ import (
 //
 // progress, if not nil, is called with the number of offsets that were read, and their total: at
 // the beginning, from time to time, and at the end. each, if not nil, is called with every record,
-// also those of runs and broken ones, except entries about another topic id. It must not use the
-// ledger.
+// also those of runs and broken ones, except entries about another topic id and notes of discarded
+// records (see [Ledger.DiscardNotes]). It must not use the ledger.
 //
 // Broken entries do not end the reading: see [Ledger.Broken]. An error that wraps [ErrNewerVersion]
 // means that all was read, but that a newer siding wrote the last entry about a letter. It names
@@ -45,10 +45,14 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 	return l.ended(err)
 }
 
-// record stores a record of the ledger, and returns it parsed; nil if it is about another topic.
+// record stores a record of the ledger, and returns it parsed; nil if it is about another topic, or
+// about no letter and no run.
 func (l *Ledger) record(r *kgo.Record) *LedgerRecord {
-	n := ParseLedgerRecord(r)
 	l.at.advance(r)
+	if isDiscardNote(r) {
+		return nil
+	}
+	n := ParseLedgerRecord(r)
 	if !l.take(n) {
 		return nil
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// LedgerRecord is a record of a ledger: an [Entry] about a letter, a record of a redrive run, or a
-// consumer's discard report about a letter that a run redrove (see [LedgerRecord.DiscardReport]).
+// LedgerRecord is a record of a ledger: an [Entry] about a letter, a record of a redrive run, a
+// consumer's discard report about a letter that a run redrove (see [LedgerRecord.DiscardReport]),
+// or a consumer's note of a discarded record (see [DiscardNote]).
 type LedgerRecord struct {
 	// Record is the record as it was read. It keeps the whole fetch that it came with in memory.
 	Record *kgo.Record
@@ -21,7 +22,9 @@ type LedgerRecord struct {
 	// Entry is the content of an entry or a discard report. A record without a value gives the zero
 	// Entry, which revokes the one before it.
 	Entry Entry
-	// Err is an [*EntryError] if the record is none of the three.
+	// Note is the content of a note of a discarded record, if the record has a value.
+	Note *DiscardNote
+	// Err is an [*EntryError] if the record is none of the four.
 	Err error
 }
 
@@ -34,7 +37,11 @@ func RunRecord(ledger, name string, value []byte) *kgo.Record {
 
 // ParseLedgerRecord parses a record of a ledger. It never returns nil; errors are in Err.
 func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
-	n := &LedgerRecord{Record: r}
+	n := &LedgerRecord{Record: r, Letter: -1}
+	if isDiscardNote(r) {
+		n.Note, n.Err = readDiscardNote(r)
+		return n
+	}
 	name, ok := strings.CutPrefix(string(r.Key), runKey)
 	if !ok || name == "" {
 		n.Letter, n.Entry, n.Err = readEntry(r)

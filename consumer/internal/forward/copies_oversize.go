@@ -51,24 +51,26 @@ func (s *Copies) queue(c *Copy, step oversize.Step) Outcome {
 	return queued
 }
 
-// drop finishes the record of a copy that is too large. If the ledger has to record the discard,
-// drop sends that note first, and the note finishes the record.
+// drop finishes the record of a copy that is too large. If the ledger has to have notes of the
+// discard, drop sends these first, and they finish the record.
 func (s *Copies) drop(c *Copy) {
-	var note *Copy
-	if r := s.Lane.DiscardNote(c.written); r != nil {
-		note = NewNote(c.from, c.offset, *r)
+	notes := s.Lane.DiscardNotes(c)
+	for _, note := range notes {
 		s.prepare(note)
 	}
 	s.Lane.Lock()
 	gone := s.state == closed
 	if !gone {
-		if note != nil {
+		for _, note := range notes {
 			s.add(note) // before c is off the books: a drain ends when they are empty
 		}
-		s.finish(c, note == nil)
+		s.finish(c, len(notes) == 0)
 	}
 	s.Lane.Unlock()
-	if note != nil && !gone {
+	if gone {
+		return
+	}
+	for _, note := range notes {
 		s.produce(&note.rec, note)
 	}
 }

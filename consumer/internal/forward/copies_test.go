@@ -75,7 +75,7 @@ func TestCopies_GiveUpANoteThatNoLedgerTakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, l := testCopies(t, Omit, func() (*kgo.Client, error) { return nil, kerr.UnknownTopicOrPartition }, noClient)
-		s.Send(NewNote(l, 0, kgo.Record{Topic: "orders.dlq.ledger"}))
+		s.Send(NewNote(l, 0, kgo.Record{Topic: "orders.dlq.ledger"}, false))
 		time.Sleep(30 * time.Second)
 		if l.finishedNow()[0] {
 			t.Error("the note was abandoned in half a minute: the ledger may have been about to appear")

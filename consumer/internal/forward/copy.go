@@ -28,6 +28,7 @@ type Copy struct {
 	partition int32         // the lane's; a note's is that of the letter
 	alone     bool          // it goes through the single sender: its batch was too large
 	note      bool          // for a ledger, see NewNote
+	required  bool          // never abandoned for want of a ledger
 	shrunk    oversize.Step // how much of it is omitted
 	via       handover      // to the client that has it, or had it last
 }
@@ -39,9 +40,9 @@ func NewCopy(from Origin, offset int64, rec kgo.Record) *Copy {
 
 // NewNote makes a note for a ledger, which must be safe before the record at an offset of from is
 // finished. It goes to the partition that rec names. If no ledger accepts it, it is abandoned and
-// the record finished.
-func NewNote(from Origin, offset int64, rec kgo.Record) *Copy {
-	return &Copy{from: from, offset: offset, rec: rec, note: true}
+// the record finished, unless it is required: then it is written as soon as there is a ledger.
+func NewNote(from Origin, offset int64, rec kgo.Record, required bool) *Copy {
+	return &Copy{from: from, offset: offset, rec: rec, note: true, required: required}
 }
 
 // From returns the partition that the original record was read from.
@@ -129,7 +130,7 @@ func (c *Copy) unwritable(err error) bool {
 	}
 	code := (*kerr.Error)(nil)
 	nowhere := errors.Is(err, kerr.UnknownTopicOrPartition) || c.partition != c.of.Partition && !errors.As(err, &code)
-	return oversize.Refused(err) && c.alone || nowhere && c.tries >= noteTries
+	return oversize.Refused(err) && c.alone || nowhere && c.tries >= noteTries && !c.required
 }
 
 // RecordSize returns the approximate memory of a record, in bytes.

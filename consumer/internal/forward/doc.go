@@ -37,7 +37,7 @@
 // the lane's lock. A timer or line lets go of a copy that is no longer in the waiting map.
 //
 // The lane's lock is not held for calls of kgo, whose promises take it, nor for calls of [Observer]
-// and [Lane.DiscardNote]. The locks of the clients, of stale topic ids and of the single sender are
-// leaves: no other lock is taken under them, except while a client is made. [Copies.Send] and kgo's
-// promises wait for no broker. Making a client ready waits, and has a goroutine of its own.
+// and [Lane.DiscardNotes]. The locks of the clients, of stale topic ids and of the single sender
+// are leaves: no other lock is taken under them, except while a client is made. [Copies.Send] and
+// kgo's promises wait for no broker. Making a client ready waits, and has a goroutine of its own.
 package forward

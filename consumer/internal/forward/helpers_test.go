@@ -77,9 +77,14 @@ func (l *testLane) Changed() {
 	}
 }
 
-func (l *testLane) Halt(*Copy)                                 { l.halted++ }
-func (l *testLane) DiscardNote([]kgo.RecordHeader) *kgo.Record { return l.note }
-func (l *testLane) Acknowledged(*Copy, *kgo.Record)            {}
+func (l *testLane) Halt(*Copy) { l.halted++ }
+func (l *testLane) DiscardNotes(c *Copy) []*Copy {
+	if l.note == nil {
+		return nil
+	}
+	return []*Copy{NewNote(c.From(), c.Offset(), *l.note, false)}
+}
+func (l *testLane) Acknowledged(*Copy, *kgo.Record) {}
 
 func (l *testLane) Finish(offset int64) { l.finished[offset] = true }
 

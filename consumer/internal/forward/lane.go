@@ -16,9 +16,9 @@ type Lane interface {
 	Changed()
 	// Halt is called with the lane locked for a copy that is too large for its dead-letter topic.
 	Halt(c *Copy)
-	// DiscardNote returns the ledger's record about a discarded record, given the headers of its
-	// copy; nil if the ledger needs none. The lane is not locked.
-	DiscardNote(written []kgo.RecordHeader) *kgo.Record
+	// DiscardNotes returns notes for the ledger about a discarded record, given its copy; none if
+	// the ledger needs none. The last of them finishes the record. The lane is not locked.
+	DiscardNotes(c *Copy) []*Copy
 }
 
 // Origin is the partition that a copy's record was read from.

@@ -15,10 +15,10 @@ import (
 
 // A listing is the flags of list besides the filters.
 type listing struct {
-	all    bool
-	limit  int
-	cursor string
-	values bool
+	all, discarded bool
+	limit          int
+	cursor         string
+	values         bool
 }
 
 func newList(t *tool) *cobra.Command {
@@ -33,21 +33,31 @@ continue. Letters that arrive after the first page are not on later pages.
 --values prints the beginning of each letter's value below its row; in JSON it is the whole value, as in show --as json.
 show prints all of a letter.
 
-With --all it does not read the ledger, so it does not print the letters' states. show prints the state of one letter.`,
+With --all it does not read the ledger, so it does not print the letters' states. show prints the state of one letter.
+
+With --discarded it prints the records that consumers discarded instead. They are in no dead-letter topic; consumers note
+them in its ledger if Policy.NoteDiscards is set. Of the filters it takes --class, --group, --attempts, --since and
+--until; the last two are about the time of the discard.`,
 		Example: `  redrive list orders.dlq
   redrive list orders.dlq --class http.503 --since 2h
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
   redrive list orders.dlq --class tax --values
-  redrive list orders.dlq --limit 0 -o jsonl | jq -r .key`,
+  redrive list orders.dlq --limit 0 -o jsonl | jq -r .key
+  redrive list orders.dlq --discarded --since 24h`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.now())
 			from, err2 := how.from(args[0])
+			if how.discarded {
+				err3 := onlyOfNotes(cmd.LocalFlags())
+				return t.with(cmd.Context(), func(s *session) error { return listDiscarded(cmd.Context(), s, args[0], sel, how.limit) }, err1, err2, err3)
+			}
 			return t.with(cmd.Context(), func(s *session) error { return list(cmd.Context(), s, args[0], sel, from, how) }, err1, err2)
 		},
 	}
 	flags = addSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
 	cmd.Flags().BoolVar(&how.values, "values", false, "print the letters' values, too")
+	cmd.Flags().BoolVar(&how.discarded, "discarded", false, "list the records that consumers discarded, by their notes in the ledger")
 	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no limit")
 	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to continue from, as printed below the last page; use the same filters")
 	return cmd

@@ -18,6 +18,7 @@ import (
 // A pruning is the flags of prune.
 type pruning struct {
 	olderThan, archive string
+	discarded          string
 	yes                bool
 }
 
@@ -32,37 +33,54 @@ outcomes that became known after the runs ended. A copy without an entry in the 
 it, and the next prune deletes it.
 
 With --older-than prune also deletes open letters that were written before that time, after you typed their number.
+With --discarded-older-than prune also deletes the notes of records that consumers discarded before that time, which
+list --discarded shows.
+
 With --archive it first writes all letters that it is going to delete to a file, as export does. If that fails, it
 deletes nothing. Without an archive deleted letters are lost.
 
 Prune is refused while a run on the topic is unfinished. A run that begins while prune deletes counts the deleted
 letters as expired, and does not send them.`,
 		Example: `  redrive prune orders.dlq
-  redrive prune orders.dlq --older-than 30d --archive orders.jsonl`,
+  redrive prune orders.dlq --older-than 30d --archive orders.jsonl
+  redrive prune orders.dlq --discarded-older-than 90d`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, err := p.before(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, p) }, err)
+			before, err1 := beforeNow("older-than", p.olderThan, t.now(), "open letters")
+			notes, err2 := beforeNow("discarded-older-than", p.discarded, t.now(), "notes")
+			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, notes, p) }, err1, err2)
 		},
 	}
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
+	cmd.Flags().StringVar(&p.discarded, "discarded-older-than", "", "also delete notes of records that consumers discarded before this `time`")
 	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `file`, which import reads")
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask for confirmation")
 	offerFiles(cmd, "archive")
 	return cmd
 }
 
-func (p pruning) before(now time.Time) (time.Time, error) {
-	at, err := selection.ParseTime(p.olderThan, now)
+// beforeNow is the time of a flag; zero without it.
+func beforeNow(flag, text string, now time.Time, what string) (time.Time, error) {
+	at, err := selection.ParseTime(text, now)
 	switch {
 	case err != nil:
-		return at, fmt.Errorf("--older-than: %w", err)
-	case !at.Before(now) && p.olderThan != "":
-		return at, fmt.Errorf("--older-than: %s is not in the past: all open letters would be deleted", p.olderThan)
+		return at, fmt.Errorf("--%s: %w", flag, err)
+	case !at.Before(now) && text != "":
+		return at, fmt.Errorf("--%s: %s is not in the past: all %s would be deleted", flag, text, what)
 	}
 	return at, nil
 }
 
-func prune(ctx context.Context, s *session, topic string, before time.Time, p pruning) error {
+// pruneNotes deletes notes of discarded records, and returns how many; nil without the flag.
+func pruneNotes(ctx context.Context, s *session, ledger *dlq.Ledger, before time.Time) (deleted any, err error) {
+	if before.IsZero() {
+		return nil, nil
+	}
+	s.screen.Status("deleting notes of discarded records …")
+	n, err := ledger.PruneDiscardNotes(ctx, before)
+	return n, onTopic("WRITE", ledger.Name(), err)
+}
+
+func prune(ctx context.Context, s *session, topic string, before, notesBefore time.Time, p pruning) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
@@ -84,7 +102,8 @@ func prune(ctx context.Context, s *session, topic string, before time.Time, p pr
 	case len(found.Until) == 0:
 		s.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome", topic)
 		reportPending(s.tool, topic, found)
-		return showPruned(s.tool, topic, found, nil)
+		notes, err := pruneNotes(ctx, s, ledger, notesBefore)
+		return errors.Join(showPruned(s.tool, topic, found, nil, notes), err)
 	}
 	if found.Open > 0 && !p.yes {
 		what := fmt.Sprintf("%s of %s will be deleted, %d of them open or without an outcome", letters(found.Letters), topic, found.Open)
@@ -115,7 +134,8 @@ func prune(ctx context.Context, s *session, topic string, before time.Time, p pr
 		return err
 	}
 	reportPending(s.tool, topic, found)
-	return showPruned(s.tool, topic, found, archive)
+	notes, err := pruneNotes(ctx, s, ledger, notesBefore)
+	return errors.Join(showPruned(s.tool, topic, found, archive, notes), err)
 }
 
 // reportPending reports the letters that keep the letters behind them in the topic.
@@ -130,13 +150,14 @@ func reportPending(t *tool, topic string, found *dlq.Prunable) {
 		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, topic)
 }
 
-func showPruned(t *tool, topic string, p *dlq.Prunable, archive any) error {
+func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) error {
 	return t.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("deleted", "DELETED", p.Letters),
 		output.NewField("open", "OPEN", unlessZero(p.Open)),
 		output.NewField("pending", "PENDING", unlessZero(p.Pending)),
 		output.NewField("archive", "ARCHIVE", archive),
+		output.NewField("discardNotes", "NOTES DELETED", notes),
 	)
 }
 

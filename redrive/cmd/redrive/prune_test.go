@@ -19,7 +19,7 @@ func TestPrune_SparesOpenLetters(t *testing.T) {
 	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon}) // behind an open one: it stays
 	before := b.openLetters(t)
 	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
-	exactly(t, got, exitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null}`+"\n", "")
+	exactly(t, got, exitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null,"discardNotes":null}`+"\n", "")
 	b.wantOpen(t, before)
 	held := b.hold(t, "orders.dlq")
 	if len(held[0]) != 3 || held[0][0].Offset != 1 || len(held[1]) != 3 {
@@ -36,7 +36,7 @@ func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
 	b := aftermath(t)
 	b.note(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: noon})
 	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
-	prints(t, got, exitDone, `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null}`, "nothing of orders.dlq can be deleted")
+	prints(t, got, exitDone, `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null,"discardNotes":null}`, "nothing of orders.dlq can be deleted")
 	inOrder(t, got.stderr, "nothing of orders.dlq can be deleted", "1 letter of orders.dlq without an outcome yet", "redrive runs orders.dlq", "status RUN", "--older-than")
 }
 

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+)
+
+// ofNotes are the flags of list that choose among notes of discarded records.
+var ofNotes = []string{"discarded", "class", "group", "attempts", "since", "until", "limit"}
+
+// onlyOfNotes refuses flags that choose by what a note does not have.
+func onlyOfNotes(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains(ofNotes, f.Name) {
+			err = errors.Join(err, fmt.Errorf("--%s: it is for dead letters; --discarded takes --class, --group, --attempts, --since, --until and --limit", f.Name))
+		}
+	})
+	return err
+}
+
+// listDiscarded lists the records that consumers discarded.
+func listDiscarded(ctx context.Context, s *session, topic string, sel *selection.Selection, limit int) error {
+	f, err := findTopic(ctx, s, topic)
+	if err != nil {
+		return err
+	}
+	name, err := ledgerName(s.Naming, f)
+	if err != nil {
+		return err
+	}
+	s.screen.Status("reading %s …", name)
+	list := s.screen.List()
+	var failed error
+	notes, more := 0, false
+	for n, err := range dlq.NewLedger(topic, name, s.opts...).DiscardNotes(ctx) {
+		if isA[*dlq.EntryError](err) {
+			s.screen.Warn("%v", err)
+			continue
+		}
+		if err != nil {
+			failed = onTopic("READ", name, err)
+			break
+		}
+		notes++
+		if !sel.Filter.Selects(letterOf(n)) {
+			continue
+		}
+		if more = limit > 0 && list.Rows() == limit; more {
+			break
+		}
+		if err := list.Row(noteFields(n)...); err != nil {
+			return err
+		}
+	}
+	if err := list.Close(); err != nil {
+		return err
+	}
+	switch {
+	case more:
+		s.screen.Say("more discarded records follow: --limit 0 lists all")
+	case failed != nil || list.Rows() > 0:
+	case notes > 0:
+		s.screen.Say("of the discarded records that %s knows of, none fits", name)
+	default:
+		s.screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set, and prune --discarded-older-than deletes them", name)
+	}
+	return failed
+}
+
+// letterOf is a letter with what a filter can know of a note.
+func letterOf(n *dlq.DiscardNote) *dlq.Letter {
+	return &dlq.Letter{
+		Record: &kgo.Record{Partition: n.Partition, Offset: n.Offset, Timestamp: n.At},
+		Meta:   headers.Meta{Group: n.Group, Class: n.Class, Attempts: n.Attempts, FailedAt: n.At, Original: n.Original},
+	}
+}
+
+// noteFields are a note as a row.
+func noteFields(n *dlq.DiscardNote) []output.Field {
+	field := output.NewField
+	return []output.Field{
+		field("original", "ORIGINAL", positionOf(n.Original)),
+		field("partition", "", n.Partition),
+		field("offset", "", n.Offset),
+		field("class", "CLASS", orNil(n.Class)),
+		field("group", "GROUP", orNil(n.Group)).Spare(1),
+		field("attempts", "ATTEMPTS", n.Attempts).Right().Spare(2),
+		field("discardedAt", "DISCARDED AT", n.At),
+	}
+}
