@@ -38,51 +38,74 @@ func (c *Encoder) Append(m *Meta, h []kgo.RecordHeader) []kgo.RecordHeader {
 }
 
 // memo has the last value of each header, and its encoding. A nil memo is empty.
-type memo [reserved.Count]struct {
-	text   string
-	number int64
-	topic  [16]byte
-	value  []byte // nil: none yet
+type memo struct {
+	last [reserved.Count]struct {
+		text   string
+		number int64
+		topic  [16]byte
+		value  []byte // nil: none yet
+	}
+	attempt Attempt // of the last history, if it had one entry
 }
 
 func (m *memo) string(e *encoder, k reserved.Key, s string) bool {
-	if m == nil || m[k].value == nil || m[k].text != s {
+	if m == nil || m.last[k].value == nil || m.last[k].text != s {
 		return false
 	}
-	e.put(k, m[k].value)
+	e.put(k, m.last[k].value)
 	return true
 }
 
 func (m *memo) keepString(e *encoder, k reserved.Key, s string) {
 	if m != nil {
-		m[k].text, m[k].value = s, e.values[e.n-1]
+		m.last[k].text, m.last[k].value = s, e.values[e.n-1]
 	}
 }
 
 func (m *memo) number(e *encoder, k reserved.Key, n int64) bool {
-	if m == nil || m[k].value == nil || m[k].number != n {
+	if m == nil || m.last[k].value == nil || m.last[k].number != n {
 		return false
 	}
-	e.put(k, m[k].value)
+	e.put(k, m.last[k].value)
 	return true
 }
 
 func (m *memo) keepNumber(e *encoder, k reserved.Key, n int64) {
 	if m != nil {
-		m[k].number, m[k].value = n, e.values[e.n-1]
+		m.last[k].number, m.last[k].value = n, e.values[e.n-1]
 	}
 }
 
 func (m *memo) id(e *encoder, id [16]byte) bool {
-	if m == nil || m[reserved.OriginalTopicID].value == nil || m[reserved.OriginalTopicID].topic != id {
+	if m == nil || m.last[reserved.OriginalTopicID].value == nil || m.last[reserved.OriginalTopicID].topic != id {
 		return false
 	}
-	e.put(reserved.OriginalTopicID, m[reserved.OriginalTopicID].value)
+	e.put(reserved.OriginalTopicID, m.last[reserved.OriginalTopicID].value)
 	return true
 }
 
 func (m *memo) keepID(e *encoder, id [16]byte) {
 	if m != nil {
-		m[reserved.OriginalTopicID].topic, m[reserved.OriginalTopicID].value = id, e.values[e.n-1]
+		m.last[reserved.OriginalTopicID].topic, m.last[reserved.OriginalTopicID].value = id, e.values[e.n-1]
+	}
+}
+
+// history finds the value of a history with one entry. In a storm, many records fail for the first
+// time with the same error in the same millisecond.
+func (m *memo) history(e *encoder, attempts []Attempt) bool {
+	if m == nil || len(attempts) != 1 || m.last[reserved.History].value == nil {
+		return false
+	}
+	a, b := &attempts[0], &m.attempt
+	if a.Message != b.Message || a.Class != b.Class || a.Number != b.Number || a.Run != b.Run || a.Verdict != b.Verdict || millis(a.At) != millis(b.At) {
+		return false
+	}
+	e.put(reserved.History, m.last[reserved.History].value)
+	return true
+}
+
+func (m *memo) keepHistory(e *encoder, attempts []Attempt) {
+	if m != nil && len(attempts) == 1 {
+		m.attempt, m.last[reserved.History].value = attempts[0], e.values[e.n-1]
 	}
 }

@@ -38,7 +38,10 @@ func TestEncoder_GivesWhatAppendGivesForGood(t *testing.T) {
 				TopicID: [16]byte{byte(rapid.IntRange(0, 2).Draw(t, "id"))},
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "history") {
-				m.History = append(m.History, headers.Attempt{Number: 1, Class: some("entry", "", "x"), At: at("entry at")})
+				m.History = append(m.History, headers.Attempt{
+					Number: rapid.IntRange(0, 1).Draw(t, "number"), Run: rapid.IntRange(0, 1).Draw(t, "run"), Class: some("entry", "", "x"), At: at("entry at"),
+					Verdict: some("verdict", "", "retry"), Message: some("said", "", "a, b", "c"),
+				})
 			}
 			h := users[:rapid.IntRange(0, len(users)).Draw(t, "users")]
 			got = append(got, enc.Append(&m, h))

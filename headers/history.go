@@ -71,7 +71,7 @@ func (a *Attempt) append(b []byte) []byte {
 }
 
 func (e *encoder) history(attempts []Attempt) {
-	if len(attempts) == 0 {
+	if len(attempts) == 0 || e.memo.history(e, attempts) {
 		return
 	}
 	size := len(historyFormat)
@@ -84,6 +84,7 @@ func (e *encoder) history(attempts []Attempt) {
 		e.buf = attempts[i].append(e.buf)
 	}
 	e.add(reserved.History, start)
+	e.memo.keepHistory(e, attempts)
 }
 
 // parseHistory reads both formats: "2,attempt.run:class:unixms:verdict:message,…" and

@@ -180,7 +180,7 @@ func copyHeaders(r *kgo.Record, group string, now time.Time) []kgo.RecordHeader 
 		{Key: "dlq-first-failed-at", Value: []byte(at)},
 		{Key: "dlq-original-topic-id", Value: []byte("C59fTJPxTV6jpqT24ajJ0g")},
 		{Key: "dlq-hops", Value: []byte("1")},
-		{Key: "dlq-history", Value: []byte("1:" + failingClass + ":" + at)},
+		{Key: "dlq-history", Value: []byte("2,1:" + failingClass + ":" + at + ":retry:" + failingMessage)},
 		{Key: "dlq-host", Value: []byte(host)},
 	}
 }
