@@ -201,7 +201,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
-	c.wg.Go(func() { c.topics.Loop(polls) })
+	heartbeat, _ := c.retryCl.OptValue(kgo.HeartbeatInterval).(time.Duration)
+	c.wg.Go(func() { c.topics.Loop(polls, heartbeat) })
 	c.wg.Go(func() { c.drainedTierLoop(polls) })
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
 	if len(c.hooks.laneState) > 0 {

@@ -147,6 +147,26 @@ func (p Policy) problems(of string) (all []error) {
 // Delays returns the delays of the policy's tiers, those of the default tiers if Tiers is nil.
 func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }
 
+// RetryTime returns the longest time from a record's first attempt to its last: the delays of its
+// tiers with the largest jitter, and the waits in place. It leaves out the handler's own time, and
+// waits that a handler asks for with classify.RetryAfter.
+func (p Policy) RetryTime() (sum time.Duration) {
+	p = p.withDefaults()
+	for n := 1; n <= p.Immediate.Attempts; n++ {
+		sum += backoff.Of(n, p.Immediate.Base, p.Immediate.Max)
+	}
+	if len(p.Tiers) == 0 {
+		return sum
+	}
+	for n := 1; n < p.MaxAttempts; n++ {
+		if p.MaxAge > 0 && sum >= p.MaxAge {
+			break
+		}
+		sum += p.jittered(p.Tiers[min(n, len(p.Tiers))-1])
+	}
+	return sum
+}
+
 // decide returns what the policy does with a failed record. m counts its deliveries, this one
 // included. from is the tier that it failed on, or zero for the source.
 func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, r classify.Result) decision {

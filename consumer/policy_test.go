@@ -195,3 +195,24 @@ func TestPolicy_WaitInPlaceDoublesUpToMax(t *testing.T) {
 		}
 	}
 }
+
+// RetryTime is what a record that always fails can take, and no less: the kit waits that long.
+func TestPolicy_RetryTimeIsTheLongestPath(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy Policy
+		want   time.Duration
+	}{
+		"the default":              {Policy{}, (5*time.Second + 30*time.Second + 5*time.Minute) * 11 / 10},
+		"without jitter":           {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, Jitter: -1}, 61 * time.Minute},
+		"no tiers":                 {Policy{Tiers: []time.Duration{}}, 0},
+		"the last tier repeats":    {Policy{Tiers: []time.Duration{time.Minute}, MaxAttempts: 4, Jitter: -1}, 3 * time.Minute},
+		"fewer attempts":           {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxAttempts: 2, Jitter: -1}, time.Minute},
+		"it grows too old":         {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxAttempts: 20, MaxAge: 90 * time.Minute, Jitter: -1}, 121 * time.Minute},
+		"runs in place come first": {Policy{Tiers: []time.Duration{time.Minute}, Immediate: Immediate{Attempts: 3, Base: 10 * time.Millisecond, Max: 30 * time.Millisecond}, Jitter: -1}, time.Minute + 60*time.Millisecond},
+	} {
+		if got := c.policy.RetryTime(); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}

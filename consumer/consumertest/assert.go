@@ -3,30 +3,32 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // Handled waits until the record was handled the given number of times: successfully, by any
 // consumer of this Kafka. A higher number fails the test.
-func (k *Kafka) Handled(r *kgo.Record, times int) {
+func (k *Kafka) Handled(r *kgo.Record, want int) {
 	k.tb.Helper()
 	deadline := time.After(k.Patience)
 	for {
 		n, changed := k.journal.times(positionOf(r))
 		switch {
-		case n > times:
-			k.tb.Fatalf("consumertest: record %v was handled %d times, want %d", positionOf(r), n, times)
-		case n == times:
+		case n > want:
+			k.tb.Fatalf("consumertest: record %v was handled %s, want %d%s", positionOf(r), times(n), want, k.whereabouts(r))
+		case n == want:
 			return
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			k.tb.Fatalf("consumertest: record %v was handled %d times within %v, want %d", positionOf(r), n, k.Patience, times)
+			k.tb.Fatalf("consumertest: record %v was handled %s within %v, want %d%s", positionOf(r), times(n), k.Patience, want, k.whereabouts(r))
 		}
 	}
 }
@@ -40,13 +42,13 @@ func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.
 		if t.Delay == tier {
 			return k.copyOf(r, t.Topic, func(m *headers.Meta) error {
 				if class != "" && m.Class != class {
-					return fmt.Errorf("with class %q, want %q", m.Class, class)
+					return fmt.Errorf("class %q, want %q", m.Class, class)
 				}
 				return nil
 			})
 		}
 	}
-	k.tb.Fatalf("consumertest: topic %q has no tier of %v, only %v", r.Topic, tier, s.tiers)
+	k.tb.Fatalf("consumertest: topic %q has no tier of %v; its tiers are %v", r.Topic, tier, delaysOf(s.tiers))
 	return headers.Meta{}
 }
 
@@ -56,10 +58,17 @@ func (k *Kafka) DeadLettered(r *kgo.Record, reason headers.Reason) headers.Meta 
 	k.tb.Helper()
 	return k.copyOf(r, k.siblingsOf(r.Topic).dlqs[0], func(m *headers.Meta) error {
 		if reason != "" && m.Reason != reason {
-			return fmt.Errorf("with reason %q (class %q, %q), want %q", m.Reason, m.Class, m.Message, reason)
+			return fmt.Errorf("reason %q, want %q", m.Reason, reason)
 		}
 		return nil
 	})
+}
+
+func delaysOf(tiers []retrytopics.Tier) (all []time.Duration) {
+	for _, t := range tiers {
+		all = append(all, t.Delay)
+	}
+	return all
 }
 
 func (k *Kafka) siblingsOf(topic string) consumed {
@@ -77,7 +86,7 @@ func (k *Kafka) siblingsOf(topic string) consumed {
 func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) error) (found headers.Meta) {
 	k.tb.Helper()
 	at := positionOf(r)
-	var others []error
+	var others []string
 	ctx, cancel := k.within()
 	defer cancel()
 	err := k.read(ctx, topic, func(c *kgo.Record) (done bool) {
@@ -89,14 +98,14 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 			err = wanted(&m)
 		}
 		if err != nil {
-			others = append(others, err)
+			others = append(others, fmt.Sprintf("\n  copy %v has another content: %v", positionOf(c), err))
 			return false
 		}
 		found = m
 		return true
 	})
 	if err != nil {
-		k.tb.Fatalf("consumertest: no such copy of record %v on %s within %v; others: %v", at, topic, k.Patience, others)
+		k.tb.Fatalf("consumertest: no such copy of record %v was written to %s within %v%s%s", at, topic, k.Patience, strings.Join(others, ""), k.whereabouts(r))
 	}
 	return found
 }
@@ -105,7 +114,7 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 // ends.
 func (k *Kafka) read(ctx context.Context, topic string, do func(*kgo.Record) (done bool)) error {
 	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond), kgo.KeepControlRecords())...)
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())...)
 	if err != nil {
 		return err
 	}

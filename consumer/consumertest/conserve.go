@@ -22,16 +22,38 @@ import (
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
 	deadline := time.Now().Add(k.Patience)
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, k.Patience/20) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, k.Patience/20, longestPause) {
 		problems, err := k.misplaced()
-		if err == nil && len(problems) == 0 {
+		switch {
+		case time.Now().Before(deadline) && (err != nil || len(problems) > 0):
+			time.Sleep(pause)
+		case err != nil:
+			k.tb.Fatalf("consumertest: where the records are could not be read: %v", err)
+		case len(problems) > 0:
+			k.tb.Fatalf("consumertest: %d records are not in exactly one place%s", len(problems), k.describe(problems))
+		default:
 			return
 		}
-		if time.Now().After(deadline) {
-			k.tb.Fatalf("consumertest: records not conserved (%v):\n%s", err, strings.Join(problems, "\n"))
-		}
-		time.Sleep(pause)
 	}
+}
+
+// longestPause bounds the pause between two looks of Conserved.
+const longestPause = 5 * time.Minute
+
+// describe says of the first misplaced records where they are, in the order of their positions.
+func (k *Kafka) describe(problems map[position]places) string {
+	const most = 10
+	all := slices.SortedFunc(maps.Keys(problems), position.compare)
+	shown := all[:min(len(all), most)]
+	details := k.whereaboutsOf(shown...)
+	var b strings.Builder
+	for _, at := range shown {
+		fmt.Fprintf(&b, "\n%v: %v%s", at, problems[at], details[at])
+	}
+	if more := len(all) - len(shown); more > 0 {
+		fmt.Fprintf(&b, "\nand %d more", more)
+	}
+	return b.String()
 }
 
 // places counts where a record was found.
@@ -41,8 +63,28 @@ func (p places) sum() int {
 	return min(p.handled, 1) + min(p.discarded, 1) + min(p.parked, 1) + min(p.dead, 1) + min(p.unread, 1)
 }
 
-// misplaced lists the records that are not in exactly one place.
-func (k *Kafka) misplaced() (problems []string, err error) {
+func (p places) String() string {
+	var all []string
+	add := func(text string, n int) {
+		if n > 0 {
+			all = append(all, text+" "+times(n))
+		}
+	}
+	add("handled", p.handled)
+	add("discarded", p.discarded)
+	add("in a retry topic", p.parked)
+	add("dead-lettered", p.dead)
+	if p.unread > 0 {
+		all = append(all, "not consumed yet")
+	}
+	if len(all) == 0 {
+		return "in no place"
+	}
+	return strings.Join(all, ", and ")
+}
+
+// misplaced returns the records that are not in exactly one place.
+func (k *Kafka) misplaced() (problems map[position]places, err error) {
 	ctx, cancel := k.within()
 	defer cancel()
 	k.mu.Lock()
@@ -110,10 +152,11 @@ func (k *Kafka) misplaced() (problems []string, err error) {
 			}
 		}
 	}
+	problems = map[position]places{}
 	for at, p := range found {
 		k.journal.addTo(p, at)
 		if p.sum() != 1 {
-			problems = append(problems, fmt.Sprintf("%v: handled %d times, discarded %d, parked %d, dead-lettered %d, not consumed %d", at, p.handled, p.discarded, p.parked, p.dead, p.unread))
+			problems[at] = *p
 		}
 	}
 	return problems, nil

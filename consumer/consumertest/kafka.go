@@ -11,14 +11,16 @@
 //		k.Conserved()
 //	})
 //
-// An assertion waits until it holds, up to Kafka.Patience, and then ends the test. Call assertions
-// from the test's goroutine.
+// An assertion waits until it holds, up to Kafka.Patience, and then ends the test. Its message says
+// what the handler returned for the record, and where its last copy is. Call assertions from the
+// test's goroutine.
 package consumertest
 
 import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,9 +40,13 @@ type Kafka struct {
 	// Cluster is the embedded broker, for faults and inspection; nil with On.
 	Cluster *kfake.Cluster
 
-	// Patience bounds the wait of an assertion. Default: 2 h of virtual time with Virtual, 30 s
-	// with Start, 1 m with On.
+	// Patience bounds the wait of an assertion. Default: the longest RetryTime of the policies of
+	// the consumers that were run, and 2 h of virtual time with Virtual, 30 s with Start, 1 m with
+	// On. A test may set it at any time; consumers that it runs later do not change it then.
 	Patience time.Duration
+
+	own   time.Duration // the Patience that the kit has set
+	extra time.Duration // of it, what is for the policies
 
 	tb      testing.TB
 	opts    []kgo.Opt
@@ -64,21 +70,59 @@ type consumed struct {
 	ledger map[string]string // by its dead-letter topic
 }
 
+// A virtual hour takes as much real time as its requests. Most are an idle consumer's: heartbeats,
+// fetches that find nothing, and polls of the topics, which are as rare as heartbeats.
+const (
+	// heartbeat is a third of the session timeout, the most that Kafka recommends.
+	heartbeat = 15 * time.Second
+	// longestFetch bounds the wait of a fetch.
+	longestFetch = time.Minute
+	// shortestFetch is the wait that consumers ask for in production.
+	shortestFetch = 250 * time.Millisecond
+)
+
+// lengthenFetches makes a fetch that finds nothing wait for a tenth of the time since something
+// happened. A partition that a client adds or resumes waits for the fetch in progress, so that is
+// how late its records are at most.
+func (k *Kafka) lengthenFetches() {
+	last := time.Now()
+	k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+		switch req := req.(type) {
+		case *kmsg.FetchRequest:
+			wait := max(shortestFetch, time.Since(last)/10)
+			req.MaxWaitMillis = min(req.MaxWaitMillis, int32(wait.Milliseconds()))
+		case *kmsg.HeartbeatRequest, *kmsg.ConsumerGroupHeartbeatRequest, *kmsg.MetadataRequest, *kmsg.ApiVersionsRequest,
+			*kmsg.OffsetFetchRequest, *kmsg.ListOffsetsRequest, *kmsg.FindCoordinatorRequest:
+		default:
+			last = time.Now()
+		}
+		return nil, nil, false
+	})
+}
+
 // Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network.
-// time.Sleep costs nothing, and neither does a record that waits five minutes. The clock starts at
-// midnight UTC 2000-01-01. Goroutines of f must end with it.
+// time.Sleep costs nothing, and an hour of delays costs less than 0.1 s (go test
+// ./consumer/consumertest -run Cheap -v prints it). The clock starts at midnight UTC 2000-01-01.
+// Goroutines of f must end with it.
+//
+// The time of an idle consumer is spent on its requests, so these are rarer than in production. A
+// member learns of a rebalance after 15 s at most. A partition that is added or resumed is read
+// after a tenth of the time since the last change at most, and a minute at most.
 func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		var vn kfake.VirtualNetwork
-		f(t, start(t, 2*time.Hour, []kgo.Opt{
+		k := start(t, 2*time.Hour, []kgo.Opt{
 			kgo.Dialer(vn.DialContext),
-			// An idle client's requests are most of an hour's cost, so kgo's defaults replace the
-			// shorter waits of real time.
-			kgo.FetchMaxWait(5 * time.Second),
-			kgo.HeartbeatInterval(3 * time.Second),
-		}, kfake.ListenFn(vn.Listen)))
+			kgo.FetchMaxWait(longestFetch),
+			kgo.HeartbeatInterval(heartbeat),
+			kgo.ConnIdleTimeout(15 * time.Minute),
+		}, kfake.ListenFn(vn.Listen), kfake.BrokerConfigs(map[string]string{
+			"group.consumer.heartbeat.interval.ms": strconv.FormatInt(heartbeat.Milliseconds(), 10),
+		}))
+		k.lengthenFetches()
+		f(t, k)
 	})
 }
 
@@ -121,7 +165,7 @@ func On(tb testing.TB, opts ...kgo.Opt) *Kafka {
 
 func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 	tb.Helper()
-	k := &Kafka{tb: tb, opts: opts, Patience: patience, journal: newJournal(), siblings: map[string]consumed{}, deleted: map[string]bool{}}
+	k := &Kafka{tb: tb, opts: opts, Patience: patience, own: patience, journal: newJournal(), siblings: map[string]consumed{}, deleted: map[string]bool{}}
 	cl, err := kgo.NewClient(append(opts[:len(opts):len(opts)], kgo.RecordPartitioner(partitioner()))...)
 	if err != nil {
 		tb.Fatalf("consumertest: client: %v", err)

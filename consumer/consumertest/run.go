@@ -1,11 +1,13 @@
 package consumertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,9 +29,29 @@ func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	case <-c.done:
 		k.tb.Fatalf("consumertest: Run: %v", c.err)
 	case <-time.After(k.Patience):
-		k.tb.Fatalf("consumertest: not ready within %v", k.Patience)
+		k.tb.Fatalf("consumertest: the consumer was not ready within %v%s", k.Patience, troubles(c.Health()))
 	}
 	return c
+}
+
+// troubles says what keeps a consumer from being ready.
+func troubles(h consumer.Health) string {
+	var b strings.Builder
+	if !h.Group.Joined {
+		b.WriteString("\n  it has not joined its group")
+		if h.Group.Why != "" {
+			b.WriteString(": " + h.Group.Why)
+		}
+	}
+	for _, topic := range h.Missing {
+		fmt.Fprintf(&b, "\n  topic %q does not exist", topic)
+	}
+	for _, l := range h.Lanes {
+		if l.State == consumer.StateStarting {
+			fmt.Fprintf(&b, "\n  %s/%d is starting: %s", l.Topic, l.Partition, l.Why)
+		}
+	}
+	return b.String()
 }
 
 // Begin is Run without waiting until the consumer is ready.
@@ -72,6 +94,7 @@ func (k *Kafka) learn(cfg consumer.Config) {
 		if !ok {
 			p = cfg.Policy
 		}
+		k.awaitRetries(p)
 		s, err := cfg.Naming.Siblings(topic, cfg.Group, p.Delays()...)
 		if err != nil {
 			k.tb.Fatalf("consumertest: %v", err)
@@ -91,6 +114,17 @@ func (k *Kafka) learn(cfg consumer.Config) {
 		}
 		k.siblings[topic] = now
 	}
+}
+
+// awaitRetries makes Patience outlast the retries of a policy, unless the test has set it.
+func (k *Kafka) awaitRetries(p consumer.Policy) {
+	more := p.RetryTime() - k.extra
+	if more <= 0 || k.Patience != k.own {
+		return
+	}
+	k.extra += more
+	k.own += more
+	k.Patience = k.own
 }
 
 // Consumer is a running consumer.
@@ -128,6 +162,7 @@ type journal struct {
 	mu        sync.Mutex
 	handled   map[position]int
 	discarded map[position]int
+	calls     map[position]*call
 	changed   chan struct{} // closed and replaced when a record was handled
 }
 
@@ -139,25 +174,48 @@ type position struct {
 
 func positionOf(r *kgo.Record) position      { return position{r.Topic, r.Partition, r.Offset} }
 func originalOf(p headers.Position) position { return position{p.Topic, p.Partition, p.Offset} }
-func (p position) String() string            { return fmt.Sprintf("%s/%d/%d", p.topic, p.partition, p.offset) }
 
-func newJournal() *journal {
-	return &journal{handled: map[position]int{}, discarded: map[position]int{}, changed: make(chan struct{})}
+// compare orders positions.
+func (p position) compare(q position) int {
+	return cmp.Or(strings.Compare(p.topic, q.topic), cmp.Compare(p.partition, q.partition), cmp.Compare(p.offset, q.offset))
 }
 
-// watch records the successes of a handler.
+func (p position) String() string { return fmt.Sprintf("%s/%d/%d", p.topic, p.partition, p.offset) }
+
+func newJournal() *journal {
+	return &journal{handled: map[position]int{}, discarded: map[position]int{}, calls: map[position]*call{}, changed: make(chan struct{})}
+}
+
+// watch records the calls of a handler, and how they ended.
 func (j *journal) watch(h consumer.Handler) consumer.Handler {
-	return func(ctx context.Context, r *kgo.Record) error {
-		at := originalOf(consumer.DeliveryOf(ctx, r).Original)
-		err := h(ctx, r)
-		if err == nil {
-			j.mu.Lock()
-			j.handled[at]++
-			close(j.changed)
-			j.changed = make(chan struct{})
-			j.mu.Unlock()
+	return func(ctx context.Context, r *kgo.Record) (err error) {
+		delivery := consumer.DeliveryOf(ctx, r)
+		at := originalOf(delivery.Original)
+		j.mu.Lock()
+		if j.calls[at] == nil {
+			j.calls[at] = &call{}
 		}
-		return err
+		c := j.calls[at]
+		c.times++
+		c.attempt, c.at, c.ended = delivery.Attempt, originalOf(delivery.Physical), ""
+		j.mu.Unlock()
+		ended := "panicked"
+		defer func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			c.ended = ended
+		}()
+		if err = h(ctx, r); err != nil {
+			ended = "returned the error: " + err.Error()
+			return err
+		}
+		ended = "returned nil"
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.handled[at]++
+		close(j.changed)
+		j.changed = make(chan struct{})
+		return nil
 	}
 }
 
@@ -189,4 +247,5 @@ func (j *journal) forget(topic string) {
 	for _, did := range []map[position]int{j.handled, j.discarded} {
 		maps.DeleteFunc(did, func(at position, _ int) bool { return at.topic == topic })
 	}
+	maps.DeleteFunc(j.calls, func(at position, _ *call) bool { return at.topic == topic })
 }

@@ -35,9 +35,9 @@ type Owner interface {
 }
 
 const (
-	// pollEvery is how often topics are polled without a suspicion. New partitions of a source are
-	// to begin within ten seconds, and the members learn of a rebalance by a heartbeat, three
-	// seconds later.
+	// pollEvery is how often topics are polled at most without a suspicion. New partitions of a
+	// source are to begin within ten seconds, and the members learn of a rebalance by a heartbeat,
+	// three seconds later.
 	pollEvery = 5 * time.Second
 	// pollSoon is how soon they are polled again while something changes. A broker learns of a
 	// topic a moment after the controller created it. So a topic that a poll does not find counts
@@ -90,8 +90,10 @@ func (m *Monitor) Absent() []string {
 	return slices.Sorted(maps.Keys(m.missing))
 }
 
-// Loop polls until ctx ends.
-func (m *Monitor) Loop(ctx context.Context) {
+// Loop polls until ctx ends. heartbeat is the interval of the member's heartbeats: where they are
+// rarer than polls, polls are as rare, since changes of a group take a heartbeat anyway.
+func (m *Monitor) Loop(ctx context.Context, heartbeat time.Duration) {
+	every := max(pollEvery, heartbeat)
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
@@ -101,7 +103,7 @@ func (m *Monitor) Loop(ctx context.Context) {
 		case <-t.C:
 		case <-m.wake:
 		}
-		next := pollEvery
+		next := every
 		if m.poll(ctx) {
 			next = 0
 		}

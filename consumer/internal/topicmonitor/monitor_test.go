@@ -108,7 +108,7 @@ func TestMonitor_ReportsEachChangeOnce(t *testing.T) {
 				o := &owner{kind: tt.kind, now: tt.now[0]}
 				m := New(o)
 				ctx, end := context.WithCancel(t.Context())
-				go m.Loop(ctx)
+				go m.Loop(ctx, 0)
 				for i, now := range tt.now {
 					synctest.Wait()
 					o.set(now)
@@ -139,7 +139,7 @@ func watched(t *testing.T, steps func(o *owner, m *Monitor, tells func(...string
 		o := &owner{now: found}
 		m := New(o)
 		ctx, end := context.WithCancel(t.Context())
-		go m.Loop(ctx)
+		go m.Loop(ctx, 0)
 		time.Sleep(20 * time.Second)
 		steps(o, m, func(want ...string) {
 			t.Helper()

@@ -1,0 +1,149 @@
+package consumertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// failing keeps the message of the assertion that fails.
+type failing struct {
+	testing.TB
+	message string
+}
+
+func (f *failing) Fatalf(format string, args ...any) {
+	f.message = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// messageOf returns the message of an assertion that fails.
+func messageOf(k *Kafka, assert func()) string {
+	tb := k.tb
+	f := &failing{TB: tb}
+	k.tb = f
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		assert()
+	}()
+	<-done
+	k.tb = tb
+	return f.message
+}
+
+// A failed assertion said "no such copy … others: []", and nothing of where the record was.
+func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("bills", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, time.Hour}, Jitter: -1, HandlerTimeout: -1},
+			Handler: func(ctx context.Context, r *kgo.Record) error {
+				switch string(r.Value) {
+				case "busy":
+					return classify.As(classify.Retryable(errors.New("the gateway is busy")), "payment.busy")
+				case "bad":
+					return classify.As(classify.Terminal(errors.New("no such SKU")), "sku")
+				case "slow":
+					<-ctx.Done()
+				case "panic":
+					panic("nil map")
+				}
+				return nil
+			},
+		})
+		records := map[string]*kgo.Record{}
+		for _, value := range []string{"fine", "busy", "bad", "panic"} {
+			records[value] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte(value)})[0]
+		}
+		k.Handled(records["fine"], 1)
+		k.Parked(records["busy"], time.Hour, "")
+		k.Patience = 10 * time.Second
+		records["slow"] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte("slow")})[0]
+		records["later"] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte("fine")})[0]
+		for name, c := range map[string]struct {
+			assert func()
+			want   string
+		}{
+			"handled, busy": {func() { k.Handled(records["busy"], 1) }, `consumertest: record orders/0/1 was handled 0 times within 10s, want 1
+  the handler was called with it 2 times; the last call, attempt 2 from orders.retry.5s/0/0, returned the error: the gateway is busy
+  its last copy is orders.retry.1h/0/0 (attempts 2, class payment.busy, due at 2000-01-01 01:00:0X, in X): the gateway is busy`},
+			"handled, bad": {func() { k.Handled(records["bad"], 1) }, `consumertest: record orders/0/2 was handled 0 times within 10s, want 1
+  the handler was called with it once; the last call, attempt 1 from orders/0/2, returned the error: no such SKU
+  its last copy is orders.dlq/0/X (attempts 1, class sku, reason terminal): no such SKU`},
+			"handled, too often": {func() { k.Handled(records["fine"], 0) }, `consumertest: record orders/0/0 was handled once, want 0
+  the handler was called with it once; the last call, attempt 1 from orders/0/0, returned nil
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"handled, slow": {func() { k.Handled(records["slow"], 1) }, `consumertest: record orders/0/4 was handled 0 times within 10s, want 1
+  the handler was called with it once; the last call, attempt 1 from orders/0/4, still runs
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"dead-lettered, not read": {func() { k.DeadLettered(records["later"], "") }, `consumertest: no such copy of record orders/0/5 was written to orders.dlq within 10s
+  the handler was not called with it
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"dead-lettered, another reason": {func() { k.DeadLettered(records["panic"], headers.ReasonExhausted) }, `consumertest: no such copy of record orders/0/3 was written to orders.dlq within 10s
+  copy orders.dlq/0/X has another content: reason "panic", want "exhausted"
+  the handler was called with it once; the last call, attempt 1 from orders/0/3, panicked
+  its last copy is orders.dlq/0/X (attempts 1, class panic.string, reason panic): panic: nil map`},
+			"parked, no such tier": {
+				func() { k.Parked(records["busy"], time.Minute, "") },
+				`consumertest: topic "orders" has no tier of 1m0s; its tiers are [5s 1h0m0s]`,
+			},
+			"not ready": {func() {
+				k.Run(consumer.Config{
+					Group: "invoices", Topics: []string{"bills"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+					Kafka: []kgo.Opt{kgo.SeedBrokers("nowhere:9092")},
+				})
+			}, `consumertest: the consumer was not ready within 10s
+  it has not joined its group: X`},
+		} {
+			is := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(c.want), "X", `[^\n]+?`) + "$")
+			if got := messageOf(k, c.assert); !is.MatchString(got) {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
+			}
+		}
+	})
+}
+
+// The message had (<nil>) where there was no error, and a line for each of a thousand records.
+func TestKafka_ConservedSaysWhatIsMisplaced(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"},
+			Handler: func(context.Context, *kgo.Record) error { return errors.New("no such SKU") },
+		})
+		var records []*kgo.Record
+		for range 25 {
+			records = append(records, &kgo.Record{Topic: "orders", Value: []byte("bad")})
+		}
+		k.Produce(records...)
+		k.Conserved()
+		for _, r := range records { // as if the handler had succeeded as well
+			k.journal.handled[positionOf(r)]++
+		}
+		k.Patience = time.Second
+		got := messageOf(k, k.Conserved)
+		want := `consumertest: 25 records are not in exactly one place
+orders/0/0: handled once, and dead-lettered once
+  the handler was called with it once; the last call, attempt 1 from orders/0/0, returned the error: no such SKU
+  its last copy is orders.dlq/0/0 (attempts 1, class unclassified, reason terminal): no such SKU
+orders/0/1: `
+		if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "no such SKU\nand 15 more") {
+			t.Errorf("got\n%s\nwant it to begin\n%s", got, want)
+		}
+	})
+}
