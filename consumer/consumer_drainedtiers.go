@@ -34,12 +34,16 @@ type unconfiguredTier struct {
 
 // drainedTierPollEvery is the interval at which a running consumer looks for new drained tiers. A
 // member with another configuration, for example in a canary deployment, may leave records in one.
-// The consumer also looks after each assignment.
-const drainedTierPollEvery = time.Minute
+// The consumer also looks after each assignment. If it could not see all, it looks again after
+// drainedTierPollSoon: a broker that learns of a new topic may refuse the offsets of all.
+const (
+	drainedTierPollEvery = time.Minute
+	drainedTierPollSoon  = 10 * time.Second
+)
 
 // drainedTierLoop looks for drained tiers until ctx ends, and adds them to running lanes.
 func (c *Consumer) drainedTierLoop(ctx context.Context) {
-	t := time.NewTicker(drainedTierPollEvery)
+	t := time.NewTimer(drainedTierPollEvery)
 	defer t.Stop()
 	for {
 		select {
@@ -48,7 +52,13 @@ func (c *Consumer) drainedTierLoop(ctx context.Context) {
 		case <-t.C:
 		case <-c.newLanes:
 		}
-		if err := errors.Join(c.findDrainedTiers(ctx), c.extendLanes(ctx)); err != nil && ctx.Err() == nil {
+		err := errors.Join(c.findDrainedTiers(ctx), c.extendLanes(ctx))
+		next := drainedTierPollEvery
+		if err != nil {
+			next = drainedTierPollSoon
+		}
+		t.Reset(next)
+		if err != nil && ctx.Err() == nil {
 			c.throttle.Once("inherit", time.Minute, func() {
 				c.log.Warn("siding: some drained retry topics may not have been found; the consumer looks again within a minute", "error", err)
 			})
