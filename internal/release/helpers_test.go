@@ -6,6 +6,14 @@ import (
 	"testing"
 )
 
+// The modules of these tests are nowhere else, so nobody is asked for them.
+func TestMain(m *testing.M) {
+	if err := os.Setenv("GOPROXY", "off"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // tree is a small repository like siding's: a root, a program for users, a library that both the
 // program's users and an example require, and a module for nobody.
 var tree = map[string]string{
