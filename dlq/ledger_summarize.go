@@ -1,6 +1,10 @@
 package dlq
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"time"
+)
 
 // Summarize reads the topic once and counts the letters that the filter selects. It reads from the
 // cursor to the cursor's end, or to the end that the topic has when the reading begins. If the
@@ -16,7 +20,24 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
+	return l.summarize(ctx, newSummarizer(l, f), from, progress)
+}
+
+// SummarizeBy is [Ledger.Summarize], and also counts the open letters by the time of their failure:
+// see [Summary.Times]. by is the length of the times, a second at least.
+func (l *Ledger) SummarizeBy(ctx context.Context, f Filter, from Cursor, by time.Duration, progress func(read, total int64)) (*Summary, error) {
+	if by < time.Second {
+		return nil, fmt.Errorf("dlq: summarize %q: %v is shorter than a second, the least to count by", l.topic, by)
+	}
+	if err := l.ensure(ctx); err != nil {
+		return nil, err
+	}
 	t := newSummarizer(l, f)
+	t.by, t.times = by.Milliseconds(), newBoundedTable[TimeCount](maxTimes)
+	return l.summarize(ctx, t, from, progress)
+}
+
+func (l *Ledger) summarize(ctx context.Context, t *summarizer, from Cursor, progress func(read, total int64)) (*Summary, error) {
 	s := scan{topic: l.topic, opts: l.opts, progress: progress, narrow: t.narrow}
 	whole, err := s.all(ctx, from, t.add)
 	return t.ended(whole, err)

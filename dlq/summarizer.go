@@ -2,8 +2,10 @@ package dlq
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +30,10 @@ type summarizer struct {
 	groups     *boundedTable[int64]
 	otherGroup int64
 	resolvedAs [stateOf + len(states)]int64 // by stateCode
+
+	by      int64                    // the length of times in milliseconds; 0 for none
+	times   *boundedTable[TimeCount] // the latest sort first
+	earlier TimeCount
 
 	key     []byte // scratch
 	last    *Failure
@@ -95,10 +101,37 @@ func (t *summarizer) add(r *kgo.Record) {
 	if at < 0 {
 		at = r.Timestamp.UnixMilli()
 	}
+	if t.by > 0 {
+		t.time(at)
+	}
 	t.failure(g).add(g.message, time.UnixMilli(at), r.Partition, r.Offset)
 	if g.broken {
 		t.sum.Malformed++
 	}
+}
+
+// time counts a letter that failed at a Unix millisecond. The table keeps what sorts first, so the
+// key of a later time is smaller.
+func (t *summarizer) time(at int64) {
+	from := at - (at%t.by+t.by)%t.by
+	row, out := t.times.row(string(binary.BigEndian.AppendUint64(nil, math.MaxInt64-uint64(max(from, 0)))))
+	if out != nil {
+		t.early(out.From, out.Open)
+	}
+	if row == nil {
+		t.early(time.UnixMilli(from), 1)
+		return
+	}
+	row.From = time.UnixMilli(from)
+	row.Open++
+}
+
+// early counts letters that failed before all times that have a row.
+func (t *summarizer) early(from time.Time, n int64) {
+	if t.earlier.Open == 0 || from.Before(t.earlier.From) {
+		t.earlier.From = from
+	}
+	t.earlier.Open += n
 }
 
 // failure returns the row of a letter's failure.
@@ -213,6 +246,15 @@ func (t *summarizer) summary() *Summary {
 	slices.SortFunc(s.Failures, func(a, b Failure) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Fingerprint, b.Fingerprint), last(a.Folded, b.Folded))
 	})
+	if t.earlier.Open > 0 {
+		t.earlier.Earlier = true
+		s.Times = append(s.Times, t.earlier)
+	}
+	if t.by > 0 {
+		for _, key := range slices.Backward(t.times.keys) {
+			s.Times = append(s.Times, *t.times.rows[key])
+		}
+	}
 	for group, n := range t.groups.rows {
 		s.Groups = append(s.Groups, GroupCount{Group: group, Open: *n})
 	}

@@ -11,6 +11,7 @@ const (
 	maxFailures = 1_000 // pairs of class and fingerprint
 	maxFolded   = 100   // classes with a row for their folded fingerprints
 	maxSample   = 256   // bytes of a sample message
+	maxTimes    = 1_000 // times by which letters are counted
 )
 
 // Summary counts the letters of a dead-letter topic.
@@ -38,6 +39,10 @@ type Summary struct {
 	// has at most 1,000 groups, those that sort first. All others are in one GroupCount with Folded
 	// set. Letters without a group are in one with an empty name and without Folded.
 	Groups []GroupCount
+	// Times counts the open letters by when they failed, the earliest time first, without times in
+	// which none failed. Only [Ledger.SummarizeBy] fills it. It has at most 1,000 times, the latest
+	// ones. All earlier letters are in one more, the first, with Earlier set.
+	Times []TimeCount
 	// Partitions has every partition that was read, in order.
 	Partitions []PartitionCount
 }
@@ -57,6 +62,15 @@ type Failure struct {
 	Sample    string
 	Partition int32
 	Offset    int64
+}
+
+// TimeCount is the number of open letters that failed within one time.
+type TimeCount struct {
+	// From is when the time begins: a multiple of its length since 1970, in UTC. With Earlier set
+	// it is when the first of all these letters failed.
+	From    time.Time
+	Earlier bool
+	Open    int64
 }
 
 // GroupCount is the number of open letters of a consumer group.

@@ -442,3 +442,43 @@ func BenchmarkSummary_Topic(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/letter")
 	})
 }
+
+func TestSummary_CountsByTheTimeOfFailure(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		at := time.Date(1999, 12, 1, 10, 0, 0, 0, time.UTC)
+		for i, minute := range []float64{0, 9.99, 10, 25, 25, 3, 60 * 24} {
+			m := from(int64(i))
+			m.FailedAt = at.Add(time.Duration(minute * float64(time.Minute)))
+			k.write(t, "orders.dlq", &kgo.Record{Partition: int32(i % 3)}, m)
+		}
+		k.note(t, "orders.dlq", 0, 1, Entry{State: Discarded}) // the first at 25
+		s, err := k.ledger("orders.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, 10*time.Minute, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []TimeCount{{From: at, Open: 3}, {From: at.Add(10 * time.Minute), Open: 1}, {From: at.Add(20 * time.Minute), Open: 1}, {From: at.Add(24 * time.Hour), Open: 1}}
+		if d := cmp.Diff(want, s.Times); d != "" {
+			t.Error(d)
+		}
+		// Of more times than there is room for the latest are kept, in whatever order they come.
+		m := from(100)
+		var records []*kgo.Record
+		for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(maxTimes + 50) {
+			m.Original.Offset++
+			m.FailedAt = at.AddDate(1, 0, 0).Add(time.Duration(i) * time.Second)
+			records = append(records, &kgo.Record{Topic: "one.dlq", Headers: m.Append(nil)})
+		}
+		k.produce(t, records...)
+		s, err = k.ledger("one.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, time.Second, nil)
+		if err != nil || len(s.Times) != maxTimes+1 || s.Times[0] != (TimeCount{From: s.Times[0].From, Earlier: true, Open: 50}) ||
+			!s.Times[0].From.Equal(at.AddDate(1, 0, 0)) || !s.Times[1].From.Equal(at.AddDate(1, 0, 0).Add(50*time.Second)) || s.Times[maxTimes].Open != 1 {
+			t.Errorf("%d times, %+v, %v", len(s.Times), s.Times[:2], err)
+		}
+		if _, err := k.ledger("one.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, time.Millisecond, nil); err == nil {
+			t.Error("it counts by the millisecond")
+		}
+		if s := summarize(t, k.readLedger(t, "one.dlq")); s.Times != nil {
+			t.Errorf("times that nobody asked for: %d", len(s.Times))
+		}
+	})
+}

@@ -37,7 +37,7 @@ new dead letters for failures.`,
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault // files
 			}
-			return completeTopic(t)(cmd, args, start)
+			return completeTopic(t, false)(cmd, args, start)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := openArchive(args[1])

@@ -25,13 +25,15 @@ func newList(t *tool) *cobra.Command {
 	var flags *selection.Flags
 	var how listing
 	cmd := &cobra.Command{
-		Use:   "list TOPIC",
+		Use:   "list TOPIC...",
 		Short: "List open dead letters, a page at a time",
 		Long: `List prints the open dead letters, or all of them, in the order of their partitions. Below a page it prints how to
 continue. Letters that arrive after the first page are not on later pages.
 
 --values prints the beginning of each letter's value below its row; in JSON it is the whole value, as in show --as json.
 show prints all of a letter.
+
+Several topics are one list, with a page of each and a column for the topic.
 
 With --all it does not read the ledger, so it does not print the letters' states. show prints the state of one letter.
 
@@ -40,31 +42,40 @@ them in its ledger if Policy.NoteDiscards is set. Of the filters it takes --clas
 --until; the last two are about the time of the discard.`,
 		Example: `  redrive list orders.dlq
   redrive list orders.dlq --class http.503 --since 2h
+  redrive list orders.dlq payments.dlq --since 10m
   redrive list orders.dlq --cursor v1/orders.dlq/0:50-312,1:7-298
   redrive list orders.dlq --class tax --values
   redrive list orders.dlq --limit 0 -o jsonl | jq -r .key
   redrive list orders.dlq --discarded --since 24h`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.now())
-			from, err2 := how.from(args[0])
+			from, err2 := how.from(args)
 			if how.discarded {
-				err3 := onlyOfNotes(cmd.LocalFlags())
+				err3 := errors.Join(onlyOfNotes(cmd.LocalFlags()), oneTopic(args))
 				return t.with(cmd.Context(), func(s *session) error { return listDiscarded(cmd.Context(), s, args[0], sel, how.limit) }, err1, err2, err3)
 			}
-			return t.with(cmd.Context(), func(s *session) error { return list(cmd.Context(), s, args[0], sel, from, how) }, err1, err2)
+			return t.with(cmd.Context(), func(s *session) error { return listAll(cmd.Context(), s, args, sel, from, how) }, err1, err2)
 		},
 	}
 	flags = addSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
 	cmd.Flags().BoolVar(&how.values, "values", false, "print the letters' values, too")
 	cmd.Flags().BoolVar(&how.discarded, "discarded", false, "list the records that consumers discarded, by their notes in the ledger")
-	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters on a page; 0 for no limit")
+	cmd.Flags().IntVar(&how.limit, "limit", 50, "`number` of letters of each topic on a page; 0 for no limit")
 	cmd.Flags().StringVar(&how.cursor, "cursor", "", "`place` to continue from, as printed below the last page; use the same filters")
 	return cmd
 }
 
+// oneTopic refuses several topics.
+func oneTopic(topics []string) error {
+	if len(topics) > 1 {
+		return errors.New("--discarded: name one topic")
+	}
+	return nil
+}
+
 // from is where the page begins: nil at the start.
-func (l listing) from(topic string) (*dlq.Cursor, error) {
+func (l listing) from(topics []string) (*dlq.Cursor, error) {
 	if l.limit < 0 {
 		return nil, fmt.Errorf("--limit: %d is negative; 0 is no limit", l.limit)
 	}
@@ -75,63 +86,94 @@ func (l listing) from(topic string) (*dlq.Cursor, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--cursor: %w", err)
-	case c.Topic != topic:
-		return nil, fmt.Errorf("--cursor: it belongs to %s, not to %s", c.Topic, topic)
+	case len(topics) > 1:
+		return nil, errors.New("--cursor: it belongs to one topic, so name that topic alone")
+	case c.Topic != topics[0]:
+		return nil, fmt.Errorf("--cursor: it belongs to %s, not to %s", c.Topic, topics[0])
 	case len(c.End) == 0: // it would read letters that arrived since
 		return nil, errors.New("--cursor: it has no end: copy it from below the last page")
 	}
 	return &c, nil
 }
 
-func list(ctx context.Context, s *session, topic string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
+// listAll lists the letters of topics, one after the other. An error about one leaves the others as
+// they are.
+func listAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
+	rows := s.screen.List()
+	var errs []error
+	var words []string // about what is not listed
+	for _, topic := range topics {
+		more, err := list(ctx, s, rows, topic, sel, from, how, len(topics) > 1)
+		errs = append(errs, err)
+		if more != "" {
+			words = append(words, more)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	warnOfWhere(s.tool, sel)
+	for _, w := range words {
+		s.screen.Say("%s", w)
+	}
+	return errors.Join(errs...)
+}
+
+// list lists a page of a topic's letters. more says how to continue, or that there are none.
+func list(ctx context.Context, s *session, rows *output.List, topic string, sel *selection.Selection, from *dlq.Cursor, how listing, among bool) (more string, err error) {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
-		return err
+		return "", err
 	}
 	at := frozen
 	if from != nil {
 		at = *from
 		has := func(r dlq.Range) bool { _, ok := at.End[r.Partition]; return ok }
 		if ranges := sel.Filter.Ranges; len(ranges) > 0 && !slices.ContainsFunc(ranges, has) {
-			return usage(errors.New("--cursor: the filters choose none of its partitions"))
+			return "", usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}
 	found, err := chosen(ctx, s, f, sel, at, how.all)
 	if err != nil {
-		return err
+		return "", err
 	}
-	list := s.screen.List()
+	title := ""
+	if among {
+		title = "TOPIC"
+	}
 	var errs []error
-	full := false
+	n, full := 0, false
 	for l, err := range found {
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		shown, redacted := s.Redact.Letter(l)
-		fields := letterFields(shown)
+		fields := append([]output.Field{output.NewField("topic", title, topic)}, letterFields(shown)...)
 		if how.values {
 			fields = append(fields, valueFields(shown, redacted)...)
 		}
-		if err := list.Row(fields...); err != nil {
-			return err
+		if err := rows.Row(fields...); err != nil {
+			return "", err
 		}
 		at.Advance(l)
-		if full = list.Rows() == how.limit; full {
+		if n++; n == how.limit {
+			full = true
 			break
 		}
 	}
-	if err := list.Close(); err != nil {
-		return err
-	}
-	warnOfWhere(s.tool, sel)
 	switch {
+	case full && !at.Done() && among:
+		more = fmt.Sprintf("more letters of %s may follow: redrive list %s --cursor %s, with the same filters", topic, topic, at)
 	case full && !at.Done():
-		s.screen.Say("more letters may follow: continue with --cursor %s", at)
-	case list.Rows() == 0 && len(errs) == 0 && from == nil:
-		s.screen.Say("%s", nothing(topic, how.all))
+		more = fmt.Sprintf("more letters may follow: continue with --cursor %s", at)
+	case n == 0 && len(errs) == 0 && from == nil:
+		more = nothing(topic, how.all)
 	}
-	return readFailed(topic, errs...)
+	return more, readFailed(topic, errs...)
 }
 
 // mostOfValue is how many characters of a value a table shows.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,23 +124,31 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown verb %q%s", args[0], hint)
 }
 
-// checkArgs has a verb take the arguments that its Use names, and offers topics or runs for the first one.
+// checkArgs has a verb take the arguments that its Use names, and offers topics or runs for the first
+// one. TOPIC... is one topic or several.
 func checkArgs(t *tool, verb *cobra.Command) {
 	names, _, _ := strings.Cut(verb.Use, " --")
-	want := strings.Fields(names)[1:]
+	several := strings.HasSuffix(names, "...")
+	want := strings.Fields(strings.TrimSuffix(names, "..."))[1:]
 	verb.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(want):
 			return fmt.Errorf("%s is missing: %s", strings.Join(want[len(args):], " and "), cmd.UseLine())
 		case len(want) == 0 && len(args) > 0:
 			return errors.New("this verb takes flags only")
+		case several:
+			for i, name := range args {
+				if slices.Contains(args[:i], name) {
+					return fmt.Errorf("%s is given twice", name)
+				}
+			}
 		case len(args) > len(want):
 			return fmt.Errorf("too many arguments: %q: %s", args[len(want):], cmd.UseLine())
 		}
 		return nil
 	}
 	if len(want) > 0 && want[0] == "TOPIC" && verb.ValidArgsFunction == nil {
-		verb.ValidArgsFunction = completeTopic(t)
+		verb.ValidArgsFunction = completeTopic(t, several)
 	}
 	if len(want) > 0 && want[0] == "RUN" {
 		verb.ValidArgsFunction = completeRun(t, verb.Name() != "status")

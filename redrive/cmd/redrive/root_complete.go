@@ -54,11 +54,13 @@ func addSelection(cmd *cobra.Command) (flags *selection.Flags) {
 	return flags
 }
 
-// completeTopic offers the cluster's dead-letter topics for a verb's first argument.
-func completeTopic(t *tool) cobra.CompletionFunc {
+// completeTopic offers the cluster's dead-letter topics for a verb's first argument, or for all of
+// several.
+func completeTopic(t *tool, several bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			names = lookUpTopics(cmd.Context(), t)
+		if len(args) == 0 || several {
+			given := func(name string) bool { return slices.Contains(args, name) }
+			names = slices.DeleteFunc(lookUpTopics(cmd.Context(), t), given)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

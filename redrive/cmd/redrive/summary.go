@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,43 +20,62 @@ import (
 
 func newSummary(t *tool) *cobra.Command {
 	var flags *selection.Flags
+	var by string
 	cmd := &cobra.Command{
-		Use:   "summary TOPIC",
+		Use:   "summary TOPIC...",
 		Short: "Count the open dead letters by what failed",
 		Long: `Summary reads a dead-letter topic once and counts the open letters by class and fingerprint of their error. Each row
 has their number, when the first and the last failed, and the message of the first. A crash of a consumer may write
 copies of a letter; summary counts them once.
 
-It lists up to 1,000 pairs of class and fingerprint, and counts the others as (other).`,
+It lists up to 1,000 pairs of class and fingerprint, and counts the others as (other).
+
+--by 10m also counts the open letters by the time of their failure, up to 1,000 times, and draws them.
+
+Several topics are one summary after the other: with -o json an array, with -o jsonl a line each.`,
 		Example: `  redrive summary orders.dlq
+  redrive summary orders.dlq --by 10m
+  redrive summary orders.dlq payments.dlq --since 2h
   redrive summary orders.dlq --since 2h --group billing
   redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err := flags.Compile(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return summarize(cmd.Context(), s, args[0], sel) }, err)
+			sel, err1 := flags.Compile(t.now())
+			length, err2 := parseBy(by)
+			return t.with(cmd.Context(), func(s *session) error { return summarizeAll(cmd.Context(), s, args, sel, length) }, err1, err2)
 		},
 	}
 	flags = addSelection(cmd)
+	cmd.Flags().StringVar(&by, "by", "", "also count by the time of failure, in steps of this `duration`, such as 10m or 1d")
 	return cmd
 }
 
-func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
-	f, frozen, err := choose(ctx, s, topic, sel)
-	if err != nil {
-		return err
+// summarizeAll summarizes topics, one after the other. An error about one leaves the others as they
+// are.
+func summarizeAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, by time.Duration) error {
+	show := s.screen.Object
+	list := s.screen.List()
+	if len(topics) > 1 && s.screen.Format != output.Table {
+		show = list.Row
 	}
-	ledger, err := readLedger(ctx, s, f, toInspect)
-	if err != nil {
-		return err
-	}
-	sum, err := ledger.Summarize(ctx, sel.Filter, frozen, progress(s.tool, "reading "+topic))
-	warnOfWhere(s.tool, sel)
-	if sum != nil {
-		for i := range sum.Failures {
-			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
+	var errs []error
+	for i, topic := range topics {
+		sum, err := summarize(ctx, s, topic, sel, by)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if sum == nil {
+			continue
+		}
+		if i > 0 && s.screen.Format == output.Table {
+			if _, err := io.WriteString(s.screen.Data(), "\n"); err != nil {
+				return err
+			}
 		}
 		// The counts of the other partitions are useful where one can't be read.
-		if err := showSummary(s.tool, sum); err != nil {
+		if err := showSummary(s.tool, sum, by, show); err != nil {
 			return err
 		}
 		// A mistyped class looks like a class without open letters.
@@ -61,20 +83,52 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 			s.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}
 	}
-	return readFailed(topic, err)
+	if len(topics) > 1 && s.screen.Format != output.Table {
+		if err := list.Close(); err != nil {
+			return err
+		}
+	}
+	warnOfWhere(s.tool, sel)
+	return errors.Join(errs...)
 }
 
-func showSummary(t *tool, sum *dlq.Summary) error {
+func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection, by time.Duration) (*dlq.Summary, error) {
+	f, frozen, err := choose(ctx, s, topic, sel)
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := readLedger(ctx, s, f, toInspect)
+	if err != nil {
+		return nil, err
+	}
+	var sum *dlq.Summary
+	if reading := progress(s.tool, "reading "+topic); by > 0 {
+		sum, err = ledger.SummarizeBy(ctx, sel.Filter, frozen, by, reading)
+	} else {
+		sum, err = ledger.Summarize(ctx, sel.Filter, frozen, reading)
+	}
+	if sum != nil {
+		for i := range sum.Failures {
+			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
+		}
+	}
+	return sum, readFailed(topic, err)
+}
+
+func showSummary(t *tool, sum *dlq.Summary, by time.Duration, show func(...output.Field) error) error {
 	failures, groups := output.RowsOf(sum.Failures, failureFields), output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", failures),
 		output.NewField("groups", "", groups),
 		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
 	)
-	if err := t.screen.Object(fields...); err != nil {
+	if by > 0 {
+		fields = append(fields, output.NewField("byMs", "", by), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))
+	}
+	if err := show(fields...); err != nil {
 		return err
 	}
-	return t.screen.Tables(failures, groups)
+	return t.screen.Tables(failures, groups, drawTimes(sum.Times, by))
 }
 
 func totals(sum *dlq.Summary) []output.Field {

@@ -3,8 +3,10 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -59,4 +61,40 @@ func TestSummary_CountsPendingLettersApart(t *testing.T) {
 	prints(t, got, exitDone, `{"partition":1,"open":2,"pending":1,"resolved":0,`, "")
 	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "\nPENDING      1: redriven, the outcome is not known yet\nRESOLVED     1: 1 discarded\n", "")
 	prints(t, b.redrive(t, "topics", "-o", "json"), exitDone, `"open":4,"pending":1,"resolved":1,`, "")
+}
+
+func TestSummary_DrawsFailuresOverTime(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	for _, ago := range []time.Duration{150 * time.Minute, 151 * time.Minute, 152 * time.Minute, 5 * 24 * time.Hour} {
+		b.produce(t, letter("orders.dlq", 0, ago, headers.Meta{Class: "tax", Group: "billing"}))
+	}
+	for _, f := range output.Formats {
+		printsGolden(t, b.redrive(t, "summary", "orders.dlq", "--by", "30m", "--utc", "-o", f), "summary-by."+f)
+	}
+	for by, want := range map[string]string{"0": "--by: 0 is not a whole number of seconds", "-1h": "--by: -1h is not", "1500ms": "--by: 1500ms is not", "soon": `--by: "soon" is no duration`} {
+		prints(t, b.redrive(t, "summary", "orders.dlq", "--by="+by), exitUsage, "", want, by)
+	}
+}
+
+func TestSummary_OfSeveralTopics(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "mail.dlq", 1, nil)
+	b.topic(t, "mail.dlq.ledger", 1, nil)
+	b.produce(t, letter("mail.dlq", 0, time.Hour, headers.Meta{Class: "smtp"}))
+	for _, f := range output.Formats {
+		printsGolden(t, b.redrive(t, "summary", "orders.dlq", "mail.dlq", "-o", f), "summary-several."+f)
+		// of one partition: those of two come as they are fetched
+		printsGolden(t, b.redrive(t, "list", "orders.dlq", "mail.dlq", "--partition", "0", "--utc", "-o", f), "list-several."+f)
+	}
+	// One that can't be read does not hide the others.
+	for _, verb := range []string{"summary", "list"} {
+		got := b.redrive(t, verb, "none.dlq", "mail.dlq", "-o", "json")
+		prints(t, got, exitError, `"topic":"mail.dlq"`, "redrive: topic none.dlq does not exist", verb)
+		prints(t, b.redrive(t, verb, "mail.dlq", "mail.dlq"), exitUsage, "", "redrive: mail.dlq is given twice", verb)
+	}
+	got := b.redrive(t, "list", "orders.dlq", "mail.dlq", "--limit", "1")
+	prints(t, got, exitDone, "mail.dlq    0:0", "more letters of orders.dlq may follow: redrive list orders.dlq --cursor v1/orders.dlq/")
+	prints(t, b.redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), exitUsage, "", "--cursor: it belongs to one topic")
 }

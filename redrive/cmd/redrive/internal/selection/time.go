@@ -13,7 +13,7 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
-	if d, ok := parseDuration(s); ok {
+	if d, ok := ParseDuration(s); ok {
 		if d < 0 {
 			return time.Time{}, fmt.Errorf("%q lies in the future: 2h means two hours ago", s)
 		}
@@ -30,8 +30,8 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is neither a duration such as 90m or 2d, nor a time such as 2026-11-20, 2026-11-20T08:00 or 2026-11-20T08:00:00Z", s)
 }
 
-// parseDuration knows days besides what Go knows, since incidents last over weekends.
-func parseDuration(s string) (time.Duration, bool) {
+// ParseDuration knows days besides what Go knows, since incidents last over weekends.
+func ParseDuration(s string) (time.Duration, bool) {
 	var days int64
 	if number, rest, ok := strings.Cut(s, "d"); ok {
 		n, err := strconv.ParseInt(number, 10, 16)
