@@ -34,6 +34,7 @@ func policies() map[string]consumer.Policy {
 			// The longest wait that the mail gateway may ask for.
 			MaxRetryAfter: 2 * time.Hour,
 			OnExhausted:   consumer.Discard,
+			NoteDiscards:  true, // redrive list --discarded shows which mails were dropped
 		},
 
 		// Nobody waits. Few retries cost little, and a letter can be redriven next week.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -80,7 +81,7 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		all := records()
 		k.Produce(all...)
-		payment, order, mail, visit, entry := all[0], all[1], all[2], all[4], all[5]
+		payment, order, mail, old, visit, entry := all[0], all[1], all[2], all[3], all[4], all[5]
 
 		letter := k.DeadLettered(order, headers.ReasonExhausted)
 		within(t, "the order", letter.FailedAt.Sub(letter.FirstFailedAt), (6*time.Minute+10*time.Second)/divide)
@@ -94,6 +95,16 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		last = k.Parked(payment, 4*time.Hour/divide, "payment.down")
 		k.Handled(payment, 1)
 		within(t, "the payment", time.Since(last.FirstFailedAt), (5*time.Hour+11*time.Minute)/divide)
+		var notes []string
+		for n, err := range dlq.NewLedger("mails.dlq", "mails.dlq.ledger", k.Opts()...).DiscardNotes(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes = append(notes, fmt.Sprintf("%d:%d after %d attempts", n.Original.Partition, n.Original.Offset, n.Attempts))
+		}
+		if want := fmt.Sprintf("%d:%d after 4 attempts", old.Partition, old.Offset); !slices.Equal(notes, []string{want}) {
+			t.Errorf("noted are the discarded mails %q, want %q", notes, want)
+		}
 		for _, lane := range c.Health().Lanes {
 			halted := lane.Topic == audit && lane.Partition == entry.Partition
 			if got := lane.State == consumer.StateStopped; got != halted {
@@ -123,6 +134,9 @@ func TestTheTableOfPoliciesIsTheCode(t *testing.T) {
 		want := []string{
 			"none", spelled(delays), fmt.Sprint(cmp.Or(policy.MaxAttempts, 1+len(delays))), retrytopics.FormatDelay(sum(delays)),
 			ends[policy.OnExhausted], ends[policy.OnTerminal],
+		}
+		if policy.NoteDiscards && policy.OnExhausted == consumer.Discard {
+			want[4] += ", noted"
 		}
 		for schedule, its := range schedules {
 			if slices.Equal(its, delays) {
