@@ -1,0 +1,85 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/internal/permission"
+)
+
+// progressStep is how many offsets Progress reads at first.
+const progressStep = 2_000
+
+// Progress returns a run as its process last recorded it: at the heartbeat, every five seconds, or
+// at the end. It reads the run's last record from the end of the ledger's first partition
+// backwards, so it costs a few fetches while the run goes on, however large the ledger is. Long
+// after the run it may read that whole partition. It derives no outcomes, as [Redriver.Status]
+// does. The error wraps [ErrNoRun] if the ledger has no such run.
+func (r *Redriver) Progress(ctx context.Context, topic, id string) (Outcome, error) {
+	t, err := r.topicsOf(topic, nil)
+	if err != nil {
+		return Outcome{}, err
+	}
+	value, err := r.lastRecord(ctx, t.ledger, id)
+	if err != nil {
+		return Outcome{}, within(topic, err)
+	}
+	rec, err := parseRecord(value)
+	if err != nil {
+		return Outcome{}, within(topic, unreadable(t.ledger, id, err))
+	}
+	return rec.outcome(topic), nil
+}
+
+// lastRecord returns the last committed value of a run's record. It reads ever larger parts of the
+// partition, from its end backwards.
+func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, error) {
+	none := fmt.Errorf("run %s: %w", id, ErrNoRun)
+	if id == "" || strings.Contains(id, "/") {
+		return nil, none
+	}
+	adm, err := client.NewAdmin(r.cfg.Kafka...)
+	if err != nil {
+		return nil, err
+	}
+	defer adm.Close()
+	starts, err := adm.ListStartOffsets(ctx, ledger)
+	if err != nil {
+		return nil, fmt.Errorf("list start offsets of %s: %w", ledger, err)
+	}
+	// before the first open transaction, so that the reading does not wait for its end
+	ends, err := adm.ListCommittedOffsets(ctx, ledger)
+	if err != nil {
+		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, err)
+	}
+	if err := permission.Denied("DESCRIBE", "topic", ledger, ends.Error()); err != nil {
+		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, err)
+	}
+	start, _ := starts.Lookup(ledger, 0)
+	end, _ := ends.Lookup(ledger, 0)
+	key := string(dlq.RunRecord(ledger, id, nil).Key)
+	for until, step := end.Offset, int64(progressStep); until > start.Offset; step *= 8 {
+		from := max(start.Offset, until-step)
+		var last []byte
+		for record, err := range dlq.Records(ctx, ledger, []dlq.Range{{From: from, Until: until}}, r.cfg.Kafka...) {
+			if err != nil {
+				return nil, permission.Denied("READ", "topic", ledger, err)
+			}
+			if string(record.Key) == key {
+				if last = record.Value; last == nil {
+					last = []byte{}
+				}
+			}
+		}
+		if len(last) > 0 {
+			return last, nil
+		} else if last != nil {
+			break // it was deleted
+		}
+		until = from
+	}
+	return nil, none
+}
