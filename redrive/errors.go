@@ -37,6 +37,8 @@ const (
 	RefusedNaming Refusal = "another naming"
 	// Edit.Value is for a run of one letter
 	RefusedMany Refusal = "too many letters"
+	// a group finishes no records of the source, so there is no share of its traffic
+	RefusedNoTraffic Refusal = "no traffic"
 	// a process owns the run, or may own it, and a Condition protects it
 	RefusedOwned Refusal = "run held"
 )
