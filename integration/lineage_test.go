@@ -20,7 +20,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 	t.Parallel()
 	recreated := func(s *site, v *service, n int) *service {
 		// A broker that does not check ids of topics may take the last commit on the old topic for
-		// one on the new one (docs/operations.md says which); there, consumers have to be stopped.
+		// one on the new one (docs/versions.md says which); there, consumers have to be stopped.
 		running := commitsByTopicID(s.t)
 		if !running {
 			if err := v.Stop(); err != nil {

@@ -64,17 +64,15 @@ func TestTheProgramPrintsWhatBecomesOfEachRecord(t *testing.T) {
 	}
 }
 
-// In virtual time a due time is met to the millisecond. An idle consumer's polls over six hours
-// take a minute of real time even there, so the delays are divided too, by a smaller factor.
+// In virtual time, with the delays of production, a due time is met to the millisecond.
 func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		const divide = 100
-		cfg := configure(divide)
+		cfg := configure(1)
 		for _, topic := range cfg.Topics {
 			k.CreateTopic(topic, 2)
 		}
-		cfg.Handler = (&handler{out: io.Discard, divide: divide, over: func() {}}).handle
+		cfg.Handler = (&handler{out: io.Discard, divide: 1, over: func() {}}).handle
 		c := k.Run(cfg)
 		// kgo needs a second for retry topics that it learns of while it loads the metadata of
 		// others. Then it waits for the idle fetch in flight, with consumertest up to 5 s.
@@ -84,17 +82,17 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		payment, order, mail, old, visit, entry := all[0], all[1], all[2], all[3], all[4], all[5]
 
 		letter := k.DeadLettered(order, headers.ReasonExhausted)
-		within(t, "the order", letter.FailedAt.Sub(letter.FirstFailedAt), (6*time.Minute+10*time.Second)/divide)
-		asked := k.Parked(mail, 30*time.Minute/divide, "")
+		within(t, "the order", letter.FailedAt.Sub(letter.FirstFailedAt), 6*time.Minute+10*time.Second)
+		asked := k.Parked(mail, 30*time.Minute, "")
 		// The first tier that is at least as long as the 10 m that the mail asks for.
-		within(t, "the mail", asked.NotBefore.Sub(asked.FailedAt), 30*time.Minute/divide)
+		within(t, "the mail", asked.NotBefore.Sub(asked.FailedAt), 30*time.Minute)
 		k.Handled(mail, 1)
-		last := k.Parked(visit, time.Hour/divide, "")
+		last := k.Parked(visit, time.Hour, "")
 		k.Handled(visit, 1)
-		within(t, "the visit", time.Since(last.FirstFailedAt), (time.Hour+5*time.Minute)/divide)
-		last = k.Parked(payment, 4*time.Hour/divide, "payment.down")
+		within(t, "the visit", time.Since(last.FirstFailedAt), time.Hour+5*time.Minute)
+		last = k.Parked(payment, 4*time.Hour, "payment.down")
 		k.Handled(payment, 1)
-		within(t, "the payment", time.Since(last.FirstFailedAt), (5*time.Hour+11*time.Minute)/divide)
+		within(t, "the payment", time.Since(last.FirstFailedAt), 5*time.Hour+11*time.Minute)
 		var notes []string
 		for n, err := range dlq.NewLedger("mails.dlq", "mails.dlq.ledger", k.Opts()...).DiscardNotes(t.Context()) {
 			if err != nil {
