@@ -13,17 +13,26 @@ import (
 
 func newShow(t *tool) *cobra.Command {
 	as := output.Text
+	var around int64
 	cmd := &cobra.Command{
 		Use:   "show TOPIC P:OFFSET",
 		Short: "Show one dead letter: why it is there, its headers and its value",
 		Long: `Show prints one dead letter: why and when it failed, where it came from, all its headers, and its value. From the
 ledger it prints what became of the letter. P:OFFSET is the letter's partition and offset in the dead-letter topic, as
-list prints them.`,
+list prints them.
+
+--around 5 also prints its neighbours on the source: the records at the five offsets before and after the original
+position, the original marked by >. It says so where they are gone.`,
 		Example: `  redrive show orders.dlq 3:41
   redrive show orders.dlq 3:41 --as json
+  redrive show orders.dlq 3:41 --around 5
   redrive show orders.dlq 3:41 --as json -o json | jq .value.customer`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			partition, offset, err := parsePlace(args[1])
+			var err2 error
+			if cmd.Flags().Changed("around") && (around < 1 || around > mostAround) {
+				err2 = fmt.Errorf("--around: %d is not between 1 and %d", around, mostAround)
+			}
 			return t.with(cmd.Context(), func(s *session) error {
 				f, err := findTopic(cmd.Context(), s, args[0])
 				if err != nil {
@@ -45,10 +54,17 @@ list prints them.`,
 					t.screen.Warn("the letter's state is not known: %v", onTopic("READ", name, err))
 					state = nil
 				}
-				return showLetter(t, l, state, notes, as)
-			}, err)
+				var near *neighbourhood
+				if around > 0 {
+					if near, err = findAround(cmd.Context(), s, l.Meta.Original, around); err != nil {
+						near.missing = fmt.Sprintf("the source can't be read: %v", err)
+					}
+				}
+				return showLetter(t, l, state, notes, near, as)
+			}, err, err2)
 		},
 	}
+	cmd.Flags().Int64Var(&around, "around", 0, "also show the records at this `number` of offsets before and after it on the source")
 	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
 	offer(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

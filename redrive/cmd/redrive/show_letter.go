@@ -13,7 +13,7 @@ import (
 )
 
 // showLetter prints a letter, its state and the ledger's records about it.
-func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, as output.Rendering) error {
+func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
 	l, redacted := t.redact.Letter(whole)
 	size := fmt.Sprintf("%d bytes", len(whole.Record.Value))
 	if redacted {
@@ -24,12 +24,14 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		if err := t.screen.Object(fields...); err != nil {
 			return err
 		}
-		_, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as, size))
-		return err
+		if _, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as, size)); err != nil || near == nil {
+			return err
+		}
+		return near.show(t)
 	}
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
-	return t.screen.Object(append(fields,
+	fields = append(fields,
 		output.NewField("ledger", "", output.RowsOf(notes, entryFields)),
 		output.NewField("key", "", key),
 		output.NewField("keyEncoding", "", keyEncoding),
@@ -37,7 +39,11 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		output.NewField("value", "", value),
 		output.NewField("encoding", "", encoding),
 		output.NewField("redacted", "", redacted),
-	)...)
+	)
+	if near != nil {
+		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", orNil(near.missing)))
+	}
+	return t.screen.Object(fields...)
 }
 
 func headerFields(h kgo.RecordHeader, as output.Rendering) []output.Field {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -106,4 +107,63 @@ func TestShow_DoesWithoutTheLedger(t *testing.T) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 	prints(t, i.run(t, "summary", "orders.dlq"), exitError, "", "redrive: not authorized: the user needs READ on topic orders.dlq.ledger")
+}
+
+// Which records stood beside the one that failed was asked with another tool, by hand.
+func TestShow_PrintsTheNeighboursOnTheSource(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	b.topic(t, "orders", 1, nil)
+	b.topic(t, "orders.dlq", 1, nil)
+	b.topic(t, "orders.dlq.ledger", 1, nil)
+	for i := range 8 {
+		b.produce(t, &kgo.Record{Topic: "orders", Timestamp: noon.Add(time.Duration(i) * time.Second), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, `{"n":%d,"card":4111}`, i)})
+	}
+	at := func(offset int64, id [16]byte) {
+		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Original: headers.Position{Topic: "orders", TopicID: id, Offset: offset}}))
+	}
+	at(4, [16]byte{})
+	at(0, [16]byte{})
+	at(9, [16]byte{})
+	at(3, [16]byte{1}) // of an older topic
+	b.produce(t, &kgo.Record{Topic: "orders.dlq", Value: []byte("foreign")})
+	b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Original: headers.Position{Topic: "gone", Offset: 1}}))
+	got := b.redrive(t, "show", "orders.dlq", "0:0", "--around", "1", "--utc", "--redact", "card")
+	prints(t, got, exitDone, `
+around orders/0/4, the original position:
+OFFSET  PRODUCED              KEY
+     3  2026-11-20 12:00:03Z  3
+  {"n":3,"card":"[redacted]"}
+   > 4  2026-11-20 12:00:04Z  4
+  {"n":4,"card":"[redacted]"}
+     5  2026-11-20 12:00:05Z  5
+  {"n":5,"card":"[redacted]"}
+`, "")
+	got = b.redrive(t, "show", "orders.dlq", "0:0", "--around", "1", "-o", "json")
+	prints(t, got, exitDone, `"around":[{"offset":3,"original":false,"timestamp":"2026-11-20T12:00:03.000Z","key":"3","keyEncoding":"text","value":{"n":3,"card":4111},"encoding":"json","redacted":false},{"offset":4,"original":true,`, "")
+	prints(t, got, exitDone, `],"aroundMissing":null}`, "")
+	b.deleteTo(t, "orders", 0, 1)
+	for place, want := range map[string][2]string{
+		"0:1": {"around orders/0/0, the original position:\nOFFSET  PRODUCED              KEY\n     1  2026-11-20 12:00:01Z", "--around: the original is gone: retention or somebody deleted it, and orders/0 now begins at 1\n"},
+		"0:2": {"around orders/0/9, the original position:\nOFFSET  PRODUCED              KEY\n     7  2026-11-20 12:00:07Z", "--around: the original is gone: orders/0 ends at 8\n"},
+		"0:3": {"", "--around: the source orders was recreated: what is there now has nothing to do with the letter\n"},
+		"0:4": {"", "--around: the letter does not say where it was first read: siding did not write it, or its headers are broken\n"},
+		"0:5": {"", "--around: the source gone does not exist any more\n"},
+	} {
+		got := b.redrive(t, "show", "orders.dlq", place, "--around", "2", "--utc")
+		if got.code != exitDone || got.stderr != want[1] || !strings.Contains(got.stdout, want[0]) || want[0] == "" && strings.Contains(got.stdout, "around") {
+			t.Errorf("%s: %+v, want %q", place, got, want)
+		}
+	}
+	for _, n := range []string{"0", "-1", "101"} {
+		prints(t, b.redrive(t, "show", "orders.dlq", "0:0", "--around="+n), exitUsage, "", "--around: "+n+" is not between 1 and 100", n)
+	}
+}
+
+// Who may not read the source sees the letter, and which permission is missing.
+func TestShow_NeighboursNeedAPermission(t *testing.T) {
+	t.Parallel()
+	i := guarded(t, []kfake.ACL{aclOn("orders.dlq", kmsg.ACLOperationRead), aclOn("orders.dlq.ledger", kmsg.ACLOperationRead)}).as("ann")
+	got := i.run(t, "show", "orders.dlq", "0:0", "--around", "1")
+	prints(t, got, exitDone, "CLASS", "--around: the source can't be read: not authorized: the user needs DESCRIBE on topic orders")
 }

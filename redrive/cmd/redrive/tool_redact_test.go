@@ -21,7 +21,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	b := aftermath(t)
 	secret := letter("orders.dlq", 0, time.Hour, headers.Meta{
 		Class: "tax", Group: "billing", Attempts: 1, Message: "card " + card + " declined", Stack: "charge(" + card + ")", Fingerprint: "00000000000000dd",
-		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Offset: 9, Timestamp: noon},
+		Original: headers.Position{Topic: "orders", Offset: 1, Timestamp: noon},
 		History:  []headers.Attempt{{Number: 1, Class: "tax", At: noon, Message: "card, " + card}},
 	})
 	secret.Key = []byte("card-" + card)
@@ -30,6 +30,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	text := letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Message: card})
 	text.Value = []byte("card=" + card)
 	b.produce(t, secret, text)
+	b.produce(t, &kgo.Record{Topic: "orders", Key: []byte(card), Value: secret.Value}, &kgo.Record{Topic: "orders", Value: text.Value})
 	folder := t.TempDir()
 	config := filepath.Join(folder, "config.yaml")
 	profile := "profile: p\nprofiles:\n  p:\n    brokers: [" + b.addr + "]\n    redact: [customer.card, 'list[*].card']\n    redact-header: x-card\n    redact-pattern: ['\\d{13,19}']\n"
@@ -45,7 +46,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 		"topics":  {"topics", "topics --parked"},
 		"summary": {"summary orders.dlq", "summary orders.dlq --where value.customer", "summary orders.dlq --where int(text)>0"},
 		"list":    {"list orders.dlq", "list orders.dlq --all --where value.customer.card", "list orders.dlq --where value.note.x==1", "list orders.dlq --values"},
-		"show":    {"show orders.dlq 0:4", "show orders.dlq 0:4 --as json", "show orders.dlq 0:4 --as hex", "show orders.dlq 0:5"},
+		"show":    {"show orders.dlq 0:4", "show orders.dlq 0:4 --as json", "show orders.dlq 0:4 --as hex", "show orders.dlq 0:5", "show orders.dlq 0:4 --around 100"},
 		"plan":    {"plan orders.dlq --class tax --target orders", "plan orders.dlq --class tax --target orders --patch {\"a\":1}", "plan orders.dlq --class tax --set-header x=" + card},
 		"run":     {"run orders.dlq --class tax --target orders --patch {\"a\":1} --yes"},
 		"runs":    {"runs orders.dlq"}, "status": {"status orders.dlq/x"}, "resume": {"resume orders.dlq/x"}, "abort": {"abort orders.dlq/x"},
