@@ -60,8 +60,8 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 	}
 }
 
-// loose replaces what differs from night to night: which of many letters of one instant is a sample,
-// and the counts that a run reports at an instant at which it sends.
+// loose replaces what differs from night to night: which of many letters of one instant is a
+// sample, and the counts that a run reports at an instant at which it sends.
 func loose(text string) string {
 	for _, varies := range []string{`\d+:\d+ +(the bank did not)`, `\d+ (sent at) \d+`, `\d+ (succeeded,) \d+`} {
 		text = regexp.MustCompile(varies).ReplaceAllString(text, "N $1 N")

@@ -64,8 +64,11 @@ func TestResume_ChangesTheRateForOneOperator(t *testing.T) {
 	s := inTrouble(t)
 	o := s.interruptedRun(t)
 	for _, c := range []struct{ flag, value, says string }{
-		{"--rate", "-1", "--rate is negative"}, {"--rate", "NaN", "--rate: NaN is not a usable number"}, {"--tolerate", "many", `--tolerate: "many" is not`},
-		{"--window", "-1s", "--window is negative"}, {"--canary", "3", "unknown flag: --canary"},
+		{"--rate", "-1", "--rate is negative"},
+		{"--rate", "NaN", "--rate: NaN is not a usable number"},
+		{"--tolerate", "many", `--tolerate: "many" is not`},
+		{"--window", "-1s", "--window is negative"},
+		{"--canary", "3", "unknown flag: --canary"},
 	} {
 		prints(t, s.redrive(t, "resume", o.Run, c.flag+"="+c.value), exitUsage, "", c.says)
 	}

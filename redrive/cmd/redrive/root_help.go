@@ -43,8 +43,8 @@ func section(cmd *cobra.Command, title string, add func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(set)
 }
 
-// help writes how a verb is used, as cobra does, but for flags and verbs under headings, and flags as
-// wide as the terminal.
+// help writes how a verb is used, as cobra does, but for flags and verbs under headings, and flags
+// as wide as the terminal.
 func help(t *tool, cmd *cobra.Command) error {
 	w, wide := cmd.OutOrStdout(), output.TerminalWidth(t.stdout)
 	fmt.Fprintf(w, "Usage:\n  %s\n", cmd.UseLine())

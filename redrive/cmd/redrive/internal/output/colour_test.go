@@ -57,8 +57,12 @@ func TestScreen_ColourIsWhatTheUserWants(t *testing.T) {
 		name, val string
 		want      bool
 	}{
-		{Auto, "TERM", "xterm", true}, {Auto, "NO_COLOR", "1", false}, {Auto, "TERM", "dumb", false},
-		{Always, "NO_COLOR", "1", true}, {Always, "TERM", "dumb", true}, {Never, "TERM", "xterm", false},
+		{Auto, "TERM", "xterm", true},
+		{Auto, "NO_COLOR", "1", false},
+		{Auto, "TERM", "dumb", false},
+		{Always, "NO_COLOR", "1", true},
+		{Always, "TERM", "dumb", true},
+		{Never, "TERM", "xterm", false},
 	} {
 		s := NewScreen(terminal, new(bytes.Buffer), func(name string) string { return map[string]string{c.name: c.val}[name] })
 		s.SetColour(c.colour)
