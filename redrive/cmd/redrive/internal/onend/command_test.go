@@ -3,6 +3,9 @@
 package onend
 
 import (
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -41,5 +44,27 @@ func TestTarget_RunGivesUpACommandThatHangs(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: given up after %s", command, took)
 		}
+	}
+}
+
+// A command that was given up leaves nothing behind that goes on for hours.
+func TestTarget_RunEndsTheChildrenToo(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(pipe) // until no process has it open for writing
+		ended <- err
+	}()
+	_, err := told(t, "sleep 60 >"+pipe+" & wait", 500*time.Millisecond)
+	wants(t, err, "was given up")
+	select {
+	case err := <-ended:
+		wants(t, err, "")
+	case <-time.After(20 * time.Second):
+		t.Error("a child of the command goes on")
 	}
 }
