@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -15,32 +18,41 @@ func newPlan(t *tool) *cobra.Command {
 	var i *runFlags
 	var file string
 	cmd := &cobra.Command{
-		Use:   "plan TOPIC",
+		Use:   "plan TOPIC...",
 		Short: "Report what a run with these options would do",
 		Long: `Plan reports which open dead letters a run would select, where it would send them, which groups would see them there
 and how long it would take. Plan sends nothing. It only records in the ledger new outcomes of letters that earlier runs
 redrove. Run takes the same options and plans again.
 
 With --save it also writes the plan to a file. run --plan redrives the letters of that file, and no others, from any
-machine. The file has the changes to the records, too, and a check against edits.`,
+machine. The file has the changes to the records, too, and a check against edits.
+
+Several topics are one plan after the other: with -o json an array, with -o jsonl a line each. A run has one topic.`,
 		Example: `  redrive plan orders.dlq --class http.503
   redrive plan orders.dlq --since 2h --rate 200
+  redrive plan orders.dlq --rate 10%
+  redrive plan orders.dlq payments.dlq --since 2h
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'
   redrive plan orders.dlq --class http.503 --save http503.plan`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, e, pace, err := i.compile(t)
+			if file != "" && len(args) > 1 {
+				err = errors.Join(err, errors.New("--save is for one topic: a run has one"))
+			}
 			return t.with(cmd.Context(), func(s *session) error {
-				_, p, err := planRun(cmd.Context(), s, args[0], i, sel, e)
-				if err != nil {
-					return err
-				}
-				if file != "" {
-					if err := savePlan(p, file); err != nil {
-						return err
+				return planAll(cmd.Context(), s, args, func(topic string) (*redrive.Plan, redrive.Pace, error) {
+					r, p, err := planRun(cmd.Context(), s, topic, i, sel, e)
+					if err != nil {
+						return nil, pace, err
 					}
-					t.screen.Say("the plan is in %s: redrive run %s --plan %s runs it", file, args[0], file)
-				}
-				return showPlan(t, p, pace)
+					pace, err := i.pace.paceOf(cmd.Context(), t, r, p, pace)
+					if err == nil && file != "" {
+						if err = savePlan(p, file); err == nil {
+							t.screen.Say("the plan is in %s: redrive run %s --plan %s runs it", file, topic, file)
+						}
+					}
+					return p, pace, err
+				})
 			}, err)
 		},
 	}
@@ -50,14 +62,47 @@ machine. The file has the changes to the records, too, and a check against edits
 	return cmd
 }
 
-func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace) error {
+// planAll shows a plan of each topic, one after the other. An error about one leaves the others as
+// they are.
+func planAll(ctx context.Context, s *session, topics []string, plan func(topic string) (*redrive.Plan, redrive.Pace, error)) error {
+	show, list := s.screen.Object, s.screen.List()
+	several := len(topics) > 1
+	if several && s.screen.Format != output.Table {
+		show = list.Row
+	}
+	var errs []error
+	shown := 0
+	for _, topic := range topics {
+		p, pace, err := plan(topic)
+		if errs = append(errs, err); ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			continue
+		}
+		if shown++; shown > 1 && s.screen.Format == output.Table {
+			if _, err := io.WriteString(s.screen.Data(), "\n"); err != nil {
+				return err
+			}
+		}
+		if err := showPlan(s.tool, p, pace, show); err != nil {
+			return err
+		}
+	}
+	if several && s.screen.Format != output.Table {
+		errs = append(errs, list.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.Field) error) error {
 	field := output.NewField
 	var takes any
 	if pace.Rate > 0 {
 		takes = p.Duration(pace)
 	}
 	classes, partitions := counts("class", "CLASS", p.ByClass), counts("partition", "PARTITION", p.ByPartition)
-	err := t.screen.Object(
+	err := show(
 		field("topic", "TOPIC", p.Selection.Topic),
 		field("letters", "LETTERS", p.Letters),
 		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: counts("topic", "TOPIC", p.Targets)}),

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
@@ -127,5 +128,33 @@ func TestPlan_NamesAllMissingPermissions(t *testing.T) {
 				t.Errorf("%+v, it names %q, want %q", got, named, c.want)
 			}
 		})
+	}
+}
+
+// An incident has letters in several topics. What can't be planned in one of them does not hide the
+// others.
+func TestPlanAll_PlansEachTopic(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.topic(t, "payments", 1, nil)
+	s.topic(t, "payments.dlq", 1, nil)
+	s.topic(t, "payments.dlq.ledger", 1, map[string]string{"cleanup.policy": "compact"})
+	got := s.redrive(t, "plan", "payments.dlq", "orders.dlq", "--class", "tax")
+	if got.code != exitRefused || !strings.HasPrefix(got.stdout, "TOPIC          orders.dlq\n") || !strings.Contains(got.stderr, "redrive: payments.dlq: refused: nothing selected") {
+		t.Errorf("%+v", got)
+	}
+	s.produce(t, letter("payments.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "payments", Timestamp: noon}}))
+	for format, want := range map[string]string{
+		"table": "\n\nTOPIC          orders.dlq\n", "json": "[\n  {\"topic\":\"payments.dlq\",", "jsonl": "{\"topic\":\"payments.dlq\",",
+	} {
+		got := s.redrive(t, "plan", "payments.dlq", "orders.dlq", "--class", "tax", "-o", format, "--target", "orders", "--wait")
+		if got.code != exitDone || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "orders.dlq") {
+			t.Errorf("%s: %+v", format, got)
+		}
+	}
+	for _, c := range []struct{ args, says string }{
+		{"orders.dlq payments.dlq --save x.plan", "--save is for one topic"}, {"orders.dlq orders.dlq", "orders.dlq is given twice"},
+	} {
+		prints(t, s.redrive(t, append([]string{"plan"}, strings.Fields(c.args)...)...), exitUsage, "", c.says)
 	}
 }

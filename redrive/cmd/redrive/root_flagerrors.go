@@ -30,6 +30,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 // kinds is what a flag takes, by its type.
 var kinds = map[string]string{
 	"int": "a whole number, or is too large", "int64": "a whole number, or is too large", "float64": "a number",
+	"rate":     "a number of records a second, nor a share of more than 0% and at most 100%",
 	"duration": "a duration such as 30s, 5m or 1h30m", "bool": "true or false: a switch needs no value",
 }
 

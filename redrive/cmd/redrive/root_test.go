@@ -24,7 +24,7 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 		{[]string{"run", "x", "--rte", "5"}, []string{"redrive: unknown flag: --rte; did you mean --rate or --utc?\n"}},
 		{[]string{"run", "x", "--calss", "a"}, []string{"redrive: unknown flag: --calss; did you mean --class?\n"}},
 		{[]string{"list", "x", "--limit", "ten"}, []string{"redrive: --limit: \"ten\" is not a whole number, or is too large\n"}},
-		{[]string{"run", "x", "--rate", "slow"}, []string{"redrive: --rate: \"slow\" is not a number\n"}},
+		{[]string{"run", "x", "--rate", "slow"}, []string{"redrive: --rate: \"slow\" is not a number of records a second, nor a share of more than 0% and at most 100%\n"}},
 		{[]string{"run", "x", "--window", "5"}, []string{"redrive: --window: \"5\" is not a duration such as 30s, 5m or 1h30m\n"}},
 		{[]string{"list", "x", "--all=perhaps"}, []string{"redrive: --all: \"perhaps\" is not true or false: a switch needs no value\n"}},
 		{[]string{"topics", "-x"}, []string{"redrive: unknown shorthand flag: 'x' in -x\n"}},

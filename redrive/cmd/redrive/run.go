@@ -35,6 +35,7 @@ Ctrl-C stops the run cleanly; resume continues it, from any machine.
 The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
   redrive run orders.dlq --rate 500 --canary 10
+  redrive run orders.dlq --rate 10%
   redrive run orders.dlq --offset 3:41 --value-file fixed.json
   redrive run orders.dlq --plan http503.plan --why OPS-4711`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +65,10 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 					if err := confirm(ctx, t, what, p.Letters); err != nil {
 						return err
 					}
+				}
+				pace, err := i.pace.paceOf(ctx, t, r, p, pace)
+				if err != nil {
+					return err
 				}
 				on := follow(t, func(redrive.Event) { // not before: a refused run has no name
 					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +19,7 @@ import (
 
 // paceFlags say how fast a run goes and when it stops by itself.
 type paceFlags struct {
-	rate         float64
+	rate         rate
 	burst        int
 	canary       int
 	tolerate     string
@@ -28,7 +31,8 @@ type paceFlags struct {
 
 func addPace(set *pflag.FlagSet) *paceFlags {
 	p := &paceFlags{set: set}
-	set.Float64Var(&p.rate, "rate", 50, "`records` a second; 0 for no limit")
+	p.rate = rate{perSecond: 50}
+	set.Var(&p.rate, "rate", "`records` a second, or a share of what the group finishes on the source now, such as 10%; 0 for no limit")
 	set.IntVar(&p.burst, "burst", 0, "`records` that the run may send at once after a pause (default a tenth of the rate)")
 	set.IntVar(&p.canary, "canary", 1, "`records` to send first; the run waits for their outcome before it sends the others; 0 for none")
 	set.StringVar(&p.tolerate, "tolerate", "0,10%", "`failures` that do not abort the run: a number of those with a class of the run, a share of the last 50 records with any class, or both")
@@ -59,6 +63,9 @@ var defaultIn = regexp.MustCompile(` \(default [^)]*\)`)
 // changes is the pace of the flags that are given; package redrive keeps what is zero.
 func (p *paceFlags) changes() (redrive.Pace, error) {
 	all, err := p.pace()
+	if p.rate.share > 0 {
+		err = errors.Join(err, errors.New("--rate: a share of the traffic is for a new run: give resume a number of records a second"))
+	}
 	var given redrive.Pace
 	for name, take := range map[string]func(){
 		"rate": func() { given.Rate = all.Rate }, "burst": func() { given.Burst = all.Burst }, "ramp": func() { given.Ramp = all.Ramp },
@@ -77,6 +84,53 @@ const (
 	leastRate = 1.0 / (24 * 60 * 60)
 	mostRate  = 1e9
 )
+
+// A rate is a number of records a second, or a share of the traffic of a run's groups.
+type rate struct{ perSecond, share float64 }
+
+// Set implements pflag.Value.
+func (r *rate) Set(text string) (err error) {
+	percent, is := strings.CutSuffix(text, "%")
+	if !is {
+		*r = rate{}
+		r.perSecond, err = strconv.ParseFloat(text, 64)
+		return err
+	}
+	share, err := strconv.ParseFloat(percent, 64)
+	if err != nil || !(share > 0 && share <= 100) {
+		return errors.New("a share is more than 0% and at most 100%")
+	}
+	*r = rate{share: share / 100}
+	return nil
+}
+
+// String implements pflag.Value.
+func (r *rate) String() string {
+	if r.share > 0 {
+		return strconv.FormatFloat(r.share*100, 'g', -1, 64) + "%"
+	}
+	return strconv.FormatFloat(r.perSecond, 'g', -1, 64)
+}
+
+// Type implements pflag.Value.
+func (r *rate) Type() string { return "rate" }
+
+// paceOf is the pace of a plan. A share of the traffic of its groups becomes a rate, which takes
+// some seconds of measuring.
+func (p *paceFlags) paceOf(ctx context.Context, t *tool, r *redrive.Redriver, plan *redrive.Plan, pace redrive.Pace) (redrive.Pace, error) {
+	if p.rate.share == 0 {
+		return pace, nil
+	}
+	groups := strings.Join(slices.Sorted(maps.Keys(plan.ByGroup)), ", ")
+	t.screen.Status("measuring the traffic of %s for ten seconds …", groups)
+	traffic, err := r.Traffic(ctx, plan, 0)
+	if err != nil {
+		return pace, err
+	}
+	pace.Rate = max(traffic*p.rate.share, leastRate)
+	t.screen.Say("%s finishes %.3g records a second now; %s of it is a rate of %.3g", groups, traffic, &p.rate, pace.Rate)
+	return pace, nil
+}
 
 func checkRate(rate float64) error {
 	if math.IsNaN(rate) || rate > mostRate || rate > 0 && rate < leastRate {
@@ -115,17 +169,17 @@ func tolerance(text string) (number int, share float64, err error) {
 
 func (p *paceFlags) pace() (redrive.Pace, error) {
 	var errs []error
-	if err := checkRate(p.rate); err != nil {
+	if err := checkRate(p.rate.perSecond); err != nil {
 		errs = append(errs, err)
 	}
 	for name, bad := range map[string]bool{
-		"rate": p.rate < 0, "burst": p.burst < 0, "canary": p.canary < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
+		"rate": p.rate.perSecond < 0, "burst": p.burst < 0, "canary": p.canary < 0, "ramp": p.ramp < 0, "window": p.window < 0, "max-lag": p.maxLag < -1,
 	} {
 		if bad {
 			errs = append(errs, fmt.Errorf("--%s is negative", name))
 		}
 	}
-	pace := redrive.Pace{Rate: orNone(p.rate), Burst: p.burst, Canary: orNone(p.canary), Ramp: orNone(p.ramp), Window: orNone(p.window), MaxLag: p.maxLag}
+	pace := redrive.Pace{Rate: orNone(p.rate.perSecond), Burst: p.burst, Canary: orNone(p.canary), Ramp: orNone(p.ramp), Window: orNone(p.window), MaxLag: p.maxLag}
 	var err error
 	if pace.Tolerate, pace.TolerateShare, err = tolerance(p.tolerate); err != nil {
 		errs = append(errs, err)

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -49,4 +55,51 @@ func TestCheckRate_RefusesWhatMakesNoSense(t *testing.T) {
 	if d := p.Duration(redrive.Pace{Rate: 1e-300, Ramp: time.Hour}); d != math.MaxInt64 {
 		t.Errorf("a run of ages takes %s", d)
 	}
+}
+
+// Nobody knows at night what a group can bear; a share of what it does now is safe.
+func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNight(t, bug{"tax", "no rate", 20, false})
+		if _, err := n.fail(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.fix("tax")
+		idle := n.tell(`
+<!-- night: exits 4 -->
+    $ redrive run orders.dlq --yes --rate 50%
+`)
+		if !strings.Contains(idle, "group billing finished no record of orders within 10s: give a rate in records a second") {
+			t.Errorf("without traffic: %s", idle)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var producer sync.WaitGroup
+		producer.Go(func() {
+			for made := 0; ctx.Err() == nil; made++ {
+				n.cl.Produce(context.Background(), &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "new-%d", made), Value: []byte("fine")}, nil)
+				time.Sleep(50 * time.Millisecond)
+			}
+		})
+		told := n.tell(`
+    $ redrive plan orders.dlq --rate 50%
+    $ redrive run orders.dlq --yes --rate 50% --ramp 0 --window 1s -o json
+`)
+		stop()
+		producer.Wait()
+		var traffic, rate float64
+		_, words, _ := strings.Cut(told, "billing finishes ")
+		if _, err := fmt.Sscanf(words, "%g records a second now; 50%% of it is a rate of %g", &traffic, &rate); err != nil || traffic < 15 || traffic > 25 || math.Abs(rate-traffic/2) > 0.1 {
+			t.Errorf("of 20 records a second it finds %g, and takes %g, %v: %s", traffic, rate, err, told)
+		}
+		_, ran, _ := strings.Cut(told, "    {")
+		ran, _, _ = strings.Cut(ran, "\n")
+		if o := outcomeOf(t, "{"+ran); o.Rate < 7 || o.Rate > 13 || o.Succeeded != 20 {
+			t.Errorf("the run: %+v", o)
+		}
+	})
+	for _, share := range []string{"0%", "101%", "-5%", "%", "x%", "NaN%"} {
+		prints(t, invocation{}.run(t, "run", "orders.dlq", "--rate="+share), exitUsage, "", `--rate: "`+share+`" is not a number of records a second, nor a share`)
+	}
+	prints(t, invocation{}.run(t, "resume", "orders.dlq/r-1", "--rate=10%"), exitUsage, "", "a share of the traffic is for a new run: give resume a number")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id stri
 		now := time.Now()
 		if now.Sub(asked) >= askEvery {
 			asked = now
-			is, err := progressOf(ctx, r, topic, id)
+			is, err := r.Progress(ctx, topic, id)
 			if err == nil {
 				o, answered = is, now
 				if !o.Heartbeat.Equal(beat) {
@@ -75,18 +74,6 @@ func quiet(t *tool, o redrive.Outcome) time.Duration {
 		return 2*askEvery + showEvery
 	}
 	return silentAfter
-}
-
-// progressOf reads how far a run is.
-func progressOf(ctx context.Context, r *redrive.Redriver, topic, id string) (redrive.Outcome, error) {
-	runs, err := r.Runs(ctx, topic)
-	if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.ID == id }); i >= 0 {
-		return runs[i], nil
-	}
-	if err == nil {
-		err = fmt.Errorf("%s: run %s: %w", topic, id, redrive.ErrNoRun)
-	}
-	return redrive.Outcome{}, err
 }
 
 // unanswered decides what to do about an error: a run goes on while brokers are away, and so does
