@@ -139,5 +139,8 @@ func rateText(pace redrive.Pace) string {
 	if pace.Rate < 0 {
 		return "at no fixed rate"
 	}
+	if pace.Rate == 1 {
+		return "at 1 record a second"
+	}
 	return fmt.Sprintf("at %g records a second", pace.Rate)
 }

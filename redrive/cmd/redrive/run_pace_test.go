@@ -67,6 +67,7 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 		}
 		n.fix("tax")
 		idle := n.tell(`
+<!-- night: wait 1m -->
 <!-- night: exits 4 -->
     $ redrive run orders.dlq --yes --rate 50%
 `)
