@@ -350,6 +350,9 @@ func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
 
 // Not parallel: it measures the heap.
 func TestLedger_ResolvedLetterTakesTwoBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of CPU")
+	}
 	const n = 1_000_000
 	for name, every := range map[string]int64{"all": 1, "one in a hundred": 100} {
 		t.Run(name, func(t *testing.T) {

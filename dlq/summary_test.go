@@ -322,6 +322,9 @@ func TestSummarizer_AllocatesNothingPerLetter(t *testing.T) {
 
 // Not parallel: it measures the heap.
 func TestSummarizer_FourMillionLettersTake64MiB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes five seconds of CPU")
+	}
 	const n, partitions = 4_000_000, 8
 	for name, every := range map[string]int64{"dense": 1, "one in a hundred fails": 100} {
 		t.Run(name, func(t *testing.T) {

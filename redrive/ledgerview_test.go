@@ -74,6 +74,9 @@ func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 
 // As a map of entries they took half a gigabyte for the status of a run.
 func TestLedgerView_OfAMillionLettersIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of CPU")
+	}
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats
