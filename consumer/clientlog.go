@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
@@ -62,7 +63,7 @@ func (l clientLog) Log(level kgo.LogLevel, message string, about ...any) {
 		l.Logger.Log(level, message, about...)
 		return
 	}
-	if !l.warnings.Add(clientWarning{level, message, aboutBroker(about)}, about) {
+	if !l.warnings.Add(time.Now(), &clientWarning{level, message, aboutBroker(about)}, &about) {
 		l.Logger.Log(kgo.LogLevelDebug, message, about...)
 	}
 }

@@ -23,38 +23,38 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		l.halt(fmt.Sprintf("halted on offset %d of %s: %s", seen.Offset, f.topic, r.Class))
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
-		l.reportFinal(&meta, eventDiscarded, d.reason)
+		l.reportFinal(&meta, eventDiscarded, d.reason, now)
 		l.countDiscarded(seen, meta, d.reason)
 		l.discard(f, seen.Offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
-		l.reportFinal(&meta, eventDeadLettered, d.reason)
+		l.reportFinal(&meta, eventDeadLettered, d.reason, now)
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
 	meta.NotBefore = d.due
-	l.reportParked(&meta, d.tier.Delay)
+	l.reportParked(&meta, d.tier.Delay, now)
 	l.forward(f, seen, d.tier.Topic, &meta, now)
 	return outcomeRetried, meta.Message, true
 }
 
 // reportFinal logs and counts a record that will not be tried again.
-func (l *lane) reportFinal(m *headers.Meta, event *recordEvent, reason headers.Reason) {
+func (l *lane) reportFinal(m *headers.Meta, event *recordEvent, reason headers.Reason, now time.Time) {
 	to := "dlq"
 	if event == eventDiscarded {
 		to = outcomeDiscarded
 	}
 	l.c.countRouted(l.topic, to, m.Class, reason)
-	l.c.recordLog.add(recordKind{event: event, topic: l.topic, reason: string(reason), class: m.Class}, recordExample{
+	l.c.recordLog.addAt(now, &recordKind{event: event, topic: l.topic, reason: string(reason), class: m.Class}, &recordExample{
 		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message,
 	})
 }
 
 // reportParked logs and counts a failed record that will be tried again.
-func (l *lane) reportParked(m *headers.Meta, tier time.Duration) {
+func (l *lane) reportParked(m *headers.Meta, tier time.Duration, now time.Time) {
 	l.c.countParked(l.topic, tier, m.Class)
-	l.c.recordLog.add(recordKind{event: eventParked, topic: l.topic, class: m.Class}, recordExample{
+	l.c.recordLog.addAt(now, &recordKind{event: eventParked, topic: l.topic, class: m.Class}, &recordExample{
 		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message, tier: tier,
 	})
 }

@@ -139,12 +139,15 @@ func (g *recordLog) init(log *slog.Logger) {
 }
 
 // add counts an event of a record, and logs it.
-func (g *recordLog) add(k recordKind, is recordExample) {
+func (g *recordLog) add(k recordKind, is recordExample) { g.addAt(time.Now(), &k, &is) }
+
+// addAt is add for callers that know the time, on the path of every failed record.
+func (g *recordLog) addAt(now time.Time, k *recordKind, is *recordExample) {
 	if k.event.of != nil {
 		k.event.of(&g.counts).Add(1)
 	}
-	if !g.storms.Add(k, is) && g.log.Enabled(context.Background(), slog.LevelDebug) {
-		g.write(slog.LevelDebug, k.event.one, is.attributes(k))
+	if !g.storms.Add(now, k, is) && g.log.Enabled(context.Background(), slog.LevelDebug) {
+		g.write(slog.LevelDebug, k.event.one, is.attributes(*k))
 	}
 }
 

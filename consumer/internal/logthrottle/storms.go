@@ -18,12 +18,16 @@ type Storms[K comparable, V any] struct {
 	Report func(K, Tally[V])
 	Rest   func(K) K
 
-	mu        sync.Mutex
-	kinds     map[K]*storm[V]
-	timer     *time.Timer
-	armed     time.Time // when the timer fires; zero if it does not
-	closed    bool
-	reporting sync.Mutex // held while the timer or Close reports
+	mu    sync.Mutex
+	kinds map[K]*storm[V]
+	// The storm that was found last. A storm is mostly of one kind, and comparing it costs a tenth
+	// of looking it up.
+	recent     *storm[V]
+	recentKind K
+	timer      *time.Timer
+	armed      time.Time // when the timer fires; zero if it does not
+	closed     bool
+	reporting  sync.Mutex // held while the timer or Close reports
 }
 
 // Tally is what a line tells of a storm.
@@ -53,7 +57,7 @@ type storm[V any] struct {
 }
 
 func (s *storm[V]) tally() Tally[V] {
-	t := Tally[V]{Events: s.more, Total: s.total, Lasted: s.last.Sub(s.began), Last: s.example}
+	t := Tally[V]{Events: s.more, Total: s.total, Lasted: max(s.last.Sub(s.began), 0), Last: s.example}
 	s.more = 0
 	return t
 }
@@ -62,35 +66,54 @@ func (s *storm[V]) tally() Tally[V] {
 // come on top.
 const maxKinds = 100
 
-// Add counts an event, and reports whether it had a line.
-func (q *Storms[K, V]) Add(k K, example V) bool {
-	now := time.Now()
+// Add counts an event at the present time, and reports whether it had a line. It keeps no reference
+// to its arguments.
+func (q *Storms[K, V]) Add(now time.Time, kind *K, example *V) bool {
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
-		q.Report(k, Tally[V]{Events: 1, Total: 1, Last: example})
+		q.Report(*kind, Tally[V]{Events: 1, Total: 1, Last: *example})
 		return true
 	}
-	s := q.kinds[k]
-	if s == nil && len(q.kinds) >= maxKinds {
-		k = q.Rest(k)
-		s = q.kinds[k]
-	}
-	if s != nil {
-		s.more, s.total, s.last, s.example = s.more+1, s.total+1, now, example
+	if s := q.find(kind); s != nil {
+		s.more++
+		s.total++
+		s.last, s.example = now, *example
 		q.mu.Unlock()
 		return false
 	}
+	k := q.kindOf(kind)
 	if q.kinds == nil {
 		q.kinds = map[K]*storm[V]{}
 	}
-	s = &storm[V]{began: now, last: now, next: now.Add(Every), more: 1, total: 1, example: example}
+	s := &storm[V]{began: now, last: now, next: now.Add(Every), more: 1, total: 1, example: *example}
 	q.kinds[k] = s
 	t := s.tally()
 	q.arm(now, s.next)
 	q.mu.Unlock()
 	q.Report(k, t)
 	return true
+}
+
+// find returns the storm of a kind, or nil. The caller holds the lock.
+func (q *Storms[K, V]) find(kind *K) *storm[V] {
+	if q.recent != nil && q.recentKind == *kind {
+		return q.recent
+	}
+	s := q.kinds[*kind]
+	if s == nil {
+		s = q.kinds[q.kindOf(kind)]
+	}
+	q.recent, q.recentKind = s, *kind
+	return s
+}
+
+// kindOf returns the kind as which an event of a new kind counts. The caller holds the lock.
+func (q *Storms[K, V]) kindOf(kind *K) K {
+	if len(q.kinds) >= maxKinds {
+		return q.Rest(*kind)
+	}
+	return *kind
 }
 
 // arm has the timer fire at a time, if it does not fire earlier. The caller holds the lock.
@@ -127,6 +150,7 @@ func (q *Storms[K, V]) tick() {
 			}
 			if ends {
 				delete(q.kinds, k)
+				q.recent = nil
 				continue
 			}
 			s.next = now.Add(Every)
@@ -157,7 +181,7 @@ func (q *Storms[K, V]) Close() {
 			rest = append(rest, line[K, V]{k, s.tally()})
 		}
 	}
-	q.kinds = nil
+	q.kinds, q.recent = nil, nil
 	q.mu.Unlock()
 	q.write(rest)
 }

@@ -39,6 +39,8 @@ func (l *told) storms() *Storms[kind, int] {
 	}
 }
 
+func add[K comparable](q *Storms[K, int], k K, example int) { q.Add(time.Now(), &k, &example) }
+
 // 5,000 dead letters left one line with the number 1: the number of the others came only with a
 // later one.
 func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
@@ -47,16 +49,16 @@ func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
 		log := told{}
 		q := log.storms()
 		for i := range 5000 {
-			q.Add(kind{"record", "a"}, i)
+			add(q, kind{"record", "a"}, i)
 			if i%1000 == 0 {
-				q.Add(kind{"record", "b"}, i)
+				add(q, kind{"record", "b"}, i)
 			}
 			time.Sleep(5 * time.Millisecond) // 25 s in all
 			if i == 0 {
 				time.Sleep(time.Millisecond) // so that no event comes just when a line is due
 			}
 		}
-		q.Add(kind{"record", "single"}, 0)
+		add(q, kind{"record", "single"}, 0)
 		time.Sleep(time.Hour)
 		want := []string{
 			"0s a 1", "0s b 1", "10s a 1999", "10s b 1", "20s a 2000", "20s b 2", "25.001s single 1", "30s a 1000", "30s b 1",
@@ -85,7 +87,7 @@ func TestStorms_LinesAddUp(t *testing.T) {
 			events := 0
 			for range rnd.IntN(5000) {
 				events++
-				q.Add(kind{"record", fmt.Sprint(rnd.IntN(kinds))}, 0)
+				add(q, kind{"record", fmt.Sprint(rnd.IntN(kinds))}, 0)
 				if n := len(q.kinds); n > maxKinds+1 {
 					t.Fatalf("seed %d: %d kinds are kept", seed, n)
 				}
@@ -102,7 +104,7 @@ func TestStorms_LinesAddUp(t *testing.T) {
 			}
 			before := len(log.lines)
 			time.Sleep(time.Hour)
-			if q.Add(kind{"record", "late"}, 0); len(log.lines) != before+1 {
+			if add(q, kind{"record", "late"}, 0); len(log.lines) != before+1 {
 				t.Errorf("seed %d: after the end, %d lines about one event", seed, len(log.lines)-before)
 			}
 		})
@@ -116,7 +118,7 @@ func TestStorms_BoundsItsLines(t *testing.T) {
 		log := told{}
 		q := log.storms()
 		for i := range 5000 {
-			q.Add(kind{"record", fmt.Sprint(i)}, i)
+			add(q, kind{"record", fmt.Sprint(i)}, i)
 		}
 		if n := len(log.lines); n != maxKinds+1 {
 			t.Errorf("%d lines at once about 5,000 kinds, want %d", n, maxKinds+1)
@@ -136,13 +138,13 @@ func TestStorms_ReportMayAdd(t *testing.T) {
 		sum := 0
 		q.Report = func(k int, l Tally[int]) {
 			if sum += l.Events; k == 1 && l.Events > 0 {
-				q.Add(2, 0)
+				add(&q, 2, 0)
 			}
 		}
-		q.Add(1, 0)
-		q.Add(1, 0)
+		add(&q, 1, 0)
+		add(&q, 1, 0)
 		time.Sleep(time.Minute)
-		q.Add(1, 0)
+		add(&q, 1, 0)
 		q.Close()
 		if sum != 6 {
 			t.Errorf("the lines add up to %d, want 6", sum)
