@@ -211,8 +211,8 @@ func letterFields(l *dlq.Letter) []output.Field {
 		field("group", "GROUP", orNil(m.Group)).Least(10).Spare(1),
 		field("attempts", "ATTEMPTS", m.Attempts).Right().Spare(4),
 		field("failedAt", "FAILED AT", l.FailedAt()).Spare(2),
-		field("key", "KEY", shown).MayCut().Least(16),
+		field("key", "KEY", shown).MayCut().Last(1).Least(16),
 		field("keyEncoding", "", encoding),
-		field("message", "MESSAGE", orNil(m.Message)).MayCut(),
+		field("message", "MESSAGE", orNil(m.Message)).MayCut().Last(2),
 	}
 }

@@ -165,7 +165,7 @@ func failureFields(f dlq.Failure) []output.Field {
 		field("first", "FIRST", output.Ago(f.First)).Spare(2),
 		field("last", "LAST", output.Ago(f.Last)),
 		field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
-		field("sample", "SAMPLE", orNil(f.Sample)).MayCut(),
+		field("sample", "SAMPLE", orNil(f.Sample)).MayCut().Last(1),
 	}
 }
 

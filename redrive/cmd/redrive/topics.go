@@ -179,9 +179,9 @@ func folded(n, shown int, quick bool) string {
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
 // table has no columns for what was not asked for.
 func topicFields(f sibling, sourceGone any, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
-	name := output.Pair{Table: f.topic, JSON: f.topic}
+	gone := output.Pair{JSON: sourceGone}
 	if sourceGone == true {
-		name.Table += " (its source is gone)"
+		gone.Table = "its source is gone"
 	}
 	unless := func(omitted bool, title string) string {
 		if omitted {
@@ -191,9 +191,9 @@ func topicFields(f sibling, sourceGone any, stats topicStats, contents topicCont
 	}
 	field := output.NewField
 	return []output.Field{
-		field("topic", "TOPIC", name),
+		field("topic", "TOPIC", f.topic),
 		field("source", "", f.Source),
-		field("sourceGone", "", sourceGone),
+		field("sourceGone", "", gone).Below(),
 		field("partitions", "", f.partitions),
 		field("letters", unless(!quick, "LETTERS"), stats.total).Right(),
 		field("open", unless(quick, "OPEN"), contents.open).Right(),

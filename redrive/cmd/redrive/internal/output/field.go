@@ -19,6 +19,7 @@ type Field struct {
 	right, cut bool
 	below      bool
 	spare      int
+	last       int
 	least      int
 	tone       Tone
 }
@@ -37,11 +38,16 @@ func (f Field) MayCut() Field { f.cut = true; return f }
 // column with the highest rank goes first. JSON has every column.
 func (f Field) Spare(rank int) Field { f.spare = rank; return f }
 
+// Last lets a table do without the column where lines are too long although all columns are cut.
+// The column with the highest rank goes first.
+func (f Field) Last(rank int) Field { f.last = rank; return f }
+
 // Least makes the column of a list at least so wide where the terminal has room, since rows that
 // are not known yet may need it.
 func (f Field) Least(width int) Field { f.least = width; return f }
 
-// Below puts the cell below its row of a table, without a title. JSON has it as any other.
+// Below puts the cell below its row of a table, without a title, if there is something in it. JSON
+// has it as any other.
 func (f Field) Below() Field { f.below, f.Title = true, ""; return f }
 
 // Toned gives the cell a tone.

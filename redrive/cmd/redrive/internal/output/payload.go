@@ -57,6 +57,8 @@ func Brief(b []byte, most int) string {
 	switch {
 	case b == nil:
 		text = "null"
+	case len(b) == 0:
+		text = `""`
 	case !utf8.Valid(b):
 		text = hex.EncodeToString(b[:min(len(b), most)])
 	case json.Compact(&compact, b) == nil:

@@ -44,8 +44,8 @@ func (t *table) add(fields []Field, look Look) error {
 	below := ""
 	for i, f := range fields {
 		tones[i] = f.tone
-		if f.below {
-			below += t.indented(look.text(f.Cell))
+		if text := look.text(f.Cell); f.below && text != none {
+			below += t.indented(text)
 		}
 		if t.columns[i].Title != "" {
 			row[i] = look.text(f.Cell)
@@ -149,7 +149,7 @@ func (t *table) cuts(i int) bool { return t.columns[i].cut || i > 0 && !t.column
 // fit decides the widths by the first page: as wide as what is in it, and where there is room, as
 // wide as what may come. It makes a line as narrow as the terminal: it cuts the columns that may be
 // cut, the widest first. Where that is not enough, it does without columns, and then cuts all
-// columns of text but the first.
+// columns of text but the first. At last it does without those that are no use when they are cut.
 func (t *table) fit(titles []string) {
 	natural := make([]int, len(t.columns))
 	for _, row := range append(t.page, titles) {
@@ -166,6 +166,8 @@ func (t *table) fit(titles []string) {
 			t.widths = slices.Clone(natural)
 		} else if i := t.highest(func(i int, _ Field) int { return t.cuttable(i, t.cuts(i)) }); i >= 0 {
 			t.widths[i]--
+		} else if i := t.highest(func(_ int, c Field) int { return c.last }); i >= 0 {
+			t.columns[i].Title = ""
 		} else {
 			return
 		}

@@ -136,3 +136,26 @@ func TestTable_LaterPagesKeepTheColumns(t *testing.T) {
 		}
 	}
 }
+
+// Lines that are too long although all is cut came on two lines, so that no column was where its
+// title was.
+func TestTable_DoesWithoutWhatIsNoUse(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	tb := &table{out: &b, limit: 32}
+	for _, n := range []string{"a name of a topic", "b"} {
+		row := []Field{
+			NewField("", "TOPIC", n), NewField("", "CLASS", "java.lang.IllegalStateException"),
+			NewField("", "KEY", "a long key of a record").MayCut().Last(1), NewField("", "MESSAGE", "a long message").MayCut().Last(2),
+			NewField("value", "", "a value that needs three lines, and ends on the last of them").Below(), NewField("none", "", nil).Below(),
+		}
+		if err := errors.Join(tb.add(row, Look{}), tb.flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const value = "  a value that needs three lines\n  , and ends on the last of them\n"
+	want := "TOPIC              CLASS\na name of a topic  java.lang.Il…\n" + value + "b                  java.lang.Il…\n" + value
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
