@@ -82,7 +82,7 @@ func ExampleNew_invalid() {
 func ExampleConfig_policies() {
 	webhooks := consumer.Policy{
 		Tiers:       retrytopics.Exponential(time.Minute, time.Hour, 7), // 1m, 2m … 32m, 1h
-		MaxAttempts: 13,                                                 // six more, 1 h apart
+		MaxAttempts: 13,                                                 // six retries wait 1h
 	}
 	cfg := consumer.Config{
 		Group:   "billing",
