@@ -25,8 +25,9 @@ func TestConsumerTopics_NewPartitionsBeginInTenSeconds(t *testing.T) {
 	each(t, protocols, 3, func(t *testing.T, k *consumertest.Kafka, protocol []kgo.Opt) {
 		k.CreateTopic("orders.retry.900ms", 1) // with too few partitions
 		cfg := config(sortOfBad)
-		// as a Consumer has it
-		cfg.Kafka = slices.Concat(protocol, []kgo.Opt{kgo.FetchMaxWait(250 * time.Millisecond)})
+		// as a Consumer has it, and a broker
+		cfg.Kafka = slices.Concat(protocol, []kgo.Opt{kgo.FetchMaxWait(250 * time.Millisecond), kgo.HeartbeatInterval(3 * time.Second)})
+		alterBroker(t, k, "group.consumer.heartbeat.interval.ms", "5000")
 		log := logged(&cfg)
 		var members []*consumertest.Consumer
 		for range 3 {

@@ -58,8 +58,14 @@ func growTopic(t *testing.T, k *consumertest.Kafka, topic string, to int) {
 // expireOffsets sets for how many minutes the brokers keep the offsets of a group without members.
 func expireOffsets(t *testing.T, k *consumertest.Kafka, minutes string) {
 	t.Helper()
+	alterBroker(t, k, "offsets.retention.minutes", minutes)
+}
+
+// alterBroker changes a setting of the brokers.
+func alterBroker(t *testing.T, k *consumertest.Kafka, name, value string) {
+	t.Helper()
 	admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
-		resp, err := cl.AlterBrokerConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "offsets.retention.minutes", Value: &minutes}})
+		resp, err := cl.AlterBrokerConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}})
 		if err == nil {
 			err = resp[0].Err
 		}
