@@ -11,7 +11,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// DeadLetterTopic is a dead-letter topic of the cluster, as the brokers describe it: nothing of it is read.
+// DeadLetterTopic is a dead-letter topic of the cluster, as the brokers describe it: nothing of it
+// is read.
 type DeadLetterTopic struct {
 	// Topic is the dead-letter topic. Source is its source, and Ledger the name of its ledger, both
 	// by Config.Naming. Ledger is empty if the naming needs a group for it and the topic names
