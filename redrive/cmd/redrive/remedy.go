@@ -32,7 +32,7 @@ func remedy(t *tool, err error) string {
 	if r.Reason == redrive.RefusedUnfinished {
 		run := r.Topic + "/" + r.Run.ID
 		if _, yes := activeOwner(t, *r.Run); yes { // it may be a colleague's, so no hint to end it
-			return fmt.Sprintf("redrive status %s shows how far it is", run)
+			return fmt.Sprintf("redrive status %s --follow shows how far it is", run)
 		}
 		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", run, run)
 	}

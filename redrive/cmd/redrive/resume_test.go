@@ -117,7 +117,7 @@ func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
 		knowing.stdin = "yes\n"
 		took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
 	})
-	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: wait until it ends\n  redrive status "+name+" shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
+	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: wait until it ends\n  redrive status "+name+" --follow shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
 		t.Errorf("plan: %+v", refused)
 	}
 	if beaten.code != exitRefused || !strings.HasPrefix(beaten.stderr, "redrive: orders.dlq: refused: unfinished run: run "+name) {
