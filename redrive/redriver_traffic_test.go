@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -49,6 +52,44 @@ func TestTraffic_IsWhatTheGroupFinishes(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err = r.Traffic(t.Context(), p, 6*time.Second)
 		refused(t, err, redrive.RefusedNoTraffic, "within 6s")
+	})
+}
+
+// A run of the letters of two groups must not take the share of the faster one from the slower.
+func TestTraffic_IsThatOfTheSlowestGroup(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		handlers := map[string]*switched{"audit": {}, "billing": {}, "mail": {}}
+		for group, s := range handlers {
+			s.set(failing("tax"))
+			k.Run(consumer.Config{Group: group, Topics: []string{"orders"}, Handler: s.handle})
+		}
+		k.Produce(records(1, "{}")...)
+		time.Sleep(10 * time.Second)
+		for group, s := range handlers {
+			s.set(succeeding)
+			if group == "billing" {
+				s.set(func(context.Context, *kgo.Record) error { time.Sleep(200 * time.Millisecond); return nil })
+			}
+		}
+		r, p := planned(t, k)
+		if p.Letters != 3 {
+			t.Fatalf("the plan has %d letters", p.Letters)
+		}
+		for range 60 {
+			k.Produce(records(20, "{}")...)
+		}
+		go func() {
+			for range 30 {
+				time.Sleep(time.Second)
+				k.Produce(records(20, "{}")...)
+			}
+		}()
+		if rate, err := r.Traffic(t.Context(), p, 20*time.Second); err != nil || math.Abs(rate-5) > 1 {
+			t.Errorf("it is %v, %v; want the 5 records a second of billing", rate, err)
+		}
+		time.Sleep(20 * time.Second)
 	})
 }
 
