@@ -3,6 +3,7 @@ package redrive
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,11 +30,9 @@ type copier struct {
 	targetID    [16]byte // of the named target; zero if unknown
 	tiers       map[destination]string
 
-	out       []outgoing
-	all       []kgo.RecordHeader
-	text      []byte
-	millis    int64 // of redriveAt
-	redriveAt []byte
+	out  []outgoing
+	all  []kgo.RecordHeader
+	text []byte
 }
 
 // Sizes of a copier's allocations: below 32 KiB, because larger ones cost the runtime more.
@@ -48,6 +47,7 @@ const (
 var (
 	untried   = []byte("0")
 	dueAtOnce = []byte("0") // of 1970
+	unsentAt  = []byte("0") // until a transaction sends the copy
 	firstHop  = []byte("1")
 )
 
@@ -165,7 +165,8 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 		kgo.RecordHeader{Key: headers.RedriveID, Value: c.run},
 		kgo.RecordHeader{Key: headers.RedriveCount, Value: count},
 		kgo.RecordHeader{Key: headers.RedriveFrom, Value: c.from(r)},
-		kgo.RecordHeader{Key: headers.RedriveAt, Value: c.at(time.Now().UnixMilli())})
+		kgo.RecordHeader{Key: headers.RedriveAt, Value: unsentAt})
+	o.redriveAt = len(all) - 1
 	if c.maxAttempts != nil {
 		all = append(all, kgo.RecordHeader{Key: headers.RedriveMaxAttempts, Value: c.maxAttempts})
 	}
@@ -185,7 +186,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	target, user := c.h.rec.Target, r.Headers
 	mark := headers.Redrive{
 		ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original,
-		At: time.Now(), MaxAttempts: c.h.rec.MaxAttempts,
+		At: time.UnixMilli(0), MaxAttempts: c.h.rec.MaxAttempts,
 	}
 	if mark.Original.Topic == "" {
 		mark.Original = m.Original
@@ -202,6 +203,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	}
 	o.group = c.group([]byte(m.Group))
 	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.h.topics.source), back.AppendSource(user)
+	o.redriveAt = slices.IndexFunc(o.copy.Headers, isRedriveAt)
 	if target.KeepTimestamp {
 		o.copy.Timestamp = originalTime(l)
 	}
@@ -241,15 +243,6 @@ func (c *copier) from(r *kgo.Record) []byte {
 	c.text = append(c.text, '/')
 	c.text = strconv.AppendInt(c.text, r.Offset, 10)
 	return c.text[begin:len(c.text):len(c.text)]
-}
-
-// at returns the value of the header with the time of the redrive. Letters of the same millisecond
-// share it.
-func (c *copier) at(millis int64) []byte {
-	if c.redriveAt == nil || c.millis != millis {
-		c.millis, c.redriveAt = millis, strconv.AppendInt(nil, millis, 10)
-	}
-	return c.redriveAt
 }
 
 // number parses a number that the plan has checked.

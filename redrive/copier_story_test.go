@@ -138,3 +138,49 @@ func TestSelection_ABoundBelowOneIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// A run made its copies, and waited long for the outcome of the canary before it sent them. If
+// they were redriven when they were made, their retries would be over at the first failure.
+func TestTransaction_TheRedriveIsWhenTheCopyIsSent(t *testing.T) {
+	t.Parallel()
+	for name, topic := range map[string]string{"to a retry topic": "", "to the source": "orders"} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			k.CreateTopic("orders", 1)
+			var s switched
+			s.set(failing("tax"))
+			cfg := consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
+				Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Minute,
+			}}
+			service := k.Run(cfg)
+			bad := k.Produce(records(5, "x")...)
+			for _, r := range bad {
+				k.DeadLettered(r, headers.ReasonTerminal)
+			}
+			if err := service.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			s.set(func(ctx context.Context, r *kgo.Record) error {
+				// the first is the canary, which lay on its target all the time
+				if f := consumer.DeliveryOf(ctx, r); f.Attempt == 1 && f.Original.Offset > 0 {
+					return classify.Retryable(errors.New("busy"))
+				}
+				return nil
+			})
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: topic, Wait: true}})
+			ended := make(chan error, 1)
+			go func() {
+				_, err := r.Run(t.Context(), p, ann(redrive.Pace{Tolerate: 10, Window: 2 * time.Minute}, nil))
+				ended <- err
+			}()
+			time.Sleep(5 * time.Minute)
+			k.Run(cfg)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if n := len(on(t, k, "orders.dlq")); n != 5 {
+				t.Errorf("%d letters, want the 5 that were there: none of them expired", n)
+			}
+		})
+	}
+}

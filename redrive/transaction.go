@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,15 +29,16 @@ const (
 // transaction is one transaction of a producer: copies of letters, their ledger entries, and other
 // ledger records.
 type transaction struct {
-	which   int
-	cl      *kgo.Client
-	began   time.Time
-	copies  []*outgoing
-	held    int64 // bytes of the copies
-	bytes   int64 // bytes of all other records
-	full    bool  // without room for the next letter
-	notes   []*kgo.Record
-	written []*kgo.Record // copies and their entries
+	which     int
+	cl        *kgo.Client
+	began     time.Time
+	redriveAt []byte // the value of the copies' header
+	copies    []*outgoing
+	held      int64 // bytes of the copies
+	bytes     int64 // bytes of all other records
+	full      bool  // without room for the next letter
+	notes     []*kgo.Record
+	written   []*kgo.Record // copies and their entries
 
 	sent      chan struct{} // closed when all records are acknowledged, before the commit
 	sending   time.Duration // time for the copies after the last was added
@@ -57,7 +59,10 @@ type outgoing struct {
 	letters.Place
 	group string // the failing group; empty if unknown
 	size  int    // bytes, with the entry
-	copy  kgo.Record
+	// index of the header with the time of the redrive, which is that of the transaction: a copy may
+	// wait for hours until the run goes on
+	redriveAt int
+	copy      kgo.Record
 }
 
 // entryBytes is the approximate size of a letter's entry and of the letter's other memory.
@@ -91,10 +96,12 @@ func (o *outgoing) hasHistory() bool { return slices.ContainsFunc(o.copy.Headers
 func (o *outgoing) withoutHistory() *outgoing {
 	c := o.fresh()
 	c.copy.Headers = slices.DeleteFunc(slices.Clone(c.copy.Headers), isHistory)
+	c.redriveAt = slices.IndexFunc(c.copy.Headers, isRedriveAt)
 	return c
 }
 
-func isHistory(h kgo.RecordHeader) bool { return h.Key == headers.History }
+func isHistory(h kgo.RecordHeader) bool   { return h.Key == headers.History }
+func isRedriveAt(h kgo.RecordHeader) bool { return h.Key == headers.RedriveAt }
 
 // unsent returns copies of records for another try.
 func unsent(notes []*kgo.Record) []*kgo.Record {
@@ -107,6 +114,10 @@ func unsent(notes []*kgo.Record) []*kgo.Record {
 
 // add sends a copy.
 func (t *transaction) add(o *outgoing) {
+	if t.redriveAt == nil {
+		t.redriveAt = strconv.AppendInt(nil, t.began.UnixMilli(), 10)
+	}
+	o.copy.Headers[o.redriveAt].Value = t.redriveAt
 	t.copies = append(t.copies, o)
 	t.held += int64(o.size)
 	t.bytes = t.held
