@@ -33,7 +33,7 @@ func TestCopier_ASecondDeadLetterTellsTheWholeStory(t *testing.T) {
 				Group: "billing", Topics: []string{"orders"},
 				Handler: func(context.Context, *kgo.Record) error {
 					calls++
-					return classify.Retryable(fmt.Errorf("call %d: card 4111, 50 %% off\n!", calls))
+					return classify.Retryable(fmt.Errorf("call %d: card 4111, 50 %% off\n for you", calls))
 				},
 				ErrorText: func(err error) string { return strings.ReplaceAll(err.Error(), "4111", "…") },
 				Policy: consumer.Policy{
@@ -52,7 +52,7 @@ func TestCopier_ASecondDeadLetterTellsTheWholeStory(t *testing.T) {
 				}
 				return all
 			}
-			says := func(n int) string { return fmt.Sprintf("retry call %d: card …, 50 %% off\n!", n) }
+			says := func(n int) string { return fmt.Sprintf("retry call %d: card …, 50 %% off\n for you", n) }
 			want := []string{"1.1 " + says(1), "1.2 " + says(2), "2.0 " + says(3), "3.0 " + says(4)}
 			if d := cmp.Diff(want, runs(first)); d != "" {
 				t.Fatalf("the first life (-want +got):\n%s", d)

@@ -59,8 +59,8 @@ type outgoing struct {
 	letters.Place
 	group string // the failing group; empty if unknown
 	size  int    // bytes, with the entry
-	// index of the header with the time of the redrive, which is that of the transaction: a copy may
-	// wait for hours until the run goes on
+	// index of the header with the time of the redrive, which is that of the transaction: a copy
+	// may wait for hours until the run goes on
 	redriveAt int
 	copy      kgo.Record
 }
