@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,6 +38,7 @@ func TestClientLog_ThrottlesUnreachableBrokers(t *testing.T) {
 		}
 		clients[0].Log(kgo.LogLevelError, "something else", "broker", "1")
 		time.Sleep(time.Minute) // no message comes that could bring the rest with it
+		synctest.Wait()
 		logged := 0
 		for line := range strings.Lines(out.String()) {
 			n := 1

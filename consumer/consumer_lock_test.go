@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,7 @@ import (
 type lockProbe struct {
 	slog.Handler
 	c      *Consumer
+	mu     sync.Mutex
 	logged []string
 	locked []string
 }
@@ -30,13 +33,15 @@ func (p *lockProbe) WithAttrs([]slog.Attr) slog.Handler       { return p }
 func (p *lockProbe) WithGroup(string) slog.Handler            { return p }
 
 func (p *lockProbe) Handle(_ context.Context, r slog.Record) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.logged = append(p.logged, r.Message)
-	if !p.c.mu.TryLock() {
+	if !comesFree(&p.c.mu) {
 		p.locked = append(p.locked, "the table: "+r.Message)
 		return nil
 	}
 	for _, l := range p.c.lanes {
-		if !l.mu.TryLock() {
+		if !comesFree(&l.mu) {
 			p.locked = append(p.locked, l.String()+": "+r.Message)
 			continue
 		}
@@ -44,6 +49,17 @@ func (p *lockProbe) Handle(_ context.Context, r slog.Record) error {
 	}
 	p.c.mu.Unlock()
 	return nil
+}
+
+// comesFree locks mu, unless the goroutine that logs holds it. Others hold it for a moment only.
+func comesFree(mu *sync.Mutex) bool {
+	for range 10_000 {
+		if mu.TryLock() {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
 }
 
 // A logger that asked for the consumer's health waited for ever: lines were logged under a lane's
@@ -64,6 +80,8 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		l.tiers()[0].offer([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
 		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func(func()) {})
 		synctest.Wait()
+		probe.mu.Lock()
+		defer probe.mu.Unlock()
 		for _, want := range []string{"a copy was refused", "the ledger could not be written", "another group shares", "trying again"} {
 			if !strings.Contains(strings.Join(probe.logged, "\n"), want) {
 				t.Errorf("nothing was logged of it: %s", want)

@@ -39,6 +39,25 @@ func (l *told) storms() *Storms[kind, int] {
 	}
 }
 
+// sums returns the number of lines, and of the events that they tell of.
+func (l *told) sums() (lines, events int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.lines), l.sum
+}
+
+func (l *told) count() int {
+	lines, _ := l.sums()
+	return lines
+}
+
+// kept returns the number of kinds in memory.
+func (q *Storms[K, V]) kept() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.kinds)
+}
+
 func add[K comparable](q *Storms[K, int], k K, example int) { q.Add(time.Now(), &k, &example) }
 
 // 5,000 dead letters left one line with the number 1: the number of the others came only with a
@@ -60,6 +79,7 @@ func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
 		}
 		add(q, kind{"record", "single"}, 0)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		want := []string{
 			"0s a 1", "0s b 1", "10s a 1999", "10s b 1", "20s a 2000", "20s b 2", "25.001s single 1", "30s a 1000", "30s b 1",
 			"40s a over, 5000 in 24.996s", "40s b over, 5 in 20.001s",
@@ -68,8 +88,8 @@ func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
 		if !slices.Equal(log.lines, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(log.lines, "\n"), strings.Join(want, "\n"))
 		}
-		if len(q.kinds) > 0 || !q.armed.IsZero() {
-			t.Errorf("%d kinds are kept", len(q.kinds))
+		if n := q.kept(); n > 0 || !q.armed.IsZero() {
+			t.Errorf("%d kinds are kept", n)
 		}
 	})
 }
@@ -88,7 +108,7 @@ func TestStorms_LinesAddUp(t *testing.T) {
 			for range rnd.IntN(5000) {
 				events++
 				add(q, kind{"record", fmt.Sprint(rnd.IntN(kinds))}, 0)
-				if n := len(q.kinds); n > maxKinds+1 {
+				if n := q.kept(); n > maxKinds+1 {
 					t.Fatalf("seed %d: %d kinds are kept", seed, n)
 				}
 				switch rnd.IntN(50) {
@@ -99,13 +119,14 @@ func TestStorms_LinesAddUp(t *testing.T) {
 				}
 			}
 			q.Close()
-			if log.sum != events {
-				t.Errorf("seed %d: %d events, and the lines add up to %d", seed, events, log.sum)
+			before, sum := log.sums()
+			if sum != events {
+				t.Errorf("seed %d: %d events, and the lines add up to %d", seed, events, sum)
 			}
-			before := len(log.lines)
 			time.Sleep(time.Hour)
-			if add(q, kind{"record", "late"}, 0); len(log.lines) != before+1 {
-				t.Errorf("seed %d: after the end, %d lines about one event", seed, len(log.lines)-before)
+			synctest.Wait()
+			if add(q, kind{"record", "late"}, 0); log.count() != before+1 {
+				t.Errorf("seed %d: after the end, %d lines about one event", seed, log.count()-before)
 			}
 		})
 	}
@@ -120,12 +141,13 @@ func TestStorms_BoundsItsLines(t *testing.T) {
 		for i := range 5000 {
 			add(q, kind{"record", fmt.Sprint(i)}, i)
 		}
-		if n := len(log.lines); n != maxKinds+1 {
+		if n := log.count(); n != maxKinds+1 {
 			t.Errorf("%d lines at once about 5,000 kinds, want %d", n, maxKinds+1)
 		}
 		time.Sleep(time.Minute)
-		if n := len(log.lines); log.sum != 5000 || n != maxKinds+3 {
-			t.Errorf("%d lines about %d events: %v", n, log.sum, log.lines[maxKinds:])
+		synctest.Wait()
+		if n, sum := log.sums(); sum != 5000 || n != maxKinds+3 {
+			t.Errorf("%d lines about %d events: %v", n, sum, log.lines[maxKinds:])
 		}
 	})
 }
@@ -144,6 +166,7 @@ func TestStorms_ReportMayAdd(t *testing.T) {
 		add(&q, 1, 0)
 		add(&q, 1, 0)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		add(&q, 1, 0)
 		q.Close()
 		if sum != 6 {
