@@ -60,9 +60,8 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				for _, w := range p.Warnings {
 					t.screen.Warn("%s", w)
 				}
-				if t.terminal && !yes && !chooses(cmd) && stored == nil {
-					what := fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), topic, targetsOf(p))
-					if err := confirm(ctx, t, what, p.Letters); err != nil {
+				if !yes && !chooses(cmd) && stored == nil {
+					if err := confirmAll(ctx, t, p); err != nil {
 						return err
 					}
 				}
@@ -70,12 +69,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				if err != nil {
 					return err
 				}
-				on := follow(t, func(redrive.Event) { // not before: a refused run has no name
-					t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
-					if len(p.Watched) > 0 {
-						t.screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
-					}
-				})
+				on := follow(t, func(redrive.Event) { sayRun(t, p, pace) }) // not before: a refused run has no name
 				t.screen.Status("beginning …")
 				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
 				return finish(ctx, t, r, o, err, end)
@@ -88,6 +82,24 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	offerFiles(cmd, "plan")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters")
 	return cmd
+}
+
+// sayRun prints what a run is about to do.
+func sayRun(t *tool, p *redrive.Plan, pace redrive.Pace) {
+	topic := p.Selection.Topic
+	t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
+	if len(p.Watched) > 0 {
+		t.screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
+	}
+}
+
+// confirmAll asks on a terminal before all open letters are redriven. A job has nobody to ask.
+func confirmAll(ctx context.Context, t *tool, p *redrive.Plan) error {
+	if !t.terminal {
+		return nil
+	}
+	what := fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), p.Selection.Topic, targetsOf(p))
+	return confirm(ctx, t, what, p.Letters)
 }
 
 // planRun makes the plan that the flags ask for, and the engine that can run it.
