@@ -69,7 +69,8 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				if err != nil {
 					return err
 				}
-				on := follow(t, func(redrive.Event) { sayRun(t, p, pace) }) // not before: a refused run has no name
+				// not before the first event: a refused run has no name
+				on := follow(t, func(redrive.Event) { sayRun(t, p, pace) })
 				t.screen.Status("beginning …")
 				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
 				return finish(ctx, t, r, o, err, end)
