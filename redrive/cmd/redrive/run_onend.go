@@ -81,7 +81,7 @@ func (e ending) tell(t *tool, o redrive.Outcome, err error) {
 		)...)
 		if failed == nil {
 			t.screen.Status("telling %s of --on-end …", target)
-			failed = target.Call(ctx, onend.Call{Body: body, Env: onEndEnv(o, result, code), Words: t.screen.Words()})
+			failed = target.Call(ctx, onend.Call{Body: body, Env: onEndEnv(o, result, code), Secrets: t.secrets, Words: t.screen.Words()})
 			t.screen.Status("")
 		}
 		if failed != nil {

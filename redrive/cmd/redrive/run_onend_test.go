@@ -11,6 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/onend"
 )
 
 // ended is what --on-end tells.
@@ -101,5 +107,36 @@ func TestEnding_TellsHowARunEnded(t *testing.T) {
 	}
 	for _, verb := range [][]string{{"run", "orders.dlq"}, {"resume", "orders.dlq/r-1"}} {
 		prints(t, s.redrive(t, append(verb, "--on-end", "ftp://example.com")...), exitUsage, "", "--on-end: a URL begins with http:// or https://", verb)
+	}
+}
+
+// A command is often a script of somebody else's, which prints its environment when it fails.
+func TestEnding_CommandInheritsNoSecret(t *testing.T) {
+	t.Setenv("ACME_KAFKA_PASSWORD", "hunter2")
+	b := newBroker(t)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("profiles:\n  prod:\n    sasl-password-env: ACME_KAFKA_PASSWORD\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set := pflag.NewFlagSet("redrive", pflag.ContinueOnError)
+	tl, words := quietTool(nil)
+	tl.env.Getenv, tl.flags = func(string) string { return "" }, connect.AddFlags(set)
+	if err := set.Parse([]string{"--brokers", b.addr, "--config", config}); err != nil {
+		t.Fatal(err)
+	}
+	target, err := onend.Parse("env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = tl.with(t.Context(), func(s *session) error {
+		ending{target: target}.tell(s.tool, redrive.Outcome{ID: "r", Topic: "orders.dlq", State: redrive.Done}, nil)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl.atEnd(t.Context(), exitDone)
+	if got := words.String(); strings.Contains(got, "hunter2") || !strings.Contains(got, "REDRIVE_RESULT=done\n") {
+		t.Error(got)
 	}
 }

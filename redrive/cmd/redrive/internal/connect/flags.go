@@ -49,14 +49,14 @@ func Variable(flag string) string {
 // Problems of the configuration file come alone, since the other ones depend on it.
 func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	found := layers{commandLine(f.set), variables(env.Getenv)}
-	p, err := f.choose(env)
+	c := &Cluster{Timeout: defaultTimeout, SecretVariables: []string{Variable(password), Variable(token)}}
+	p, err := f.choose(env, c)
 	if err != nil {
 		return nil, err
 	}
 	if p != nil {
 		found = append(found, p)
 	}
-	c := &Cluster{Timeout: defaultTimeout}
 	r := &resolver{layers: found, cluster: c}
 	file, _ := f.File(env)
 	r.address(file)
@@ -75,8 +75,9 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 }
 
 // choose finds the profile to use, if any: the one that is asked for, or the file's own choice.
-// Without either, and without a default file, it is nil.
-func (f *Flags) choose(env Environment) (layer, error) {
+// Without either, and without a default file, it is nil. The cluster gets the file's variables with
+// secrets.
+func (f *Flags) choose(env Environment, c *Cluster) (layer, error) {
 	path, asked := f.File(env)
 	name := cmp.Or(f.profile, env.Getenv(Variable("profile")))
 	if path == "" {
@@ -94,6 +95,7 @@ func (f *Flags) choose(env Environment) (layer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
+	c.SecretVariables = append(c.SecretVariables, read.secretVariables()...)
 	if name = cmp.Or(name, read.Profile); name == "" {
 		return nil, nil
 	}

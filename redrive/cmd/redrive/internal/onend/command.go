@@ -17,14 +17,11 @@ const shell = "sh"
 // linger is how long a command's children may keep its output open after it ended.
 const linger = time.Second
 
-// secrets are variables that a command does not inherit.
-var secrets = []string{"SIDING_SASL_PASSWORD", "SIDING_SASL_TOKEN"}
-
 func (t Target) run(ctx context.Context, c Call) error {
 	cmd := exec.CommandContext(ctx, shell, "-c", t.command)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(secrets, name)
+		return slices.Contains(c.Secrets, name)
 	}), c.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Body), c.Words, c.Words
 	cmd.WaitDelay = linger

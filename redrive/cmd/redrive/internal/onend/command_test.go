@@ -11,10 +11,9 @@ import (
 )
 
 func TestTarget_RunTellsByStdinAndVariables(t *testing.T) {
-	t.Setenv("SIDING_SASL_PASSWORD", "hunter2")
-	t.Setenv("SIDING_SASL_TOKEN", "hunter2")
+	t.Setenv("SECRET", "hunter2")
 	t.Setenv("INHERITED", "yes")
-	got, err := told(t, `cat; echo " $REDRIVE_CAUSE|$INHERITED|$SIDING_SASL_PASSWORD$SIDING_SASL_TOKEN|"`, Patience, "REDRIVE_CAUSE=$(echo run) `echo run`")
+	got, err := told(t, `cat; echo " $REDRIVE_CAUSE|$INHERITED|$SECRET|"`, Patience, "REDRIVE_CAUSE=$(echo run) `echo run`")
 	if want := `{"run":"orders.dlq/r-1"}` + " $(echo run) `echo run`|yes||\n"; err != nil || got != want {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}

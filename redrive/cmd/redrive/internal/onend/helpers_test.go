@@ -15,7 +15,7 @@ func told(t *testing.T, target string, patience time.Duration, env ...string) (w
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = to.call(t.Context(), Call{Body: []byte(`{"run":"orders.dlq/r-1"}`), Env: env, Words: &out}, patience)
+	err = to.call(t.Context(), Call{Body: []byte(`{"run":"orders.dlq/r-1"}`), Env: env, Secrets: []string{"SECRET"}, Words: &out}, patience)
 	return out.String(), err
 }
 

@@ -26,6 +26,8 @@ type Call struct {
 	Body []byte
 	// Env are variables for a command, as NAME=value.
 	Env []string
+	// Secrets are names of variables that a command does not inherit.
+	Secrets []string
 	// Words is where a command's output goes.
 	Words io.Writer
 }
