@@ -19,8 +19,9 @@ import (
 // yields an [*EntryError] for each note that cannot be read, and goes on. After any other error
 // notes may be missing. Without a ledger there are none.
 //
-// It does not use an earlier Read. It reads the ledger twice, and takes some two bytes of memory
-// for a note: less where the discarded records stand close together.
+// A record that was discarded again has its last note only. It does not use an earlier Read. It
+// reads the ledger twice, and takes some two bytes of memory for a note: less where the discarded
+// records stand close together, and more for a note that the ledger has several times.
 func (l *Ledger) DiscardNotes(ctx context.Context) iter.Seq2[*DiscardNote, error] {
 	return func(yield func(*DiscardNote, error) bool) {
 		fail := func(err error) { yield(nil, fmt.Errorf("dlq: read discard notes in %q: %w", l.name, err)) }
@@ -66,11 +67,17 @@ func (l *Ledger) DiscardNotes(ctx context.Context) iter.Seq2[*DiscardNote, error
 }
 
 // notesByKey are the notes whose last record has a value, by partition and group.
-type notesByKey map[noteKey]*offsetset.Set
+type notesByKey map[noteKey]*noteOffsets
 
 type noteKey struct {
 	partition int32
 	group     string
+}
+
+// noteOffsets are the source offsets of notes.
+type noteOffsets struct {
+	offsetset.Set
+	last map[int64]int64 // where the ledger has the last record of those that it has several of
 }
 
 func (b notesByKey) take(r *kgo.Record) {
@@ -79,25 +86,35 @@ func (b notesByKey) take(r *kgo.Record) {
 		return
 	}
 	key := noteKey{r.Partition, group}
-	if b[key] == nil {
-		b[key] = &offsetset.Set{}
+	notes := b[key]
+	if notes == nil {
+		notes = &noteOffsets{last: map[int64]int64{}}
+		b[key] = notes
 	}
+	_, several := notes.last[offset]
 	if r.Value != nil {
-		b[key].Add(offset)
+		several = !notes.Add(offset) || several
 	} else {
-		b[key].Remove(offset)
+		several = notes.Remove(offset) || several
+	}
+	if several {
+		notes.last[offset] = r.Offset
 	}
 }
 
-// remove removes the note of a record with a value, and reports whether it was there. Of records
-// with the same key the first counts: they are of the same discard.
+// remove removes the note of a record that is the last with its key, and reports whether it was
+// there. An earlier record may be of another discard: the source was recreated, or read again.
+// Compaction keeps the last one too.
 func (b notesByKey) remove(r *kgo.Record) bool {
 	group, offset, ok := discardNoteOf(r.Key)
-	if !ok || r.Value == nil {
+	notes := b[noteKey{r.Partition, group}]
+	if !ok || r.Value == nil || notes == nil {
 		return false
 	}
-	s := b[noteKey{r.Partition, group}]
-	return s != nil && s.Has(offset) && s.Remove(offset)
+	if last, several := notes.last[offset]; several && last != r.Offset {
+		return false
+	}
+	return notes.Has(offset) && notes.Remove(offset)
 }
 
 // PruneDiscardNotes deletes the notes of records that were discarded before a time, by records

@@ -48,8 +48,8 @@ func TestLedger_DiscardNotesAreThoseThatCount(t *testing.T) {
 		deleted := &kgo.Record{Topic: ordersLedger, Key: gone.Key}
 		back := noteAt("billing", 0, 8, 2, now)
 		k.produce(t,
-			// it ran again after a crash
-			noteAt("billing", 0, 7, 3, now), noteAt("billing", 0, 7, 3, now.Add(time.Second)),
+			// it ran again after a crash, or its topic was recreated
+			noteAt("billing", 0, 7, 1, now.Add(-time.Second)), noteAt("billing", 0, 7, 2, now), noteAt("billing", 0, 7, 3, now),
 			noteAt("billing", 1, 7, 4, now), noteAt("audit/1", 0, 7, 5, now),
 			gone, deleted, &kgo.Record{Topic: ordersLedger, Key: back.Key}, back,
 			&kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/99"), Value: []byte("{")},
@@ -112,6 +112,20 @@ func TestLedger_PruneDiscardNotesDeletesTheOldOnes(t *testing.T) {
 		}
 		if n, err := k.ledger("orders.dlq").PruneDiscardNotes(t.Context(), now.Add(-99*time.Hour)); n != 0 || err != nil {
 			t.Errorf("a second time: %d, %v", n, err)
+		}
+	})
+}
+
+// A note replaces an earlier one of the same offset, for example of a topic that was recreated since.
+func TestLedger_PruneDiscardNotesSparesANoteThatReplacedAnOldOne(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		now := time.Now()
+		k.produce(t, noteAt("billing", 0, 7, 1, now.Add(-1000*time.Hour)), noteAt("billing", 0, 7, 2, now))
+		if n, err := k.ledger("orders.dlq").PruneDiscardNotes(t.Context(), now.Add(-time.Hour)); n != 0 || err != nil {
+			t.Errorf("%d notes deleted, %v; want none", n, err)
+		}
+		if all, errs := k.notes(t, "orders.dlq"); !slices.Equal(all, []string{"billing 0/7 2"}) || len(errs) != 0 {
+			t.Errorf("notes %q, %v; want the new one", all, errs)
 		}
 	})
 }
