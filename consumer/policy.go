@@ -3,6 +3,7 @@ package consumer
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -149,22 +150,35 @@ func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }
 
 // RetryTime returns the longest time from a record's first attempt to its last: the delays of its
 // tiers with the largest jitter, and the waits in place. It leaves out the handler's own time, and
-// waits that a handler asks for with classify.RetryAfter.
-func (p Policy) RetryTime() (sum time.Duration) {
+// waits that a handler asks for with classify.RetryAfter. It is math.MaxInt64 if the time is longer
+// than a Duration can be.
+func (p Policy) RetryTime() time.Duration {
 	p = p.withDefaults()
-	for n := 1; n <= p.Immediate.Attempts; n++ {
-		sum += backoff.Of(n, p.Immediate.Base, p.Immediate.Max)
+	sum, doubling := time.Duration(0), min(p.Immediate.Attempts, 64) // then each wait is Max
+	for n := 1; n <= doubling; n++ {
+		sum = plus(sum, backoff.Of(n, p.Immediate.Base, p.Immediate.Max), 1)
 	}
-	if len(p.Tiers) == 0 {
-		return sum
-	}
-	for n := 1; n < p.MaxAttempts; n++ {
-		if p.MaxAge > 0 && sum >= p.MaxAge {
-			break
+	sum = plus(sum, p.Immediate.Max, p.Immediate.Attempts-doubling)
+	for n := 1; n < p.MaxAttempts && len(p.Tiers) > 0 && (p.MaxAge <= 0 || sum < p.MaxAge); n++ {
+		if n < len(p.Tiers) {
+			sum = plus(sum, p.jittered(p.Tiers[n-1]), 1)
+			continue
 		}
-		sum += p.jittered(p.Tiers[min(n, len(p.Tiers))-1])
+		last, times := p.jittered(p.Tiers[len(p.Tiers)-1]), p.MaxAttempts-n
+		if p.MaxAge > 0 {
+			times = min(times, int((p.MaxAge-sum-1)/last)+1)
+		}
+		return plus(sum, last, times)
 	}
 	return sum
+}
+
+// plus returns sum + times × d, at most the longest Duration.
+func plus(sum, d time.Duration, times int) time.Duration {
+	if d > 0 && int64(times) > int64((math.MaxInt64-sum)/d) {
+		return math.MaxInt64
+	}
+	return sum + d*time.Duration(times)
 }
 
 // decide returns what the policy does with a failed record. m counts its deliveries, this one

@@ -210,6 +210,10 @@ func TestPolicy_RetryTimeIsTheLongestPath(t *testing.T) {
 		"fewer attempts":           {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxAttempts: 2, Jitter: -1}, time.Minute},
 		"it grows too old":         {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxAttempts: 20, MaxAge: 90 * time.Minute, Jitter: -1}, 121 * time.Minute},
 		"runs in place come first": {Policy{Tiers: []time.Duration{time.Minute}, Immediate: Immediate{Attempts: 3, Base: 10 * time.Millisecond, Max: 30 * time.Millisecond}, Jitter: -1}, time.Minute + 60*time.Millisecond},
+		"for ever until too old":   {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxAttempts: math.MaxInt, MaxAge: 150 * time.Minute, Jitter: -1}, 181 * time.Minute},
+		"for ever":                 {Policy{Tiers: []time.Duration{12 * time.Hour}, MaxAttempts: math.MaxInt}, math.MaxInt64},
+		"in place for ever":        {Policy{Immediate: Immediate{Attempts: math.MaxInt}}, math.MaxInt64},
+		"longer than a number is":  {Policy{Tiers: []time.Duration{12 * time.Hour}, MaxAttempts: 1_000_000}, math.MaxInt64},
 	} {
 		if got := c.policy.RetryTime(); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
