@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -161,4 +162,23 @@ func (at place) element(index int) (next place, hit bool) {
 		}
 	}
 	return next, false
+}
+
+// named reports whether text has the last name of one of the paths, in quotes. A path without a name
+// fits any text. JSON that was cut, or that stands behind other bytes, cannot be parsed, and has the
+// names of its members.
+func (at place) named(text []byte) bool {
+	text = bytes.ToLower(text)
+	for _, p := range at {
+		name := ""
+		for _, s := range p {
+			if s.kind == member {
+				name = `"` + s.name + `"`
+			}
+		}
+		if bytes.Contains(text, bytes.ToLower([]byte(name))) {
+			return true
+		}
+	}
+	return false
 }

@@ -84,13 +84,14 @@ func (r *Rules) Message(text string) string {
 	return r.header(headers.ErrorMessage, text)
 }
 
-// Bytes hides parts of a value. hidden reports that it did. With paths and without a pattern it
-// hides all of a value that is no JSON. Nil and empty values stay.
+// Bytes hides parts of a value. hidden reports that it did. With paths it hides all of a value that
+// is no JSON, unless there are patterns and no path has its name in the value. Nil and empty values
+// stay.
 func (r *Rules) Bytes(b []byte) (shown []byte, hidden bool) {
 	if r == nil || len(b) == 0 {
 		return b, false
 	}
-	return r.bytes(b, len(r.paths) > 0 && len(r.patterns) == 0)
+	return r.bytes(b, len(r.paths) > 0 && (len(r.patterns) == 0 || r.paths.named(b)))
 }
 
 // bytes hides parts of a value. whole hides all of what is no JSON.

@@ -54,6 +54,11 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		{"a", "", `"text"`, `"text"`},
 		{"a", "", "4111 1111", "[redacted] 9 bytes that are no JSON"},
 		{"a", "", "{}\n{\"a\":1}", "[redacted] 10 bytes that are no JSON"},
+		// one more rule must not show what was hidden: JSON that was cut, or that stands behind bytes
+		{"customer.card", `\d{16}`, `{"customer":{"Card":"4111-1111`, "[redacted] 30 bytes that are no JSON"},
+		{"items[*].iban[0]", `\d{16}`, "\ufeff" + `{"items":[{"iban":["DE1"]}]}`, "[redacted] 31 bytes that are no JSON"},
+		{"..*", `\d{16}`, "DE1", "[redacted] 3 bytes that are no JSON"},
+		{"customer.card", `\d{16}`, "no member: 4111111111111111", "no member: [redacted]"},
 		{"a", "", "", ""},
 		{"", `\d{16}`, value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
 		{"", `\d{16}`, `{"note":"card 4111111111111111 declined"}`, `{"note":"card [redacted] declined"}`},
