@@ -41,8 +41,9 @@ type Kafka struct {
 	Cluster *kfake.Cluster
 
 	// Patience bounds the wait of an assertion. Default: the longest RetryTime of the policies of
-	// the consumers that were run, and 2 h of virtual time with Virtual, 30 s with Start, 1 m with
-	// On. A test may set it at any time; consumers that it runs later do not change it then.
+	// the consumers that were run, a week at most, and 2 h of virtual time with Virtual, 30 s with
+	// Start, 1 m with On. A test may set it at any time; consumers that it runs later do not change
+	// it then.
 	Patience time.Duration
 
 	own   time.Duration // the Patience that the kit has set

@@ -2,6 +2,7 @@ package consumertest_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -77,5 +78,20 @@ func TestKafka_PatienceFollowsFromThePolicies(t *testing.T) {
 		k.CreateTopic("parcels", 1)
 		run("parcels", 100*time.Hour)
 		is(time.Minute)
+	})
+}
+
+// An assertion about a policy that never gives up has to fail some day.
+func TestKafka_PatienceHasAnEnd(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: retrytopics.Cautious, MaxAttempts: math.MaxInt},
+			Handler: func(context.Context, *kgo.Record) error { return nil },
+		})
+		if want := 7*24*time.Hour + 2*time.Hour; k.Patience != want {
+			t.Errorf("patience is %v, want %v", k.Patience, want)
+		}
 	})
 }

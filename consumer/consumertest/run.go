@@ -116,9 +116,12 @@ func (k *Kafka) learn(cfg consumer.Config) {
 	}
 }
 
+// longestRetries bounds how long Patience waits for a policy, which may retry for ever.
+const longestRetries = 7 * 24 * time.Hour
+
 // awaitRetries makes Patience outlast the retries of a policy, unless the test has set it.
 func (k *Kafka) awaitRetries(p consumer.Policy) {
-	more := p.RetryTime() - k.extra
+	more := min(p.RetryTime(), longestRetries) - k.extra
 	if more <= 0 || k.Patience != k.own {
 		return
 	}
