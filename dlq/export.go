@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -31,7 +33,7 @@ type exported struct {
 	Redacted bool `json:"redacted,omitempty"`
 }
 
-// exportedHeader has its key as text, or in base64 if that is not UTF-8.
+// exportedHeader has its key as text, or in base64 if that is not UTF-8 or a terminal may act on it.
 type exportedHeader struct {
 	Key      *string `json:"key,omitempty"`
 	KeyBytes blob    `json:"keyBytes,omitzero"`
@@ -62,8 +64,8 @@ func (b blob) IsZero() bool { return !b.given }
 //	 "key":"b3JkZXItNw==","value":null,"headers":[{"key":"dlq-reason","value":"dGVybWluYWw="}]}
 //
 // All of it is on one line. Bytes are in base64, and null differs from empty. Headers keep their
-// order, with duplicates. The timestamp is in Unix milliseconds. A header's key that is not UTF-8
-// is in base64, as keyBytes.
+// order, with duplicates. The timestamp is in Unix milliseconds. A header's key that is not UTF-8,
+// or that has characters above ASCII on which a terminal acts, is in base64, as keyBytes.
 //
 // letters comes from [Read] or [Ledger.Letters]. An error of letters does not end the export, and
 // is returned at its end. An error of w ends it. n is how many letters were taken; after an error
@@ -97,7 +99,7 @@ func exportLine(r *kgo.Record) *exported {
 	}
 	for i, h := range r.Headers {
 		line.Headers[i].Value = blob{bytes: h.Value}
-		if utf8.ValidString(h.Key) {
+		if utf8.ValidString(h.Key) && !strings.ContainsFunc(h.Key, commands) {
 			line.Headers[i].Key = &h.Key
 		} else {
 			line.Headers[i].KeyBytes = blob{[]byte(h.Key), true}
@@ -105,6 +107,9 @@ func exportLine(r *kgo.Record) *exported {
 	}
 	return line
 }
+
+// commands reports whether a terminal may act on a character that encoding/json leaves unescaped.
+func commands(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
 
 // parseExported reads a line, without its end. All fields of a record must be there: a missing
 // value is not a null.

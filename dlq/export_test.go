@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -42,6 +43,25 @@ func TestExport_LettersReturnByteForByte(t *testing.T) {
 	}
 	if i != len(want) {
 		t.Errorf("%d letters, want %d", i, len(want))
+	}
+}
+
+// U+009B begins a command of a terminal, as ESC [ does, and U+202E turns the text.
+func TestExport_GivesATerminalNoCommands(t *testing.T) {
+	t.Parallel()
+	keys := []string{"x\u009b2J", "\u202ex", "\x1b[2J", "\x7f", "größe"}
+	r := &kgo.Record{Topic: "orders.dlq", Timestamp: letters()[0].Timestamp}
+	for _, key := range keys {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: key})
+	}
+	text := export(t, r)
+	if bytes.ContainsFunc(bytes.TrimSuffix(text, []byte("\n")), func(r rune) bool { return !unicode.IsPrint(r) }) || !bytes.Contains(text, []byte(`"größe"`)) {
+		t.Errorf("%q", text)
+	}
+	for _, p := range exportLines(bytes.NewReader(text)) {
+		if d := cmp.Diff(r.Headers, p.record.Headers); p.err != nil || d != "" {
+			t.Error(p.err, d)
+		}
 	}
 }
 
