@@ -16,6 +16,19 @@ func TestHelp_PutsFlagsAndVerbsUnderHeadings(t *testing.T) {
 	inOrder(t, invocation{}.run(t).stdout, "\nSee what is there:\n  topics ", "\nRedrive:\n  plan ", "\nDiscard, keep, delete:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
 }
 
+// A resumed run keeps its pace, so resume has no default of its own, and offers nothing that it
+// refuses.
+func TestHelp_OfResumeNamesNoOtherDefault(t *testing.T) {
+	t.Parallel()
+	_, pace, _ := strings.Cut(invocation{}.run(t, "resume", "--help").stdout, "\nHow fast, and when to stop:\n")
+	pace, _, _ = strings.Cut(pace, "\n\n")
+	for line := range strings.SplitSeq(pace, "\n") {
+		if strings.Count(line, "(default") != 1 || !strings.HasSuffix(line, "(default as before)") || strings.Contains(line, "10%") {
+			t.Error(line)
+		}
+	}
+}
+
 // TestRoot_KnowsTheDocumentedCommands parses the examples.
 func TestHelp_EachVerbHasExamples(t *testing.T) {
 	t.Parallel()

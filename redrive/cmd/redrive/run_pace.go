@@ -29,10 +29,13 @@ type paceFlags struct {
 	set *pflag.FlagSet // of these flags
 }
 
+// ofTraffic is the part of the help of --rate that is for new runs.
+const ofTraffic = ", or a share of what the group finishes on the source now, such as 10%"
+
 func addPace(set *pflag.FlagSet) *paceFlags {
 	p := &paceFlags{set: set}
 	p.rate = rate{perSecond: 50}
-	set.Var(&p.rate, "rate", "`records` a second, or a share of what the group finishes on the source now, such as 10%; 0 for no limit")
+	set.Var(&p.rate, "rate", "`records` a second"+ofTraffic+"; 0 for no limit")
 	set.IntVar(&p.burst, "burst", 0, "`records` that the run may send at once after a pause (default a tenth of the rate)")
 	set.IntVar(&p.canary, "canary", 1, "`records` to send first; the run waits for their outcome before it sends the others; 0 for none")
 	set.StringVar(&p.tolerate, "tolerate", "0,10%", "`failures` that do not abort the run: a number of those with a class of the run, a share of the last 50 records with any class, or both")
@@ -50,8 +53,10 @@ func addResumePace(set *pflag.FlagSet) *paceFlags {
 	p := addPace(all)
 	all.VisitAll(func(f *pflag.Flag) {
 		if f.Name != "canary" {
-			f.Usage = defaultIn.ReplaceAllString(f.Usage, "") + " (default as before)"
-			f.DefValue = ""
+			f.Usage = strings.Replace(defaultIn.ReplaceAllString(f.Usage, ""), ofTraffic, "", 1) + " (default as before)"
+			if f.DefValue = ""; f.Value.Type() != "string" {
+				f.DefValue = "0" // what help takes for none
+			}
 			set.AddFlag(f)
 		}
 	})
