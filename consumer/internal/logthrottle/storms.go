@@ -25,9 +25,9 @@ type Storms[K comparable, V any] struct {
 	recent     *storm[V]
 	recentKind K
 	timer      *time.Timer
-	armed      time.Time // when the timer fires; zero if it does not
+	armed      time.Time // when the timer fires or fired, until tick has ended; zero if it does not
 	closed     bool
-	reporting  sync.Mutex // held while the timer or Close reports
+	reporting  chan struct{} // closed when tick has ended; nil while it does not run
 }
 
 // Tally is what a line tells of a storm.
@@ -129,60 +129,70 @@ func (q *Storms[K, V]) arm(now, at time.Time) {
 	q.armed = at
 }
 
-// tick writes the lines that are due.
+// tick writes the lines that are due. The timer is armed again when all are written: the lines of a
+// slow log must not pile up.
 func (q *Storms[K, V]) tick() {
-	q.reporting.Lock()
-	defer q.reporting.Unlock()
-	var due []line[K, V]
-	now := time.Now()
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
 		return
 	}
-	q.armed = time.Time{}
-	var next time.Time
-	for k, s := range q.kinds {
-		if !now.Before(s.next) {
-			ends := s.more == 0
-			if !ends || s.total > 1 {
-				due = append(due, line[K, V]{k, s.tally()})
-			}
-			if ends {
-				delete(q.kinds, k)
-				q.recent = nil
-				continue
-			}
-			s.next = now.Add(Every)
-		}
-		if next.IsZero() || s.next.Before(next) {
-			next = s.next
-		}
-	}
-	if !next.IsZero() {
-		q.arm(now, next)
-	}
+	ended := make(chan struct{})
+	q.reporting = ended
+	due := q.due(time.Now())
 	q.mu.Unlock()
 	q.write(due)
+	q.mu.Lock()
+	q.reporting, q.armed = nil, time.Time{}
+	if !q.closed {
+		for _, s := range q.kinds {
+			q.arm(time.Now(), s.next)
+		}
+	}
+	q.mu.Unlock()
+	close(ended)
 }
 
-// Close writes lines about events that no line has told yet. A later event has a line at once.
+// due returns the lines that are due, and ends the storms that are over. The caller holds the lock.
+func (q *Storms[K, V]) due(now time.Time) (due []line[K, V]) {
+	for k, s := range q.kinds {
+		if now.Before(s.next) {
+			continue
+		}
+		ends := s.more == 0
+		if !ends || s.total > 1 {
+			due = append(due, line[K, V]{k, s.tally()})
+		}
+		if ends {
+			delete(q.kinds, k)
+			q.recent = nil
+			continue
+		}
+		s.next = now.Add(Every)
+	}
+	return due
+}
+
+// Close writes lines about events that no line has told yet, behind those of the timer. A later
+// event has a line at once.
 func (q *Storms[K, V]) Close() {
-	q.reporting.Lock()
-	defer q.reporting.Unlock()
-	var rest []line[K, V]
 	q.mu.Lock()
 	q.closed = true
 	if q.timer != nil {
 		q.timer.Stop()
 	}
+	var rest []line[K, V]
 	for k, s := range q.kinds {
 		if s.more > 0 {
 			rest = append(rest, line[K, V]{k, s.tally()})
 		}
 	}
 	q.kinds, q.recent = nil, nil
+	reporting := q.reporting
 	q.mu.Unlock()
+	if reporting != nil {
+		<-reporting
+	}
 	q.write(rest)
 }
 

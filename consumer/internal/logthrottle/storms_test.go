@@ -174,3 +174,34 @@ func TestStorms_ReportMayAdd(t *testing.T) {
 		}
 	})
 }
+
+// A log that took longer than an interval was given the next lines meanwhile. In virtual time, the
+// goroutine that waited for the first one stopped the clock.
+func TestStorms_WaitForASlowLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lines, at, most := 0, 0, 0
+		q := Storms[string, int]{Rest: func(string) string { return "rest" }}
+		q.Report = func(_ string, line Tally[int]) {
+			if line.First() {
+				return
+			}
+			at++
+			most = max(most, at)
+			time.Sleep(3 * Every)
+			at--
+			lines++
+		}
+		add := func() { q.Add(time.Now(), new("a"), new(int)) }
+		add()
+		for range 10 {
+			add()
+			time.Sleep(Every)
+		}
+		add()
+		q.Close()
+		if lines < 3 || at != 0 || most != 1 {
+			t.Errorf("%d lines, %d at a time, %d at the end", lines, most, at)
+		}
+	})
+}
