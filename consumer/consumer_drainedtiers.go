@@ -108,7 +108,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 		case c.resized(tier.source, topic, t.Partitions): // found before
 		default:
 			report("drained", func(about ...any) {
-				c.log.Info("siding: a retry topic that is no longer configured is drained; delete it when it is empty and no consumer writes to it", about...)
+				c.log.Info("siding: a retry topic that is no longer configured is being drained; delete it when it is empty and no consumer writes to it", about...)
 			})
 			c.mu.Lock()
 			c.drainedTiers[tier.source] = append(slices.Clone(c.drainedTiers[tier.source]), drainedTier{tier.Tier, t.Partitions})

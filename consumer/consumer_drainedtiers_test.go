@@ -115,7 +115,7 @@ func TestDrainedTier_MayHaveFewerPartitions(t *testing.T) {
 				t.Errorf("lane %d has the feeds %+v", l.Partition, l.Offsets)
 			}
 		}
-		log.has(t, 1, "level=INFO", "no longer configured is drained", "retry_topic=orders.retry.1m", "records_at_most=20")
+		log.has(t, 1, "level=INFO", "no longer configured is being drained", "retry_topic=orders.retry.1m", "records_at_most=20")
 		if got := len(k.Cluster.PartitionInfos("orders.retry.1m")); got != 2 {
 			t.Errorf("the drained tier has %d partitions, want the 2 that it had", got)
 		}

@@ -48,7 +48,7 @@ func TestConsumer_LogsItsLife(t *testing.T) {
 		stop(t, first)
 		firstLog.has(t, 1, `msg="siding: lanes drain"`, `why="Run ends"`, "handlers=0 copies=0 at_most=20s")
 		for _, log := range []*lines{firstLog, secondLog} {
-			log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "after=", "parked=0 dead_lettered=0 discarded=0")
+			log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "after=", "copies_parked=0 dead_lettered=0 discarded=0")
 			log.has(t, 1, `msg="siding: joined the group"`)
 		}
 	})

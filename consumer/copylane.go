@@ -71,9 +71,9 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	e := l.routed(c, c.Whole(), c.Value())
 	switch o {
 	case forward.Diverted:
-		l.reportFinal(&e.Meta, eventDeadLettered, headers.ReasonTooLarge, time.Now())
+		l.reportDead(&e.Meta, headers.ReasonTooLarge, time.Now())
 	case forward.Dropped:
-		l.reportFinal(&e.Meta, eventDiscarded, headers.ReasonTooLarge, time.Now())
+		l.reportDiscard(&e.Meta, headers.ReasonTooLarge, false, time.Now())
 		e.Meta.Reason = headers.ReasonTooLarge
 		l.reportDiscarded(e)
 	case forward.Halted:

@@ -23,13 +23,13 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		l.halt(fmt.Sprintf("halted on offset %d of %s: %s", seen.Offset, f.topic, r.Class))
 		return outcomeStopped, meta.Message, false
 	case d.final && d.how == Discard:
-		l.reportFinal(&meta, eventDiscarded, d.reason, now)
+		l.reportDiscard(&meta, d.reason, r.Verdict == classify.VerdictDiscard, now)
 		l.countDiscarded(seen, meta, d.reason)
 		l.discard(f, seen.Offset, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
-		l.reportFinal(&meta, eventDeadLettered, d.reason, now)
+		l.reportDead(&meta, d.reason, now)
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
@@ -39,23 +39,34 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	return outcomeRetried, meta.Message, true
 }
 
-// reportFinal logs and counts a record that will not be tried again.
-func (l *lane) reportFinal(m *headers.Meta, event *recordEvent, reason headers.Reason, now time.Time) {
-	to := "dlq"
-	if event == eventDiscarded {
-		to = outcomeDiscarded
+// reportDead logs and counts a record that is dead-lettered.
+func (l *lane) reportDead(m *headers.Meta, reason headers.Reason, now time.Time) {
+	l.c.countRouted(l.topic, "dlq", m.Class, reason)
+	l.reportFailed(&recordKind{event: eventDeadLettered, reason: string(reason)}, m, now)
+}
+
+// reportDiscard logs and counts a record that is discarded. Where the handler asked for that, the
+// log has no reason: a reason says why the policy tries a record no more.
+func (l *lane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandler bool, now time.Time) {
+	l.c.countRouted(l.topic, outcomeDiscarded, m.Class, reason)
+	k := recordKind{event: eventDiscarded, by: "policy", reason: string(reason)}
+	if byHandler {
+		k.by, k.reason = "handler", ""
 	}
-	l.c.countRouted(l.topic, to, m.Class, reason)
-	l.c.recordLog.addAt(now, &recordKind{event: event, topic: l.topic, reason: string(reason), class: m.Class}, &recordExample{
-		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message,
-	})
+	l.reportFailed(&k, m, now)
 }
 
 // reportParked logs and counts a failed record that will be tried again.
 func (l *lane) reportParked(m *headers.Meta, tier time.Duration, now time.Time) {
 	l.c.countParked(l.topic, tier, m.Class)
-	l.c.recordLog.addAt(now, &recordKind{event: eventParked, topic: l.topic, class: m.Class}, &recordExample{
-		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message, tier: tier,
+	l.reportFailed(&recordKind{event: eventParked, tier: tier}, m, now)
+}
+
+// reportFailed logs and counts an event of a failed record of the lane.
+func (l *lane) reportFailed(k *recordKind, m *headers.Meta, now time.Time) {
+	k.topic, k.class = l.topic, m.Class
+	l.c.recordLog.addAt(now, k, &recordExample{
+		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message,
 	})
 }
 

@@ -114,7 +114,9 @@ var (
 // recordKind is what the records of a line have in common. Empty fields have no attribute.
 type recordKind struct {
 	event                  *recordEvent
-	topic                  string // the source
+	topic                  string        // the source
+	tier                   time.Duration // of the retry topic that parked records went to
+	by                     string        // who discards
 	to, reason, class, why string
 }
 
@@ -124,7 +126,6 @@ type recordExample struct {
 	feed      string // where it was read, if not at its original position
 	offset    int64  // negative if the line is about no record
 	attempts  int
-	tier      time.Duration // of the retry topic that a parked record went to
 	error     string
 	about     []any // further attributes
 }
@@ -172,7 +173,10 @@ func (g *recordLog) write(level slog.Level, text string, about []any) {
 // attributes returns the kind's attributes, with those of the place of a record behind the topic.
 func (k *recordKind) attributes(place []any) []any {
 	all := append(appendTexts(nil, "topic", k.topic), place...)
-	return appendTexts(all, "to", k.to, "reason", k.reason, "class", k.class)
+	if k.tier > 0 {
+		all = append(all, "tier", retrytopics.FormatDelay(k.tier))
+	}
+	return appendTexts(all, "to", k.to, "by", k.by, "reason", k.reason, "class", k.class)
 }
 
 // attributes returns the attributes of a line about the record.
@@ -187,9 +191,6 @@ func (is *recordExample) attributes(k recordKind) []any {
 	}
 	if is.attempts > 0 {
 		all = append(all, "attempts", is.attempts)
-	}
-	if is.tier > 0 {
-		all = append(all, "tier", retrytopics.FormatDelay(is.tier))
 	}
 	all = append(k.attributes(all), is.about...)
 	return appendTexts(all, "error", cmp.Or(is.error, k.why))
@@ -215,7 +216,7 @@ func (c *recordCounts) now() countsNow {
 // attributes returns the numbers since another moment.
 func (n countsNow) attributes(since countsNow) []any {
 	return []any{
-		"handled", n[0] - since[0], "parked", n[1] - since[1], "dead_lettered", n[2] - since[2], "discarded", n[3] - since[3],
+		"handled", n[0] - since[0], "copies_parked", n[1] - since[1], "dead_lettered", n[2] - since[2], "discarded", n[3] - since[3],
 	}
 }
 

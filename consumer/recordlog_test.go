@@ -66,7 +66,7 @@ func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
 					if n := log.records("dead-lettered"); n != 5000 {
 						t.Errorf("while it runs, the lines tell of %d dead letters, want 5,000", n)
 					}
-					log.has(t, 1, "level=INFO", `msg="siding: the last minute"`, "handled=0 parked=0 dead_lettered=5000 discarded=0")
+					log.has(t, 1, "level=INFO", `msg="siding: the last minute"`, "handled=0 copies_parked=0 dead_lettered=5000 discarded=0")
 				}
 				stop(t, consumer)
 				if n := log.records("dead-lettered"); n != 5000 {
@@ -76,7 +76,7 @@ func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
 					t.Errorf("%d lines, want %d at most", n, c.lines)
 				}
 				log.has(t, 0, "unknown\\n")
-				log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "handled=0 parked=0 dead_lettered=5000 discarded=0")
+				log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "handled=0 copies_parked=0 dead_lettered=5000 discarded=0")
 			})
 		})
 	}
@@ -105,12 +105,54 @@ func TestRecordLog_TellsWhatBecameOfRecords(t *testing.T) {
 		eventually(t, "all are finished", func() bool { return log.records("parked") == 20 })
 		k.Conserved()
 		stop(t, c)
-		log.has(t, 1, `msg="siding: stopped"`, "handled=160 parked=20 dead_lettered=20 discarded=20")
+		log.has(t, 1, `msg="siding: stopped"`, "handled=160 copies_parked=20 dead_lettered=20 discarded=20")
 		for text, want := range map[string]int{"dead-lettered": 20, "discarded": 20, "parked": 20} {
 			if n := log.records("siding: record "+text) + log.records("siding: records "+text); n != want {
 				t.Errorf("the lines tell of %d records %s, want %d", n, text, want)
 			}
 		}
 		log.has(t, 1, `level=INFO msg="siding: record parked" group=billing topic=orders`, "attempts=1 tier=300ms class=busy error=", "records=1")
+	})
+}
+
+// A line about 79 parked records named the tier of the last one, and half of them had gone to
+// another.
+func TestRecordLog_TellsTiersApart(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) })
+		cfg.Policy.Tiers = []time.Duration{time.Second, 3 * time.Second}
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.Produce(onPartition(0, "v", 40)...)
+		eventually(t, "all are dead letters", func() bool { return endOf(k, "orders.dlq") == 40 })
+		stop(t, c)
+		for _, tier := range []string{" tier=1s ", " tier=3s "} {
+			if n := log.records(tier); n != 40 {
+				t.Errorf("the lines with%stell of %d parked records, want 40", tier, n)
+			}
+		}
+	})
+}
+
+// A record that the handler discarded had reason=terminal, as a dead letter has.
+func TestRecordLog_TellsWhoDiscards(t *testing.T) {
+	each(t, map[string]bool{"handler": true, "policy": false}, 1, func(t *testing.T, k *consumertest.Kafka, asks bool) {
+		cfg := config(func(context.Context, *kgo.Record) error {
+			if asks {
+				return classify.Discard(errBusy)
+			}
+			return classify.Terminal(errBusy)
+		})
+		cfg.Policy.OnTerminal = consumer.Discard
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.Produce(onPartition(0, "v", 1)...)
+		eventually(t, "it is discarded", func() bool { return log.with(`msg="siding: record discarded"`) == 1 })
+		stop(t, c)
+		if asks {
+			log.has(t, 1, "record discarded", "attempts=1 by=handler class=")
+		} else {
+			log.has(t, 1, "record discarded", "attempts=1 by=policy reason=terminal class=")
+		}
 	})
 }

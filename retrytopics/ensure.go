@@ -103,7 +103,7 @@ func (e *ensurer) readCluster(ctx context.Context, siblings []Siblings) error {
 	var errs []error
 	for _, s := range siblings {
 		if e.topics[s.Source] == nil {
-			errs = append(errs, fmt.Errorf("topic %q does not exist: a source topic is not created here", s.Source))
+			errs = append(errs, fmt.Errorf("topic %q does not exist: create it; siding creates the siblings of a source, never the source", s.Source))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

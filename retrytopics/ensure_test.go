@@ -171,7 +171,7 @@ func TestEnsure_NamesAMissingSourceFirst(t *testing.T) {
 		createTopic(t, c, "orders", 1, nil)
 		_, err := Ensure(t.Context(), adm, Spec{},
 			mustSiblings(t, Naming{}, "orders"), mustSiblings(t, Naming{}, "payments"), mustSiblings(t, Naming{}, "refunds"))
-		if err == nil || !strings.Contains(err.Error(), `"payments" does not exist`) || !strings.Contains(err.Error(), `"refunds" does not exist`) {
+		if err == nil || !strings.Contains(err.Error(), `"payments" does not exist: create it`) || !strings.Contains(err.Error(), `"refunds" does not exist`) {
 			t.Errorf("error %v does not name both topics", err)
 		}
 		if got := exists(t, adm, "orders.dlq", "payments.dlq"); len(got) > 0 {
