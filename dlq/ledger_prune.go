@@ -22,6 +22,9 @@ type Prunable struct {
 	// Letters is how many letters would be deleted. Open is how many of these are open or have no
 	// outcome: zero unless they are selected by age.
 	Letters, Open int64
+	// Discarded is how many of these are [Discarded] or [Compensated]. [Ledger.Reopen] opens such a
+	// letter only while it is in the topic.
+	Discarded int64
 	// Copies is how many letters that stay are copies of resolved letters without an entry of their
 	// own: see [Ledger.Prune].
 	Copies int64

@@ -28,7 +28,7 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[int32]int64{0: 2, 1: 4}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || told != [2]int64{8, 8} {
+		if want := map[int32]int64{0: 2, 1: 4}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || p.Discarded != 4 || told != [2]int64{8, 8} {
 			t.Fatalf("prunable %+v, want until %v; told %d", p, want, told)
 		}
 		// to archive it

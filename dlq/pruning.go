@@ -19,6 +19,7 @@ type prunedPart struct {
 	start, until  int64
 	stays         bool // until is a letter that has to stay
 	letters, open int64
+	discarded     int64
 	pending       int64
 	duplicates    duplicates
 }
@@ -55,6 +56,9 @@ func (p *pruning) add(r *kgo.Record) {
 		fallthrough
 	default:
 		part.letters++
+		if !open && !copied && state.Discards() {
+			part.discarded++
+		}
 	}
 }
 
@@ -70,6 +74,7 @@ func (p *pruning) prunable() *Prunable {
 		all.Until[i] = part.until
 		all.Letters += part.letters
 		all.Open += part.open
+		all.Discarded += part.discarded
 	}
 	return all
 }

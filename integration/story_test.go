@@ -76,7 +76,7 @@ func TestDiscardedRecordsAreListedUntilTheyArePruned(t *testing.T) {
 	if rows := s.rows("summary", topic+".dlq"); len(rows) > 1 {
 		t.Errorf("the summary has %v", rows)
 	}
-	if pruned := s.rows("prune", topic+".dlq", "--discarded-older-than", "1ms")[0].number("discardNotes"); pruned != 2*n/3 {
+	if pruned := s.rows("prune", topic+".dlq", "--discarded-older-than", "1ms", "--yes")[0].number("discardNotes"); pruned != 2*n/3 {
 		t.Errorf("%d notes are deleted, want %d", pruned, 2*n/3)
 	}
 	if rows := s.rows("list", topic+".dlq", "--discarded"); len(rows) != 0 {

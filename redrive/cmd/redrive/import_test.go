@@ -92,7 +92,7 @@ func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
 	b.note(t, 0, 2, dlq.Entry{State: dlq.Duplicate, At: noon})
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
-	if got := b.redrive(t, "prune", "orders.dlq", "--archive", file); got.code != exitDone || !strings.Contains(got.stdout, "DELETED  3\n") {
+	if got := b.redrive(t, "prune", "orders.dlq", "--yes", "--archive", file); got.code != exitDone || !strings.Contains(got.stdout, "DELETED  3\n") {
 		t.Fatalf("%+v", got)
 	}
 	const open = "0:3 1:0 1:1 1:2"

@@ -17,7 +17,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("foo"), Value: []byte("bar")})
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("1"), Value: []byte(`{"v":1,"sta`)})
 	// The letter of a broken entry counts as open, and each verb that counts it warns of that.
-	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq"}, {"topics"}} {
+	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq", "--yes"}, {"topics"}} {
 		got := b.redrive(t, args...)
 		if got.code != exitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
 			t.Errorf("%q: %+v", args, got)
@@ -71,9 +71,6 @@ func TestStillIdle_SeesARunThatBeginsMeanwhile(t *testing.T) {
 			return dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"`+state+`"}`))
 		}
 		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
-		if args[0] == "prune" {
-			i.stdin = "4\n"
-		}
 		i.typed = func() { b.produce(t, run("canary")) }
 		before := b.openLetters(t)
 		got := i.run(t, args...)

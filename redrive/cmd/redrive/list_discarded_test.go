@@ -77,7 +77,7 @@ func TestPrune_DeletesNotesByAge(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.discarded(t, 6)
-	prints(t, b.redrive(t, "prune", "orders.dlq", "-o", "json"), exitDone, `"discardNotes":null}`, "")
+	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json"), exitDone, `"discardNotes":null}`, "")
 	prints(t, b.redrive(t, "prune", "orders.dlq", "--discarded-older-than", "0s"), exitUsage, "", "--discarded-older-than: 0s is not in the past: all notes would be deleted")
 	prints(t, b.redrive(t, "prune", "orders.dlq", "--older-than", "1h", "--discarded-older-than", "3h"), exitRefused, "", "was not typed")
 	prints(t, b.redrive(t, "prune", "orders.dlq", "--discarded-older-than", "3h", "-o", "json"), exitDone, `"discardNotes":3}`, "nothing of orders.dlq can be deleted")

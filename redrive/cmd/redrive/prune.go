@@ -32,9 +32,11 @@ outcome yet. Kafka deletes from the beginning only, so resolved letters behind s
 outcomes that became known after the runs ended. A copy without an entry in the ledger stays once more: prune records
 it, and the next prune deletes it.
 
-With --older-than prune also deletes open letters that were written before that time, after you typed their number.
-With --discarded-older-than prune also deletes the notes of records that consumers discarded before that time, which
-list --discarded shows.
+Prune counts the letters first and asks you to type their number. Without a terminal, as in a cron job, pass --yes.
+
+With --older-than prune also deletes open letters that were written before that time. With --discarded-older-than
+prune also deletes the notes of records that consumers discarded before that time, which list --discarded shows. It
+does not ask about notes.
 
 With --archive it first writes all letters that it is going to delete to a file, as export does. If that fails, it
 deletes nothing. Without an archive deleted letters are lost.
@@ -43,7 +45,7 @@ Prune is refused while a run on the topic is unfinished. A run that begins while
 letters as expired, and does not send them.`,
 		Example: `  redrive prune orders.dlq
   redrive prune orders.dlq --older-than 30d --archive orders.jsonl
-  redrive prune orders.dlq --discarded-older-than 90d`,
+  redrive prune orders.dlq --discarded-older-than 90d --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, err1 := beforeNow("older-than", p.olderThan, t.now(), "open letters")
 			notes, err2 := beforeNow("discarded-older-than", p.discarded, t.now(), "notes")
@@ -80,6 +82,18 @@ func pruneNotes(ctx context.Context, s *session, ledger *dlq.Ledger, before time
 	return n, onTopic("WRITE", ledger.Name(), err)
 }
 
+// pruneQuestion says what would be deleted, and which of it somebody could miss.
+func pruneQuestion(topic string, found *dlq.Prunable) string {
+	what := fmt.Sprintf("%s of %s will be deleted", letters(found.Letters), topic)
+	if found.Open > 0 {
+		what += fmt.Sprintf(", %d of them open or without an outcome", found.Open)
+	}
+	if found.Discarded > 0 {
+		what += fmt.Sprintf(", %d of them discarded or compensated, which reopen could still open", found.Discarded)
+	}
+	return what
+}
+
 func prune(ctx context.Context, s *session, topic string, before, notesBefore time.Time, p pruning) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
@@ -105,9 +119,8 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 		notes, err := pruneNotes(ctx, s, ledger, notesBefore)
 		return errors.Join(showPruned(s.tool, topic, found, nil, notes), err)
 	}
-	if found.Open > 0 && !p.yes {
-		what := fmt.Sprintf("%s of %s will be deleted, %d of them open or without an outcome", letters(found.Letters), topic, found.Open)
-		if err := confirm(ctx, s.tool, what, found.Open); err != nil {
+	if !p.yes {
+		if err := confirm(ctx, s.tool, pruneQuestion(topic, found), found.Letters); err != nil {
 			return err
 		}
 	}

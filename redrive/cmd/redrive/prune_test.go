@@ -18,7 +18,7 @@ func TestPrune_SparesOpenLetters(t *testing.T) {
 	b := aftermath(t)
 	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon}) // behind an open one: it stays
 	before := b.openLetters(t)
-	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
+	got := b.redrive(t, "prune", "orders.dlq", "-o", "json", "--yes")
 	exactly(t, got, exitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null,"discardNotes":null}`+"\n", "")
 	b.wantOpen(t, before)
 	held := b.hold(t, "orders.dlq")
@@ -50,10 +50,10 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	// It deletes a resolved letter, an open one and its copy on partition 0, and the first letter
 	// of partition 1.
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
-	got := invocation{env: env, stdin: "4\n"}.run(t, args...)
-	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome; type 3 to continue:")
+	got := invocation{env: env, stdin: "3\n"}.run(t, args...)
+	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome, 1 of them discarded or compensated, which reopen could still open; type 4 to continue:")
 	b.wantHeld(t, "orders.dlq", was)
-	got = invocation{env: env, stdin: "3\n"}.run(t, args...)
+	got = invocation{env: env, stdin: "4\n"}.run(t, args...)
 	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
 		t.Errorf("%+v", got)
 	}
@@ -74,11 +74,12 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--archive", taken}, exitError, "nothing was deleted: archive: " + taken + " already exists and is never overwritten: choose another name"},
-		{[]string{"--archive", filepath.Join(absent, "x")}, exitError, "nothing was deleted: archive: "},
+		{[]string{"--yes", "--archive", taken}, exitError, "nothing was deleted: archive: " + taken + " already exists and is never overwritten: choose another name"},
+		{[]string{"--yes", "--archive", filepath.Join(absent, "x")}, exitError, "nothing was deleted: archive: "},
 		{[]string{"--older-than", "0s"}, exitUsage, "--older-than: 0s is not in the past"},
 		{[]string{"--older-than", "soon"}, exitUsage, `--older-than: "soon" is neither a duration`},
 		{[]string{"--older-than", "1h"}, exitRefused, "was not typed"},
+		{nil, exitRefused, "1 letter of orders.dlq will be deleted, 1 of them discarded or compensated, which reopen could still open; type 1 to continue:\nredrive: 1 was not typed, nothing was done: --yes skips the question"},
 	} {
 		got := b.redrive(t, append([]string{"prune", "orders.dlq"}, c.args...)...)
 		prints(t, got, c.code, "", c.want, c.args)
@@ -87,9 +88,9 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 		t.Errorf("the file has %q, %v", b, err)
 	}
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	prints(t, b.redrive(t, "prune", "orders.dlq"), exitError, "", "redrive: not authorized: the user needs DELETE on topic orders.dlq")
+	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes"), exitError, "", "redrive: not authorized: the user needs DELETE on topic orders.dlq")
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
-	got := b.redrive(t, "prune", "orders.dlq", "--archive", file)
+	got := b.redrive(t, "prune", "orders.dlq", "--yes", "--archive", file)
 	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists and is complete") {
 		t.Errorf("with an archive: %+v", got)
 	}
@@ -101,7 +102,7 @@ func TestPrune_LeavesACopyWithoutAnEntryToTheNext(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
-	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
+	got := b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json")
 	prints(t, got, exitDone, `"deleted":2,`, "1 letter of orders.dlq: copies of resolved letters, without an entry in the ledger")
-	prints(t, b.redrive(t, "prune", "orders.dlq", "-o", "json"), exitDone, `"deleted":1,`, "")
+	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json"), exitDone, `"deleted":1,`, "")
 }

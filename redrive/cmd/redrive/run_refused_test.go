@@ -109,7 +109,7 @@ func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 		{"run", "orders.dlq"},
 		{"plan", "orders.dlq", "--class", "payment"},
 		{"discard", "orders.dlq", "--why", "x", "--yes"},
-		{"prune", "orders.dlq"},
+		{"prune", "orders.dlq", "--yes"},
 		{"prune", "orders.dlq", "--older-than", "1ms", "--yes", "--archive", file + ".archive"},
 		{"import", "orders.dlq", file},
 	} {

@@ -32,10 +32,10 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 	file := save(t, guarded(t, nil).as("admin").run(t, "export", "orders.dlq").stdout)
 	for column, verbs := range [][][]string{
 		{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"show", "orders.dlq", "0:1"}, {"export", "orders.dlq"}, {"runs", "orders.dlq"}},
-		{{"plan", "orders.dlq"}, {"run", "orders.dlq", "--canary", "0", "--window", "0", "--ramp", "0", "--no-wait"}},
+		{{"plan", "orders.dlq"}, {"run", "orders.dlq", "--yes", "--canary", "0", "--window", "0", "--ramp", "0", "--no-wait"}},
 		{{"discard", "orders.dlq", "--why", "x", "--yes"}},
 		{{"import", "orders.dlq", file, "--keep-timestamps"}},
-		{{"prune", "orders.dlq"}},
+		{{"prune", "orders.dlq", "--yes"}},
 	} {
 		permissions := documentedPermissions(t, 0)
 		if column > 0 { // it looks first
