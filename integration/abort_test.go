@@ -36,7 +36,7 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 				}
 				return nil
 			})
-			p := s.begin("run", topic+".dlq", "--rate", fmt.Sprint(c.rate), "--ramp", "0", "--max-lag", "-1", "-o", "json").ends(3)
+			p := s.begin("run", topic+".dlq", "--yes", "--rate", fmt.Sprint(c.rate), "--ramp", "0", "--max-lag", "-1", "-o", "json").ends(3)
 			status := s.rows("status", s.rows("runs", topic+".dlq")[0].text("run"))[0]
 			if status.text("state") != "aborted" || !strings.Contains(status.text("cause"), "failed again with tax") {
 				t.Errorf("the status is %v", status)

@@ -33,7 +33,7 @@ func TestFence_AProcessThatWasFrozenInsideTriesAgain(t *testing.T) {
 		})
 		return nil, nil, false
 	})
-	p := s.begin("run", topic+".dlq", "--rate", "500", "--canary", "0", "--ramp", "0", "--window", "1s")
+	p := s.begin("run", topic+".dlq", "--yes", "--rate", "500", "--canary", "0", "--ramp", "0", "--window", "1s")
 	<-asked
 	signal(t, p, syscall.SIGSTOP)
 	close(frozen)

@@ -159,7 +159,7 @@ func (v *victim) liveAndDie() {
 		if turn == 10 {
 			v.t.Fatal("it does not come to an end")
 		}
-		args := append([]string{"run", v.topic + ".dlq"}, v.args...)
+		args := append([]string{"run", v.topic + ".dlq", "--yes"}, v.args...)
 		switch state, _ := v.find(); state {
 		case "":
 		case redrive.Done:

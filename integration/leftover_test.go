@@ -38,7 +38,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		v := s.deploy(topic, topic, time.Second)
 		s.incident(topic, "order", 600)
 		v.fixed()
-		p := s.begin("run", topic+".dlq", "--canary", "0", "--ramp", "0", "--window", "1s", "--rate", "200")
+		p := s.begin("run", topic+".dlq", "--yes", "--canary", "0", "--ramp", "0", "--window", "1s", "--rate", "200")
 		s.await("progress", func() bool { return len(s.returned(target, kgo.ReadCommitted())) > 100 })
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		v := s.deploy(topic, topic, time.Second)
 		s.incident(topic, "order", letters)
 		v.fixed()
-		p := s.begin("run", topic+".dlq", "--rate", "500", "--ramp", "0", "--window", "2s")
+		p := s.begin("run", topic+".dlq", "--yes", "--rate", "500", "--ramp", "0", "--window", "2s")
 		for i := range int64(3) {
 			s.await("progress", func() bool {
 				n, err := s.tryCount(topic + ".retry.1s") // the broker may not lead yet

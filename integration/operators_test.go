@@ -25,7 +25,7 @@ func TestOfTwoOperatorsOneRunsAndTheOtherIsToldOfIt(t *testing.T) {
 	v.fixed()
 	both := []*process{}
 	for _, by := range []string{"ann", "bob"} {
-		both = append(both, s.begin("run", topic+".dlq", "--by", by, "--rate", "500", "--ramp", "0", "--window", "1s", "-o", "jsonl"))
+		both = append(both, s.begin("run", topic+".dlq", "--yes", "--by", by, "--rate", "500", "--ramp", "0", "--window", "1s", "-o", "jsonl"))
 	}
 	winner, loser := both[0], both[1]
 	if loser.end() == 0 || winner.end() != 0 {
@@ -75,7 +75,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			s.incident(topic, "order", n)
 			v.fixed()
 			dlq, target := topic+".dlq", topic+".retry.1s"
-			sleeper := s.begin("run", dlq, "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
+			sleeper := s.begin("run", dlq, "--yes", "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
 			if !sleeper.prints("sending\n") {
 				t.Fatalf("it does not send, and prints\n%s", sleeper.output())
 			}

@@ -26,7 +26,7 @@ func TestTheProgramKeepsItsRate(t *testing.T) {
 			s.CreateTopic(topic+"-fixed", 2)
 			s.deploy(topic, topic, time.Second)
 			s.incident(topic, "order", 16*rate)
-			s.begin("run", topic+".dlq", "--target", topic+"-fixed", "--rate", fmt.Sprint(rate), "--canary", "0", "--ramp", "0", "--window", "0", "--max-lag", "-1").ends(0)
+			s.begin("run", topic+".dlq", "--yes", "--target", topic+"-fixed", "--rate", fmt.Sprint(rate), "--canary", "0", "--ramp", "0", "--window", "0", "--max-lag", "-1").ends(0)
 
 			var sent []time.Time
 			for _, found := range s.returned(topic+"-fixed", kgo.ReadCommitted()) {

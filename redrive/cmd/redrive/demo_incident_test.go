@@ -244,7 +244,7 @@ func (n *night) run(s step, words string, begin func()) string {
 		args = append(args, strings.Trim(arg, `'"`))
 	}
 	p := process{
-		stdin: strings.NewReader(s.typed), stdout: writer(add), stderr: writer(add), user: "ada", terminal: true,
+		stdin: strings.NewReader(s.typed), stdout: writer(add), stderr: writer(add), user: "ada",
 		now: func() time.Time { return time.Now().UTC() },
 		env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.broker}[name] }},
 	}

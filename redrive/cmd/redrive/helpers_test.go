@@ -114,7 +114,6 @@ type invocation struct {
 	env    map[string]string
 	stdin  string
 	typed  func() // before stdin is read
-	tty    bool   // stdin is a terminal
 	now    func() time.Time
 	heard  func(words string) // each time that something is written to stderr
 	folder string             // of configuration
@@ -134,7 +133,7 @@ func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result
 	p := process{
 		stdin: typist{strings.NewReader(i.stdin), i.typed}, stdout: &stdout, stderr: listener{&stderr, i.heard},
 		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
-		now: i.now, user: "oncall", terminal: i.tty,
+		now: i.now, user: "oncall",
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

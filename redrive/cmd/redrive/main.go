@@ -13,8 +13,6 @@ import (
 	"os/user"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )
 
@@ -25,9 +23,8 @@ func main() {
 	}
 	p := process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env:      connect.Environment{Getenv: os.Getenv, Folder: folder},
-		now:      time.Now,
-		terminal: term.IsTerminal(int(os.Stdin.Fd())),
+		env: connect.Environment{Getenv: os.Getenv, Folder: folder},
+		now: time.Now,
 	}
 	if u, err := user.Current(); err == nil {
 		p.user = u.Username

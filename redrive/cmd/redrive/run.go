@@ -21,7 +21,7 @@ func newRun(t *tool) *cobra.Command {
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
 		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate. Without
-a flag that chooses letters it redrives all open ones; on a terminal you must then type their number, or pass --yes.
+a flag that chooses letters it redrives all open ones; you must then type their number, or pass --yes.
 
 It aborts by itself, with exit code 3, if
   - the canary fails;
@@ -34,8 +34,8 @@ Ctrl-C stops the run cleanly; resume continues it, from any machine.
 
 The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,
 		Example: `  redrive run orders.dlq --class http.503 --why OPS-4711
-  redrive run orders.dlq --rate 500 --canary 10
-  redrive run orders.dlq --rate 10%
+  redrive run orders.dlq --since 2h --rate 500 --canary 10
+  redrive run orders.dlq --rate 10% --yes
   redrive run orders.dlq --offset 3:41 --value-file fixed.json
   redrive run orders.dlq --plan http503.plan --why OPS-4711`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,11 +94,9 @@ func sayRun(t *tool, p *redrive.Plan, pace redrive.Pace) {
 	}
 }
 
-// confirmAll asks on a terminal before all open letters are redriven. A job has nobody to ask.
+// confirmAll asks before all open letters are redriven. In a job nobody answers, so it is refused
+// there: a filter may have been lost on the way.
 func confirmAll(ctx context.Context, t *tool, p *redrive.Plan) error {
-	if !t.terminal {
-		return nil
-	}
 	what := fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), p.Selection.Topic, targetsOf(p))
 	return confirm(ctx, t, what, p.Letters)
 }

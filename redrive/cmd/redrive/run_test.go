@@ -59,7 +59,7 @@ func TestRun_AbortsWhereAClassFailsAgain(t *testing.T) {
 }
 
 // An operator forgot the filter, and the run took every letter of the topic.
-func TestRun_AsksOnATerminalForTheNumberOfAllLetters(t *testing.T) {
+func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	s.fix("tax")
@@ -71,7 +71,7 @@ func TestRun_AsksOnATerminalForTheNumberOfAllLetters(t *testing.T) {
 		"60\n": `"60" is not 100, nothing was done`,
 	} {
 		i := s.as()
-		i.tty, i.stdin = true, typed
+		i.stdin = typed
 		got := i.run(t, "run", "orders.dlq")
 		prints(t, got, exitRefused, "", says, typed)
 		if !strings.HasPrefix(got.stderr, question) {
@@ -79,16 +79,11 @@ func TestRun_AsksOnATerminalForTheNumberOfAllLetters(t *testing.T) {
 		}
 	}
 	prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
-	// It is not asked about letters that were chosen, without a terminal, or with --yes.
-	for n, c := range []struct {
-		tty  bool
-		args []string
-	}{{true, []string{"--class", "tax", "--partition", "0"}}, {true, []string{"--class", "tax", "--yes"}}, {false, []string{"--max-redrives", "5"}}} {
-		i := s.as()
-		i.tty = c.tty
-		got := i.run(t, slices.Concat([]string{"run", "orders.dlq"}, c.args, fast)...)
+	// It is not asked about letters that were chosen, or with --yes.
+	for _, args := range [][]string{{"--class", "tax", "--partition", "0"}, {"--class", "tax", "--yes"}, {"--max-redrives", "5", "--yes"}} {
+		got := s.redrive(t, slices.Concat([]string{"run", "orders.dlq"}, args, fast)...)
 		if got.code != exitDone || strings.Contains(got.stderr, "type ") {
-			t.Errorf("%d: %+v", n, got)
+			t.Errorf("%q: %+v", args, got)
 		}
 	}
 	if records, _ := s.processed(); records != 100 {

@@ -27,7 +27,6 @@ type process struct {
 	env            connect.Environment
 	now            func() time.Time // in the user's zone
 	user           string           // who runs it; empty where it is not known
-	terminal       bool             // stdin is a terminal: somebody can answer
 }
 
 // tool is what all verbs share.
