@@ -11,7 +11,8 @@ import (
 
 // DiscardOptions are the options of [Ledger.Discard].
 type DiscardOptions struct {
-	// By is the operator's name, and Why the reason. Both are required.
+	// By is the operator's name, and Why the reason. Both are required, and have 4,096 bytes at
+	// most.
 	By, Why string
 	// Compensated says that a compensating action resolved what the records asked for: a refund, or
 	// an order that was placed again. The ledger records it apart from letters that are only given
@@ -69,11 +70,17 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, o DiscardOp
 	return discarded, nil
 }
 
+// maxReason bounds an operator's name and reason.
+const maxReason = 4096
+
 // decide returns a writer for an operator's decision about letters, and counts the entries with the
 // state.
 func (l *Ledger) decide(ctx context.Context, by, why string, as State, done func(headers.Position, error)) (*ledgerWriter, error) {
 	if by == "" || why == "" {
 		return nil, errors.New("the options By and Why must not be empty")
+	}
+	if n := max(len(by), len(why)); n > maxReason {
+		return nil, fmt.Errorf("the option By or Why has %d bytes, and %d are the most, since each entry has them: name a ticket", n, maxReason)
 	}
 	if err := l.ensure(ctx); err != nil {
 		return nil, err

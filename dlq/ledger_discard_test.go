@@ -87,6 +87,8 @@ func TestLedger_DiscardNeedsAWritableLedger(t *testing.T) {
 		for _, c := range []struct{ ledger, by, why, want string }{
 			{"orders.dlq.ledger", "", "test", "options By and Why must not be empty"},
 			{"orders.dlq.ledger", "ada", "", "options By and Why must not be empty"},
+			// 22,000 letters would put gigabytes into the ledger
+			{"orders.dlq.ledger", "ada", strings.Repeat("w", 4097), "option By or Why has 4097 bytes, and 4096 are the most"},
 			{"none.ledger", "ada", "test", `"none.ledger" does not exist: create it`},
 			{"one.dlq.ledger", "ada", "test", `"one.dlq.ledger" has 1 partitions, "orders.dlq" has 3`},
 		} {

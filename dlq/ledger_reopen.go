@@ -11,7 +11,8 @@ import (
 
 // ReopenOptions are the options of [Ledger.Reopen].
 type ReopenOptions struct {
-	// By is the operator's name, and Why the reason. Both are required.
+	// By is the operator's name, and Why the reason. Both are required, and have 4,096 bytes at
+	// most.
 	By, Why string
 	// Done is called like [DiscardOptions.Done].
 	Done func(letter headers.Position, err error)

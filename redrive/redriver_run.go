@@ -25,7 +25,7 @@ import (
 // of the return.
 func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, error) {
 	o.Pace = o.Pace.withDefaults()
-	if err := errors.Join(named(o.By), o.Pace.validate()); err != nil {
+	if err := errors.Join(signed(o.By, o.Why), o.Pace.validate()); err != nil {
 		return Outcome{}, within(p.Selection.Topic, err)
 	}
 	topic := p.Selection.Topic
@@ -75,7 +75,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := errors.Join(named(o.By), o.Pace.validate()); err != nil {
+	if err := errors.Join(signed(o.By, o.Why), o.Pace.validate()); err != nil {
 		return Outcome{}, within(topic, err)
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
@@ -114,7 +114,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, 
 	if err != nil {
 		return err
 	}
-	if err := named(o.By); err != nil {
+	if err := signed(o.By, o.Why); err != nil {
 		return within(topic, err)
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}

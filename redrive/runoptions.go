@@ -1,11 +1,14 @@
 package redrive
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // RunOptions are the options of one call of [Redriver.Run] or [Redriver.Resume].
 type RunOptions struct {
 	// By is the operator's name, and Why the reason for the redrive. Both are kept with the run and
-	// in the ledger. By is required.
+	// in the ledger. By is required. Each has 4,096 bytes at most.
 	By, Why string
 	// Pace is the speed of the run, and the limits at which it aborts itself.
 	Pace Pace
@@ -17,14 +20,21 @@ type RunOptions struct {
 // AbortOptions are the options of one call of [Redriver.Abort].
 type AbortOptions struct {
 	// By is the operator's name, and Why the reason for the abort. The run's cause has both. By is
-	// required.
+	// required. Each has 4,096 bytes at most.
 	By, Why string
 }
 
-// named checks that the operator has a name.
-func named(by string) error {
+// maxReason bounds an operator's name and reason. The run's record has both, and is written every
+// five seconds; beyond what a broker takes, a run could begin and not be ended.
+const maxReason = 4096
+
+// signed checks an operator's name and reason.
+func signed(by, why string) error {
 	if by == "" {
 		return errors.New("the option By is empty: name the operator")
+	}
+	if n := max(len(by), len(why)); n > maxReason {
+		return fmt.Errorf("the option By or Why has %d bytes, and %d are the most: name a ticket", n, maxReason)
 	}
 	return nil
 }

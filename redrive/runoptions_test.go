@@ -31,6 +31,31 @@ func TestRunOptions_NeedAnOperator(t *testing.T) {
 	})
 }
 
+// The run's record has the reason of an abort, too. With one that no broker takes, the abort would
+// fence the run's process, and then fail.
+func TestRunOptions_BoundTheReason(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
+		o := stopped(t, r, p, redrive.Pace{Rate: 2, Canary: -1, Ramp: -1, Window: time.Second}, 2)
+		before := len(on(t, k, "orders.dlq.ledger"))
+		long := strings.Repeat("w", 4097)
+		_, ran := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Why: long})
+		_, resumed := r.Resume(t.Context(), "orders.dlq", o.ID, redrive.RunOptions{By: long})
+		for what, err := range map[string]error{
+			"run": ran, "resume": resumed, "abort": r.Abort(t.Context(), "orders.dlq", o.ID, redrive.AbortOptions{By: "ann", Why: long}),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "orders.dlq: the option By or Why has 4097 bytes, and 4096 are the most") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if after := len(on(t, k, "orders.dlq.ledger")); after != before {
+			t.Errorf("the ledger got %d records", after-before)
+		}
+	})
+}
+
 // A run that is too slow, or too fast, can be stopped and resumed at another rate. Its other limits
 // stay as they were.
 func TestResume_TakesANewPace(t *testing.T) {
