@@ -16,7 +16,8 @@ import (
 // consumer of this Kafka. A higher number fails the test.
 func (k *Kafka) Handled(r *kgo.Record, want int) {
 	k.tb.Helper()
-	deadline := time.After(k.Patience)
+	patience := k.patience()
+	deadline := time.After(patience)
 	for {
 		n, changed := k.journal.times(positionOf(r))
 		switch {
@@ -28,7 +29,7 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 		select {
 		case <-changed:
 		case <-deadline:
-			k.tb.Fatalf("consumertest: record %v was handled %s within %v, want %d%s", positionOf(r), times(n), k.Patience, want, k.whereabouts(r))
+			k.tb.Fatalf("consumertest: record %v was handled %s within %v, want %d%s", positionOf(r), times(n), patience, want, k.whereabouts(r))
 		}
 	}
 }
@@ -87,7 +88,8 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 	k.tb.Helper()
 	at := positionOf(r)
 	var others []string
-	ctx, cancel := k.within()
+	patience := k.patience()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := k.read(ctx, topic, func(c *kgo.Record) (done bool) {
 		m, err := headers.Parse(c.Headers)
@@ -105,7 +107,7 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 		return true
 	})
 	if err != nil {
-		k.tb.Fatalf("consumertest: no such copy of record %v was written to %s within %v%s%s", at, topic, k.Patience, strings.Join(others, ""), k.whereabouts(r))
+		k.tb.Fatalf("consumertest: no such copy of record %v was written to %s within %v%s%s", at, topic, patience, strings.Join(others, ""), k.whereabouts(r))
 	}
 	return found
 }

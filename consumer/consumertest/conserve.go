@@ -21,8 +21,9 @@ import (
 // or not consumed yet. A dead letter that its ledger calls redriven is where its copy is.
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
-	deadline := time.Now().Add(k.Patience)
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, k.Patience/20, longestPause) {
+	patience := k.patience()
+	deadline := time.Now().Add(patience)
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, patience/20, longestPause) {
 		problems, err := k.misplaced()
 		switch {
 		case time.Now().Before(deadline) && (err != nil || len(problems) > 0):

@@ -43,11 +43,12 @@ type Kafka struct {
 	// Patience bounds the wait of an assertion. Default: the longest RetryTime of the policies of
 	// the consumers that were run, a week at most, and 2 h of virtual time with Virtual, 30 s with
 	// Start, 1 m with On. A test may set it at any time; consumers that it runs later do not change
-	// it then.
+	// it then. An assertion fails in any case before go test ends the test for its -timeout.
 	Patience time.Duration
 
 	own   time.Duration // the Patience that the kit has set
 	extra time.Duration // of it, what is for the policies
+	over  time.Time     // when an assertion has to fail at last; zero if there is no such time
 
 	tb      testing.TB
 	opts    []kgo.Opt
@@ -166,7 +167,7 @@ func On(tb testing.TB, opts ...kgo.Opt) *Kafka {
 
 func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 	tb.Helper()
-	k := &Kafka{tb: tb, opts: opts, Patience: patience, own: patience, journal: newJournal(), siblings: map[string]consumed{}, deleted: map[string]bool{}}
+	k := &Kafka{tb: tb, opts: opts, Patience: patience, own: patience, over: over(tb), journal: newJournal(), siblings: map[string]consumed{}, deleted: map[string]bool{}}
 	cl, err := kgo.NewClient(append(opts[:len(opts):len(opts)], kgo.RecordPartitioner(partitioner()))...)
 	if err != nil {
 		tb.Fatalf("consumertest: client: %v", err)
@@ -285,7 +286,30 @@ func (k *Kafka) Produce(records ...*kgo.Record) []*kgo.Record {
 
 // within returns a context for the wait of an assertion.
 func (k *Kafka) within() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), k.Patience)
+	return context.WithTimeout(context.Background(), k.patience())
+}
+
+// lastWords is what remains of a test's time for the message of an assertion that fails.
+const lastWords = 15 * time.Second
+
+// over returns when to fail, if the test has to end at some time. A binary that its -timeout ends
+// says nothing about the record.
+func over(tb testing.TB) (at time.Time) {
+	defer func() { _ = recover() }() // in virtual time, Deadline panics: its time is not that of the test
+	if t, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := t.Deadline(); ok {
+			at = end.Add(-lastWords)
+		}
+	}
+	return at
+}
+
+// patience returns how long an assertion may wait from now on.
+func (k *Kafka) patience() time.Duration {
+	if k.over.IsZero() {
+		return k.Patience
+	}
+	return min(k.Patience, max(time.Until(k.over), time.Second))
 }
 
 // partitioner uses a record's partition if that is positive, and its key otherwise.

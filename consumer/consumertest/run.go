@@ -24,12 +24,13 @@ import (
 func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	k.tb.Helper()
 	c := k.Begin(cfg)
+	patience := k.patience()
 	select {
 	case <-c.Ready():
 	case <-c.done:
 		k.tb.Fatalf("consumertest: Run: %v", c.err)
-	case <-time.After(k.Patience):
-		k.tb.Fatalf("consumertest: the consumer was not ready within %v%s", k.Patience, troubles(c.Health()))
+	case <-time.After(patience):
+		k.tb.Fatalf("consumertest: the consumer was not ready within %v%s", patience, troubles(c.Health()))
 	}
 	return c
 }

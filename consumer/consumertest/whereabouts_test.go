@@ -147,3 +147,38 @@ orders/0/1: `
 		}
 	})
 }
+
+// limited is a test with a -timeout.
+type limited struct {
+	testing.TB
+	end time.Time
+}
+
+func (l *limited) Deadline() (time.Time, bool) { return l.end, true }
+
+// Patience follows from the policy, also in real time. A failed assertion about a policy of hours
+// said nothing, because go test ended the binary first.
+func TestKafka_FailsBeforeTheTestIsOver(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, virtual *Kafka) {
+		virtual.CreateTopic("orders", 1)
+		end := time.Now().Add(10 * time.Minute)
+		k := On(&limited{t, end}, virtual.Opts()...)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 12 * time.Hour}},
+			Handler: func(context.Context, *kgo.Record) error { return classify.Retryable(errors.New("busy")) },
+		})
+		r := k.Produce(&kgo.Record{Topic: "orders"})[0]
+		for name, assert := range map[string]func(){
+			"Handled":      func() { k.Handled(r, 1) },
+			"DeadLettered": func() { k.DeadLettered(r, headers.ReasonExhausted) },
+		} {
+			if said := messageOf(k, assert); !strings.Contains(said, "its last copy is orders.retry.") {
+				t.Errorf("%s: %q", name, said)
+			}
+			if !time.Now().Before(end) {
+				t.Errorf("%s failed %v after the test was over", name, time.Since(end))
+			}
+		}
+	})
+}
