@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	dockernet "github.com/moby/moby/api/types/network"
 	"github.com/testcontainers/testcontainers-go"
@@ -61,12 +62,25 @@ func startBroker(ctx context.Context, c config, node int, host string, nw *testc
 		}
 		err = fmt.Errorf("start broker %d from image %s: %w", node, c.image, err)
 		if attempt == 5 || !portTaken(err) {
-			return b, err
+			return b, adviseOnImage(ctx, c.image, err)
 		}
 		if err := b.terminate(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// adviseOnImage adds to the error of a start what to do if the Docker Engine lacks the image.
+func adviseOnImage(ctx context.Context, image string, err error) error {
+	provider, failed := testcontainers.NewDockerProvider()
+	if failed != nil {
+		return err
+	}
+	defer provider.Close()
+	if _, failed := provider.Client().ImageInspect(ctx, image); !errdefs.IsNotFound(failed) {
+		return err
+	}
+	return fmt.Errorf("%w; the Docker Engine lacks image %s and could not pull it: set %s to an image that it has, or build one with .ci/kafka-image/build.sh of siding's repository", err, image, imageEnv)
 }
 
 // publish maps the clients' port of a container to a port of the Docker host.
