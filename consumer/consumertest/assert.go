@@ -16,6 +16,7 @@ import (
 // consumer of this Kafka. A higher number fails the test.
 func (k *Kafka) Handled(r *kgo.Record, want int) {
 	k.tb.Helper()
+	k.mustBeProduced(r)
 	patience := k.patience()
 	deadline := time.After(patience)
 	for {
@@ -38,6 +39,7 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 // returns the content of its headers. The class "" stands for any class.
 func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.Meta {
 	k.tb.Helper()
+	k.mustBeProduced(r)
 	s := k.siblingsOf(r.Topic)
 	for _, t := range s.tiers {
 		if t.Delay == tier {
@@ -57,12 +59,23 @@ func (k *Kafka) Parked(r *kgo.Record, tier time.Duration, class string) headers.
 // any), and returns the content of its headers.
 func (k *Kafka) DeadLettered(r *kgo.Record, reason headers.Reason) headers.Meta {
 	k.tb.Helper()
+	k.mustBeProduced(r)
 	return k.copyOf(r, k.siblingsOf(r.Topic).dlqs[0], func(m *headers.Meta) error {
 		if reason != "" && m.Reason != reason {
 			return fmt.Errorf("reason %q, want %q", m.Reason, reason)
 		}
 		return nil
 	})
+}
+
+// mustBeProduced fails the test for a record without a position of its own: position 0 of partition
+// 0 is another record's.
+func (k *Kafka) mustBeProduced(r *kgo.Record) {
+	k.tb.Helper()
+	// A client sets the context of a record that it produces, and the timestamp of one that it reads.
+	if r.Context == nil && r.Timestamp.IsZero() && r.Offset == 0 {
+		k.tb.Fatalf("consumertest: this record of topic %q was not produced, so it has no position: assert about a record that Produce returned", r.Topic)
+	}
 }
 
 func delaysOf(tiers []retrytopics.Tier) (all []time.Duration) {

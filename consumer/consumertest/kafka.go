@@ -275,8 +275,13 @@ func (k *Kafka) Produce(records ...*kgo.Record) []*kgo.Record {
 	k.tb.Helper()
 	ctx, cancel := k.within()
 	defer cancel()
-	if err := k.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		k.tb.Fatalf("consumertest: produce: %v", err)
+	for _, result := range k.client.ProduceSync(ctx, records...) {
+		switch topic := result.Record.Topic; {
+		case errors.Is(result.Err, kerr.UnknownTopicOrPartition):
+			k.tb.Fatalf("consumertest: produce to topic %q: it does not exist, or lacks the record's partition; CreateTopic makes it: %v", topic, result.Err)
+		case result.Err != nil:
+			k.tb.Fatalf("consumertest: produce to topic %q: %v", topic, result.Err)
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -28,6 +28,7 @@ func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	select {
 	case <-c.Ready():
 	case <-c.done:
+		c.seen = true // by the reader of this message
 		k.tb.Fatalf("consumertest: Run: %v", c.err)
 	case <-time.After(patience):
 		k.tb.Fatalf("consumertest: the consumer was not ready within %v%s", patience, troubles(c.Health()))

@@ -101,6 +101,22 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 				func() { k.Parked(records["busy"], time.Minute, "") },
 				`consumertest: topic "orders" has no tier of 1m0s; its tiers are [5s 1h0m0s]`,
 			},
+			"produced to no topic": {
+				func() { k.Produce(&kgo.Record{Topic: "ordres"}) },
+				`consumertest: produce to topic "ordres": it does not exist, or lacks the record's partition; CreateTopic makes it: UNKNOWN_TOPIC_OR_PARTITION: X`,
+			},
+			"handled, not produced": {
+				func() { k.Handled(&kgo.Record{Topic: "orders", Value: []byte("fine")}, 1) },
+				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
+			"parked, not produced": {
+				func() { k.Parked(&kgo.Record{Topic: "orders"}, time.Hour, "") },
+				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
+			"dead-lettered, not produced": {
+				func() { k.DeadLettered(&kgo.Record{Topic: "orders"}, "") },
+				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
 			"not ready": {func() {
 				k.Run(consumer.Config{
 					Group: "invoices", Topics: []string{"bills"}, Handler: func(context.Context, *kgo.Record) error { return nil },
