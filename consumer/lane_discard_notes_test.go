@@ -131,3 +131,22 @@ func TestLane_NotesNoDiscardUnlessThePolicySaysSo(t *testing.T) {
 		holds(t, k, "orders.dlq.ledger", 0)
 	})
 }
+
+// A record whose original offset is broken was noted as the record at offset 0.
+func TestLane_NotesABrokenRecordWhereItIs(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		makeSiblings(t, k, 20_000, 9_000)
+		k.Run(givingUp(consumer.Policy{OnOversize: consumer.Discard, NoteDiscards: true}))
+		broken := broughtBack(headers.Position{Topic: "orders.dlq"}, append([]byte("bad"), noise(10_000)...))
+		for i, h := range broken.Headers {
+			if h.Key == headers.OriginalOffset {
+				broken.Headers[i].Value = []byte("x")
+			}
+		}
+		k.Produce(broken)
+		committed(t, k, "orders.retry.300ms", 1, 1)
+		if got, want := discardNotes(t, k), []string{"billing orders.retry.300ms/1/0, 1/0 malformed 0"}; !slices.Equal(got, want) {
+			t.Errorf("notes %q, want %q", got, want)
+		}
+	})
+}
