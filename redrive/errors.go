@@ -19,7 +19,7 @@ const (
 	RefusedNothing Refusal = "nothing selected"
 	// the failing group has no retry topic with a committed offset
 	RefusedNoTier Refusal = "no tier"
-	// the target's group has no members, and Target.Wait is false
+	// the target's group has no members as a run begins, and Target.Wait is false
 	RefusedNoMembers Refusal = "no members"
 	// the target is compacted, so an old value would become the latest of its key
 	RefusedCompacted Refusal = "compacted target"

@@ -58,6 +58,7 @@ type Plan struct {
 	oldest     time.Time
 	unfit      error  // of the first letter to which the edit cannot be applied
 	unread     string // a warning
+	absent     string // the groups without members that are waited for
 	resolved   string // what became of the letters that the filter names, if none is open
 }
 

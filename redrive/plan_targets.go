@@ -61,11 +61,12 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		}
 	}
 	if len(without) > 0 {
-		what := fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
-		if !target.Wait {
-			return t.refuse(RefusedNoMembers, "%s; start the consumer, or let the run wait for it", what)
+		p.absent = fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
+		then := "; a run is refused until they are there, unless it waits"
+		if target.Wait {
+			then = "; the run waits for them"
 		}
-		p.Warnings = append(p.Warnings, what+"; the run waits for them")
+		p.Warnings = append(p.Warnings, p.absent+then)
 	}
 	if p.unread != "" {
 		p.Warnings = append(p.Warnings, p.unread)

@@ -43,12 +43,6 @@ func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 			},
 			want: redrive.RefusedNoTier, says: "no retry topic of orders that this user may see has a committed offset of group billing on partition 0, billing on partition 1: grant READ and WRITE on its retry topics",
 		},
-		"a group without members": {
-			before: func(t *testing.T, _ *consumertest.Kafka, s *switched) {
-				s.stop(t)
-			},
-			want: redrive.RefusedNoMembers, says: "billing without members",
-		},
 		"a compacted target": {
 			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) {
 				alter(t, k, "orders", "cleanup.policy", "compact")
@@ -121,6 +115,22 @@ func TestPlan_NamesBadInput(t *testing.T) {
 				t.Errorf("a run of a topic that is not there: %v", err)
 			}
 		}
+	})
+}
+
+// An operator wants to see what a run would do before the consumer is deployed again.
+func TestPlan_IsWholeWithoutMembersOfItsGroup(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 2, nil)
+		s.stop(t)
+		r := redriver(t, k)
+		p := plan(t, r)
+		if want := []string{"no consumer would run the records: billing without members; a run is refused until they are there, unless it waits"}; p.Letters != 2 || !slices.Equal(p.Warnings, want) {
+			t.Errorf("%d letters, it warns %q, want %q", p.Letters, p.Warnings, want)
+		}
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
+		refused(t, err, redrive.RefusedNoMembers, "billing without members")
 	})
 }
 

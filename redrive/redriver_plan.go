@@ -15,7 +15,8 @@ import (
 
 // Plan freezes a selection. It reads the ledger and the dead-letter topic once, up to their present
 // ends, and finds the targets of the letters. It changes nothing. A *[RefusedError] gives the
-// reason for which a run would not begin; a *[DeniedError] names a missing permission.
+// reason for which a run would not begin; a *[DeniedError] names a missing permission. That a group
+// has no members is a warning of the plan, and a refusal of [Redriver.Run] without Target.Wait.
 func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("redrive: %s: %w", s.Topic, err)

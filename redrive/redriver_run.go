@@ -56,9 +56,12 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	}
 	defer cl.Close()
 	now := *p // a copy: the caller owns the plan, and other goroutines may read it
-	now.Targets, now.Warnings, now.tiers = map[string]int64{}, nil, nil
+	now.Targets, now.Warnings, now.tiers, now.absent = map[string]int64{}, nil, nil, ""
 	if err := now.resolveGroups(ctx, cl); err != nil {
 		return nil, err
+	}
+	if now.absent != "" && !now.Selection.Target.Wait {
+		return nil, now.topics.refuse(RefusedNoMembers, "%s; start the consumer, or let the run wait for it", now.absent)
 	}
 	return &now, nil
 }

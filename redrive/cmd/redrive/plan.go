@@ -48,7 +48,7 @@ Several topics are one plan after the other: with -o json an array, with -o json
 					pace, err := i.pace.paceOf(cmd.Context(), t, r, p, pace)
 					if err == nil && file != "" {
 						if err = savePlan(p, file); err == nil {
-							t.screen.Say("the plan is in %s: redrive run %s --plan %s runs it", file, topic, file)
+							t.screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", file, topic, file, i.pace.given())
 						}
 					}
 					return p, pace, err

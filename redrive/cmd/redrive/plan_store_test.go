@@ -13,7 +13,8 @@ func TestPlan_IsSavedAndRun(t *testing.T) {
 	s := inTrouble(t)
 	s.fix("tax")
 	file := filepath.Join(t.TempDir(), "tax.plan")
-	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitDone, "LETTERS        60\n", "the plan is in "+file+": redrive run orders.dlq --plan "+file+" runs it\n")
+	hint := "the plan is in " + file + ": redrive run orders.dlq --plan " + file + " --rate=20 --tolerate=3,25% --ramp=0s runs it\n"
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file, "--rate", "20", "--ramp", "0", "--tolerate", "3,25%"), exitDone, "LETTERS        60\n", hint)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
 	}

@@ -84,6 +84,17 @@ func (p *paceFlags) changes() (redrive.Pace, error) {
 	return given, err
 }
 
+// given returns the flags that are given, for a command that goes at the same pace: a stored plan has
+// none.
+func (p *paceFlags) given() (text string) {
+	p.set.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			text += " --" + f.Name + "=" + f.Value.String()
+		}
+	})
+	return text
+}
+
 // The usable rates: from one record a day to more than any broker takes.
 const (
 	leastRate = 1.0 / (24 * 60 * 60)

@@ -45,7 +45,6 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 		{"--class stranger", "no tier", "group stranger on partition 0", "--target names"},
 		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
 		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to any value: change the edit; the first error: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
-		{"--class gone", "no members", "gone without members", "--wait waits"},
 		{"--class tax --target compacted", "compacted target", "compacted is compacted", "--force redrives"},
 		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},
 		{"--class tax --target nowhere", "no target", "the topic nowhere does not exist: create it, or choose another one", "--target names"},
@@ -66,6 +65,10 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	if after := s.exported(t); !slices.Equal(after, before) {
 		t.Error("something was done")
 	}
+	// A plan is whole without the group, and says what a run would do.
+	absent := "no consumer would run the records: gone without members; "
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "gone"), exitDone, "LETTERS        1\nTARGET         orders.retry.1s\n", "warning: "+absent+"a run is refused until they are there, unless it waits\n")
+	prints(t, s.redrive(t, "run", "orders.dlq", "--class", "gone"), exitRefused, "", "redrive: orders.dlq: refused: no members: "+absent+"start the consumer, or let the run wait for it\n  --wait waits")
 	prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
 	// Each of them is a question of the option.
 	for _, args := range []string{
