@@ -45,8 +45,8 @@ func (l *lane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.C
 	}
 }
 
-// discardNote returns the note of a discarded record. If its headers are broken, so may the original
-// position be; then the note names its position on the retry topic.
+// discardNote returns the note of a discarded record. If its headers are broken, so may the
+// original position be; then the note names its position on the retry topic.
 func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
 	at := m.Original
 	if m.Reason == headers.ReasonMalformed {

@@ -116,7 +116,8 @@ func TestLedger_PruneDiscardNotesDeletesTheOldOnes(t *testing.T) {
 	})
 }
 
-// A note replaces an earlier one of the same offset, for example of a topic that was recreated since.
+// A note replaces an earlier one of the same offset, for example of a topic that was recreated
+// since.
 func TestLedger_PruneDiscardNotesSparesANoteThatReplacedAnOldOne(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		now := time.Now()

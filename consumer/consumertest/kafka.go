@@ -300,7 +300,7 @@ const lastWords = 15 * time.Second
 // over returns when to fail, if the test has to end at some time. A binary that its -timeout ends
 // says nothing about the record.
 func over(tb testing.TB) (at time.Time) {
-	defer func() { _ = recover() }() // in virtual time, Deadline panics: its time is not that of the test
+	defer func() { _ = recover() }() // Deadline panics in virtual time
 	if t, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := t.Deadline(); ok {
 			at = end.Add(-lastWords)
