@@ -20,6 +20,7 @@ import (
 func TestConsumerStartOffset_FormerGroupDelaysFreshOnly(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(fine)
+		handled := watch(&cfg)
 		cfg.FormerGroups = []string{"invoicing"}
 		cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond)}
 		c := k.Run(cfg)
@@ -38,7 +39,9 @@ func TestConsumerStartOffset_FormerGroupDelaysFreshOnly(t *testing.T) {
 			t.Errorf("the member joined %d times in two minutes, want none: a fresh partition waits by itself", n)
 		}
 		waitsBecause(t, c, "orders", 2, "GROUP_AUTHORIZATION_FAILED")
-		k.Handled(late, 0)
+		if handled(late) {
+			t.Errorf("record %d was handled", late.Offset)
+		}
 		fault.Remove()
 		k.Handled(late, 1)
 		k.Conserved()
@@ -137,6 +140,7 @@ func TestStart_FreshGroupBeginsAtTheEndTogether(t *testing.T) {
 		// when further members begin.
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Partitions: []int32{2, 5, 8, 11}, Count: -1, Err: kerr.LeaderNotAvailable})
 		cfg := config(fine)
+		handled := watch(&cfg)
 		cfg.Start, cfg.Kafka = consumer.StartLatest(), opts
 		for range 3 {
 			k.Begin(cfg)
@@ -146,7 +150,9 @@ func TestStart_FreshGroupBeginsAtTheEndTogether(t *testing.T) {
 		time.Sleep(time.Minute)
 		handledOnce(k, k.Produce(many(100)...))
 		for _, r := range old {
-			k.Handled(r, 0)
+			if handled(r) {
+				t.Errorf("record %d was handled", r.Offset)
+			}
 		}
 	})
 }

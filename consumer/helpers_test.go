@@ -111,6 +111,27 @@ func config(h consumer.Handler) consumer.Config {
 	}
 }
 
+// watch makes a configuration's handler tell whether it has succeeded with a record.
+func watch(cfg *consumer.Config) (handled func(*kgo.Record) bool) {
+	type at struct {
+		partition int32
+		offset    int64
+	}
+	var done sync.Map
+	inner := cfg.Handler
+	cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+		err := inner(ctx, r)
+		if err == nil {
+			done.Store(at{r.Partition, r.Offset}, true)
+		}
+		return err
+	}
+	return func(r *kgo.Record) bool {
+		_, ok := done.Load(at{r.Partition, r.Offset})
+		return ok
+	}
+}
+
 func many(n int) []*kgo.Record {
 	all := make([]*kgo.Record, n)
 	for i := range all {

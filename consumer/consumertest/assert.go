@@ -3,6 +3,7 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,10 +14,14 @@ import (
 )
 
 // Handled waits until the record was handled the given number of times: successfully, by any
-// consumer of this Kafka. A higher number fails the test.
+// consumer of this Kafka. A higher number fails the test, and so does a want below 1: a record that
+// was not handled yet may be handled a moment later.
 func (k *Kafka) Handled(r *kgo.Record, want int) {
 	k.tb.Helper()
 	k.mustBeProduced(r)
+	if want < 1 {
+		k.tb.Fatalf("consumertest: Handled waits for a success, and cannot tell whether record %v will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked", positionOf(r))
+	}
 	patience := k.patience()
 	deadline := time.After(patience)
 	for {
@@ -31,6 +36,30 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 		case <-changed:
 		case <-deadline:
 			k.tb.Fatalf("consumertest: record %v was handled %s within %v, want %d%s", positionOf(r), times(n), patience, want, k.whereabouts(r))
+		}
+	}
+}
+
+// Discarded waits until a handler or a policy discarded the record with that error class ("" for
+// any).
+func (k *Kafka) Discarded(r *kgo.Record, class string) {
+	k.tb.Helper()
+	k.mustBeProduced(r)
+	patience := k.patience()
+	deadline := time.After(patience)
+	for {
+		classes, changed := k.journal.discards(positionOf(r))
+		if slices.Contains(classes, class) || class == "" && len(classes) > 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			wanted := ""
+			if class != "" {
+				wanted = fmt.Sprintf(" with class %q", class)
+			}
+			k.tb.Fatalf("consumertest: record %v was not discarded%s within %v%s", positionOf(r), wanted, patience, k.whereabouts(r))
 		}
 	}
 }

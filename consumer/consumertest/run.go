@@ -166,9 +166,9 @@ func (c *Consumer) Wait() error {
 type journal struct {
 	mu        sync.Mutex
 	handled   map[position]int
-	discarded map[position]int
+	discarded map[position][]string // the classes
 	calls     map[position]*call
-	changed   chan struct{} // closed and replaced when a record was handled
+	changed   chan struct{} // closed and replaced when a record was handled or discarded
 }
 
 type position struct {
@@ -188,7 +188,7 @@ func (p position) compare(q position) int {
 func (p position) String() string { return fmt.Sprintf("%s/%d/%d", p.topic, p.partition, p.offset) }
 
 func newJournal() *journal {
-	return &journal{handled: map[position]int{}, discarded: map[position]int{}, calls: map[position]*call{}, changed: make(chan struct{})}
+	return &journal{handled: map[position]int{}, discarded: map[position][]string{}, calls: map[position]*call{}, changed: make(chan struct{})}
 }
 
 // watch records the calls of a handler, and how they ended.
@@ -218,17 +218,24 @@ func (j *journal) watch(h consumer.Handler) consumer.Handler {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.handled[at]++
-		close(j.changed)
-		j.changed = make(chan struct{})
+		j.change()
 		return nil
 	}
+}
+
+// change tells the assertions that something happened.
+func (j *journal) change() {
+	close(j.changed)
+	j.changed = make(chan struct{})
 }
 
 // OnDiscarded records that a handler or a policy discarded a record.
 func (j *journal) OnDiscarded(d consumer.Routed) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.discarded[positionOf(d.Record)]++
+	at := positionOf(d.Record)
+	j.discarded[at] = append(j.discarded[at], d.Meta.Class)
+	j.change()
 }
 
 // addTo counts how often the record of a position was handled and discarded.
@@ -236,7 +243,7 @@ func (j *journal) addTo(p *places, at position) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p.handled += j.handled[at]
-	p.discarded += j.discarded[at]
+	p.discarded += len(j.discarded[at])
 }
 
 func (j *journal) times(at position) (int, <-chan struct{}) {
@@ -245,12 +252,18 @@ func (j *journal) times(at position) (int, <-chan struct{}) {
 	return j.handled[at], j.changed
 }
 
+// discards returns the classes with which a record was discarded.
+func (j *journal) discards(at position) ([]string, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.discarded[at]), j.changed
+}
+
 // forget drops what was handled or discarded of a topic.
 func (j *journal) forget(topic string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, did := range []map[position]int{j.handled, j.discarded} {
-		maps.DeleteFunc(did, func(at position, _ int) bool { return at.topic == topic })
-	}
+	maps.DeleteFunc(j.handled, func(at position, _ int) bool { return at.topic == topic })
+	maps.DeleteFunc(j.discarded, func(at position, _ []string) bool { return at.topic == topic })
 	maps.DeleteFunc(j.calls, func(at position, _ *call) bool { return at.topic == topic })
 }

@@ -118,8 +118,8 @@ func (j *journal) lastCall(at position) string {
 		ended = c.ended
 	}
 	text := fmt.Sprintf("\n  the handler was called with it %s; the last call, attempt %d from %v, %s", times(c.times), c.attempt, c.at, ended)
-	if n := j.discarded[at]; n > 0 {
-		text += "\n  it was discarded " + times(n)
+	if classes := j.discarded[at]; len(classes) > 0 {
+		text += fmt.Sprintf("\n  it was discarded %s, class %s", times(len(classes)), strings.Join(classes, ", "))
 	}
 	return text
 }

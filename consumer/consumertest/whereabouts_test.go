@@ -57,6 +57,8 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 					return classify.As(classify.Retryable(errors.New("the gateway is busy")), "payment.busy")
 				case "bad":
 					return classify.As(classify.Terminal(errors.New("no such SKU")), "sku")
+				case "double":
+					return classify.As(classify.Discard(errors.New("paid before")), "double")
 				case "slow":
 					<-ctx.Done()
 				case "panic":
@@ -66,10 +68,12 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 			},
 		})
 		records := map[string]*kgo.Record{}
-		for _, value := range []string{"fine", "busy", "bad", "panic"} {
+		for _, value := range []string{"fine", "busy", "bad", "panic", "double"} {
 			records[value] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte(value)})[0]
 		}
 		k.Handled(records["fine"], 1)
+		k.Discarded(records["double"], "double")
+		k.Discarded(records["double"], "")
 		k.Parked(records["busy"], time.Hour, "")
 		k.Patience = 10 * time.Second
 		records["slow"] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte("slow")})[0]
@@ -84,13 +88,27 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 			"handled, bad": {func() { k.Handled(records["bad"], 1) }, `consumertest: record orders/0/2 was handled 0 times within 10s, want 1
   the handler was called with it once; the last call, attempt 1 from orders/0/2, returned the error: no such SKU
   its last copy is orders.dlq/0/X (attempts 1, class sku, reason terminal): no such SKU`},
-			"handled, too often": {func() { k.Handled(records["fine"], 0) }, `consumertest: record orders/0/0 was handled once, want 0
+			"handled, too often": {func() {
+				k.journal.handled[positionOf(records["fine"])] = 2
+				k.Handled(records["fine"], 1)
+			}, `consumertest: record orders/0/0 was handled 2 times, want 1
   the handler was called with it once; the last call, attempt 1 from orders/0/0, returned nil
   no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
-			"handled, slow": {func() { k.Handled(records["slow"], 1) }, `consumertest: record orders/0/4 was handled 0 times within 10s, want 1
-  the handler was called with it once; the last call, attempt 1 from orders/0/4, still runs
+			"handled, none wanted": {
+				func() { k.Handled(records["later"], 0) },
+				`consumertest: Handled waits for a success, and cannot tell whether record orders/0/6 will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked`,
+			},
+			"discarded, fine": {func() { k.Discarded(records["fine"], "") }, `consumertest: record orders/0/0 was not discarded within 10s
+  the handler was called with it once; the last call, attempt 1 from orders/0/0, returned nil
   no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
-			"dead-lettered, not read": {func() { k.DeadLettered(records["later"], "") }, `consumertest: no such copy of record orders/0/5 was written to orders.dlq within 10s
+			"discarded, another class": {func() { k.Discarded(records["double"], "sku") }, `consumertest: record orders/0/4 was not discarded with class "sku" within 10s
+  the handler was called with it once; the last call, attempt 1 from orders/0/4, returned the error: paid before
+  it was discarded once, class double
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"handled, slow": {func() { k.Handled(records["slow"], 1) }, `consumertest: record orders/0/5 was handled 0 times within 10s, want 1
+  the handler was called with it once; the last call, attempt 1 from orders/0/5, still runs
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"dead-lettered, not read": {func() { k.DeadLettered(records["later"], "") }, `consumertest: no such copy of record orders/0/6 was written to orders.dlq within 10s
   the handler was not called with it
   no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
 			"dead-lettered, another reason": {func() { k.DeadLettered(records["panic"], headers.ReasonExhausted) }, `consumertest: no such copy of record orders/0/3 was written to orders.dlq within 10s

@@ -189,13 +189,14 @@ var policy = map[string]func(*testing.T, *fixture){
 	"Discard drops the record and the partition goes on": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(_ context.Context, r *kgo.Record) error {
 			if string(r.Value) == "x" {
-				return classify.Discard(errBusy)
+				return classify.As(classify.Discard(errBusy), "double")
 			}
 			return nil
 		}))
 		x := f.Produce(f.record("x"))[0]
 		f.Handled(f.Produce(f.record("y"))[0], 1)
-		f.Handled(x, 0)
+		f.Discarded(x, "double")
+		f.unhandled(t, x)
 	},
 	"Stop halts the lane, the others go on, a restart resumes": func(t *testing.T, f *fixture) {
 		cfg := f.config(func(_ context.Context, r *kgo.Record) error {
@@ -219,7 +220,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		})
 		other := &kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte("other")}
 		f.Handled(f.Produce(other)[0], 1)
-		f.Handled(records[1], 0)
+		f.unhandled(t, records[1])
 		if err := c.Stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +362,7 @@ var policy = map[string]func(*testing.T, *fixture){
 			l := c.Health().Lanes[r.Partition]
 			return l.State == consumer.StatePaused && l.Queued == 1
 		})
-		f.Handled(r, 0)
+		f.unhandled(t, r)
 		c.Resume(f.topic)
 		f.Handled(r, 1)
 		f.Conserved()

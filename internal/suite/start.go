@@ -85,7 +85,7 @@ var start = map[string]func(*testing.T, *fixture){
 		f.runPinned(consumer.StartLatest())
 		f.Handled(while, 1)
 		for _, r := range before {
-			f.Handled(r, 0)
+			f.unhandled(t, r)
 		}
 	},
 	"StartEarliest begins at the start, and a restart where it began": func(t *testing.T, f *fixture) {
@@ -106,7 +106,7 @@ var start = map[string]func(*testing.T, *fixture){
 			f.Handled(r, 1)
 		}
 		for _, r := range old {
-			f.Handled(r, 0)
+			f.unhandled(t, r)
 		}
 	},
 	"StartAt in the future begins at the end": func(t *testing.T, f *fixture) {
@@ -114,7 +114,7 @@ var start = map[string]func(*testing.T, *fixture){
 		f.startPinned(t, consumer.StartAt(time.Now().Add(time.Hour)), 1)
 		f.runPinned(consumer.StartEarliest())
 		f.Handled(f.Produce(f.pinned("after", time.Time{}))[0], 1)
-		f.Handled(before, 0)
+		f.unhandled(t, before)
 	},
 	"StartLatest begins partitions that are added at their start": func(t *testing.T, f *fixture) {
 		cl := f.client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100*time.Millisecond))

@@ -3,10 +3,14 @@
 package suite
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -41,6 +45,7 @@ const (
 type fixture struct {
 	*consumertest.Kafka
 	topic, group string
+	handled      sync.Map // by record: whether a handler of config has succeeded
 }
 
 func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
@@ -56,9 +61,27 @@ func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
 // config returns a configuration with the short tiers.
 func (f *fixture) config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
-		Group: f.group, Topics: []string{f.topic}, Handler: h,
+		Group: f.group, Topics: []string{f.topic}, Handler: f.watch(h),
 		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
 		CommitInterval: 100 * time.Millisecond,
+	}
+}
+
+func (f *fixture) watch(h consumer.Handler) consumer.Handler {
+	return func(ctx context.Context, r *kgo.Record) error {
+		err := h(ctx, r)
+		if err == nil {
+			f.handled.Store([2]int64{int64(r.Partition), r.Offset}, true)
+		}
+		return err
+	}
+}
+
+// unhandled fails the test if a handler of config has succeeded with the record by now.
+func (f *fixture) unhandled(t *testing.T, r *kgo.Record) {
+	t.Helper()
+	if _, ok := f.handled.Load([2]int64{int64(r.Partition), r.Offset}); ok {
+		t.Errorf("record %d of partition %d was handled", r.Offset, r.Partition)
 	}
 }
 
