@@ -21,8 +21,8 @@ type ReopenOptions struct {
 // Reopen withdraws that letters were discarded: of the letters that the filter selects, from the
 // cursor on, it records those that are [Discarded] or [Compensated] as [Reopened], with the
 // operator and the reason. They are open from then on, whoever discarded them: a handler discards
-// the record again when it is redriven, unless the handler was changed. Copies of a letter follow
-// it. Letters in other states stay as they are.
+// the record again when it is redriven, unless the handler was changed. The handler's discard reports
+// are revoked: the same run may send the letter again. Copies of a letter follow it. Letters in other states stay as they are.
 //
 // Reopen checks, fails and can be continued like [Ledger.Discard]. reopened is how many letters are
 // recorded as reopened. Like Discard it does not check for active redrive runs.
@@ -40,6 +40,7 @@ func (l *Ledger) Reopen(ctx context.Context, f Filter, from Cursor, o ReopenOpti
 		}
 		at := place{letter.Record.Partition, letter.Record.Offset}
 		n.write(ctx, at, Entry{TopicID: l.id, State: Reopened, At: time.Now(), By: o.By, Why: o.Why})
+		n.revokeReports(ctx, at)
 	}
 	reopened, err = n.close(ctx)
 	if err := errors.Join(append(errs, err)...); err != nil {

@@ -67,9 +67,7 @@ func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 		where := position(n.ledger.topic, at)
 		if err != nil {
 			err = fmt.Errorf("letter %v: write its ledger entry: %w", where, ended(ctx, err))
-			if n.failed++; n.failed <= maxNamed {
-				n.named = append(n.named, err)
-			}
+			n.fail(err)
 		} else if e.State == n.counts {
 			n.counted++
 		}
@@ -77,6 +75,31 @@ func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 			n.done(where, err)
 		}
 	})
+}
+
+// revokeReports revokes the discard reports about a letter, behind its entry: without the entry, a
+// letter whose report is gone would look processed.
+func (n *ledgerWriter) revokeReports(ctx context.Context, at place) {
+	for run, reported := range n.ledger.stateCodeOf(at.partition).reported {
+		if !reported.Has(at.offset) {
+			continue
+		}
+		n.inFlight.Add(1)
+		revoked := Entry{Run: run}
+		n.cl.Produce(ctx, revoked.DiscardReport(n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {
+			defer n.inFlight.Done()
+			if err != nil {
+				n.fail(fmt.Errorf("letter %v: revoke its discard report: %w", position(n.ledger.topic, at), ended(ctx, err)))
+			}
+		})
+	}
+}
+
+// fail counts an entry that was not written.
+func (n *ledgerWriter) fail(err error) {
+	if n.failed++; n.failed <= maxNamed {
+		n.named = append(n.named, err)
+	}
 }
 
 // ended returns the error of a record that was not written. If the context has ended, that is the

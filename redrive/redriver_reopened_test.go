@@ -43,6 +43,29 @@ func TestRedriver_BringsBackWhatWasReopened(t *testing.T) {
 	})
 }
 
+// A stopped run can send a letter for the second time that its handler had discarded and that was
+// reopened. The report about the first time must not become the outcome of the second.
+func TestRedriver_ForgetsTheDiscardReportOfAReopenedLetter(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 10, blocked)
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Window: time.Second, Ramp: -1, Rate: 5}, 5)
+		s.stop(t)
+		s.set(discarding)
+		s.run(k)
+		time.Sleep(time.Minute)
+		if n, err := ledgerOf(k).Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"}); n != 5 || err != nil {
+			t.Fatal(n, err)
+		}
+		s.set(succeeding)
+		succeeds(t, 10)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
+		if got := states(t, k); got[dlq.Succeeded] != 10 {
+			t.Errorf("the states are %v", got)
+		}
+	})
+}
+
 // Letters are discarded, and some of them reopened, between the plan and the run, and while the run
 // is stopped. Both times the run sends what is open, and each letter once.
 func TestRedriver_SendsWhatIsReopenedMeanwhile(t *testing.T) {

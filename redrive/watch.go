@@ -159,15 +159,17 @@ func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 // discarded is part of the value of every entry with the state discarded.
 var discarded = []byte(`"` + dlq.Discarded + `"`)
 
-// seeEntry handles a consumer's report that it discarded a redriven letter.
+// seeEntry handles a consumer's report that it discarded a redriven letter. Whoever reopens the
+// letter revokes the report.
 func (w *watch) seeEntry(r *kgo.Record) {
 	// cheaper than parsing, and most entries are the run's own
-	if !bytes.Contains(r.Value, discarded) {
+	if r.Value != nil && !bytes.Contains(r.Value, discarded) {
 		return
 	}
 	n := dlq.ParseLedgerRecord(r)
-	if run, ok := n.DiscardReport(); ok && run == w.run && n.Entry.State == dlq.Discarded {
-		w.flights.Discard(letters.At(r.Partition, n.Letter))
+	run, ok := n.DiscardReport()
+	if reported := n.Entry.State == dlq.Discarded; ok && run == w.run && (reported || r.Value == nil) {
+		w.flights.Discard(letters.At(r.Partition, n.Letter), reported)
 	}
 }
 

@@ -223,14 +223,17 @@ func (f *Letters) position(s ObservedCopy) bool {
 	return q != nil && q.has(queuedLetter{s.At.Offset, s.Letter.Offset, s.Letter.Partition})
 }
 
-// Discard records a consumer's discard report about a letter. It becomes the outcome once the group
-// has passed the letter.
-func (f *Letters) Discard(letter letters.Place) {
+// Discard records a consumer's discard report about a letter, or that it was revoked. A report
+// becomes the outcome once the group has passed the letter.
+func (f *Letters) Discard(letter letters.Place, reported bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !reported && f.seen[letter] == nil {
+		return // as after the outcome
+	}
 	fl, changed := f.count(letter)
 	defer changed()
-	fl.discarded = true
+	fl.discarded = reported
 }
 
 // Unfinished returns the number of letters on their targets that their groups have not passed: the

@@ -99,7 +99,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					t.Skip("another letter: this one is not sent, or has its end")
 				}
 				m.discarded = true
-				f.Discard(at)
+				f.Discard(at, true)
 			},
 			"commit": func(t *rapid.T) {
 				topic := rapid.SampledFrom([]string{tier, retry}).Draw(t, "topic")
