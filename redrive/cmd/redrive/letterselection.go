@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -28,6 +29,18 @@ func warnOfWhere(t *tool, sel *selection.Selection) {
 	// The text of such an error may quote what it is about.
 	if d := sel.WhereProblem(t.redact == nil); d != "" {
 		t.screen.Warn("%s", d)
+	}
+}
+
+// warnOfRedaction warns of paths on the command line that fit nothing in the letters that were
+// shown: one with a typo hides nothing. The paths of a profile or
+// of the environment are for many topics.
+func warnOfRedaction(t *tool) {
+	idle, n := t.redact.Idle()
+	for _, p := range idle {
+		if strings.HasPrefix(p.From, "--") {
+			t.screen.Warn("%s %s fits nothing in the %s shown", p.From, p.Text, letters(n))
+		}
 	}
 }
 

@@ -135,5 +135,7 @@ func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error
 	}
 	defer s.cl.Close()
 	s.admin = kadm.NewClient(s.cl)
-	return do(s)
+	err = do(s)
+	warnOfRedaction(t)
+	return err
 }

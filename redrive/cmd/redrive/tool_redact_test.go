@@ -106,9 +106,12 @@ func TestTool_RedactionAddsUpOverFlagsVariablesAndProfile(t *testing.T) {
 	if err := os.WriteFile(config, []byte("profiles:\n  p:\n    redact: a\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr, "SIDING_CONFIG": config, "SIDING_PROFILE": "p", "SIDING_REDACT": "b"}}
-	got := i.run(t, "show", "orders.dlq", "0:4", "--redact", "c", "--redact", "nothing")
-	prints(t, got, exitDone, `{"a":"[redacted]","b":"[redacted]","c":"[redacted]","d":4}`, "")
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr, "SIDING_CONFIG": config, "SIDING_PROFILE": "p", "SIDING_REDACT": "b,typo"}}
+	got := i.run(t, "show", "orders.dlq", "0:4", "--redact", "value.c, nothing")
+	prints(t, got, exitDone, `{"a":"[redacted]","b":"[redacted]","c":"[redacted]","d":4}`, "warning: --redact nothing fits nothing in the 1 letter shown\n")
+	if strings.Count(got.stderr, "\n") != 1 { // a profile and a variable are for many topics
+		t.Errorf("it warns %q", got.stderr)
+	}
 	// An error of an expression quotes what it is about.
 	got = i.run(t, "list", "orders.dlq", "--where", "int(text) > 0", "--partition", "0")
 	prints(t, got, exitDone, "", "the first: orders.dlq/0/1 (the reason is hidden, since it may quote the letter: --no-redact shows it)")
@@ -116,5 +119,5 @@ func TestTool_RedactionAddsUpOverFlagsVariablesAndProfile(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = i.run(t, "show", "orders.dlq", "0:4", "--redact", "a[", "--redact-pattern", "(")
-	prints(t, got, exitUsage, "", "redrive: redact: \"a[\" at column 3: the bracket does not end\n  redact-pattern: error parsing regexp")
+	prints(t, got, exitUsage, "", "redrive: --redact: \"a[\" at column 3: the bracket does not end\n  --redact-pattern: error parsing regexp")
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
 )
 
 // A layer is one place where settings come from. It returns a setting's text and where the text
@@ -66,13 +68,15 @@ func (ls layers) get(name string) value {
 }
 
 // all returns what each layer has of a setting that takes several values.
-func (ls layers) all(name string) (texts []string) {
+func (ls layers) all(name string) (all []redact.Text) {
 	for _, l := range ls {
 		if text, from := l(name); from != "" {
-			texts = append(texts, strings.Split(text, "\n")...)
+			for one := range strings.SplitSeq(text, "\n") {
+				all = append(all, redact.Text{Text: one, From: from})
+			}
 		}
 	}
-	return texts
+	return all
 }
 
 func (ls layers) secret(name string) (Secret, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // A path leads to values within JSON.
@@ -18,6 +19,13 @@ type step struct {
 	index int    // of an element, from 0 on
 	// deep steps skip any number of levels first.
 	deep bool
+	use  *use // of a path's last step
+}
+
+// A use is the text of a path, and whether it led to something.
+type use struct {
+	text  string
+	found atomic.Bool
 }
 
 type kind int
@@ -34,11 +42,17 @@ func parsePaths(text string) ([]path, error) {
 	p := parser{rest: text}
 	var all []path
 	for {
+		before := p.rest
 		one, err := p.path()
 		if err != nil {
 			return nil, fmt.Errorf("%q at column %d: %w", text, len(text)-len(p.rest)+1, err)
 		}
+		one[len(one)-1].use = &use{text: strings.TrimSpace(before[:len(before)-len(p.rest)])}
 		all = append(all, one)
+		// --where calls the value of a letter so. A member of this name is hidden, too.
+		if s := one[0]; len(one) > 1 && s.kind == member && !s.deep && s.name == "value" {
+			all = append(all, one[1:])
+		}
 		if !p.skip(",") {
 			return all, nil
 		}
@@ -135,15 +149,29 @@ func (at place) member(name string) (next place, hit bool) {
 		s := p[0]
 		if s.kind == every || s.kind == member && strings.EqualFold(s.name, name) {
 			if len(p) == 1 {
-				return nil, true
+				hit = true
+				s.use.found.Store(true)
+			} else {
+				next = append(next, p[1:])
 			}
-			next = append(next, p[1:])
 		}
 		if s.deep {
 			next = append(next, p)
 		}
 	}
-	return next, false
+	return next.behind(hit), hit
+}
+
+// behind is the place within a value. Of one that is hidden, nobody can tell what other paths would
+// find there, so they count as found.
+func (at place) behind(hidden bool) place {
+	if !hidden {
+		return at
+	}
+	for _, p := range at {
+		p[len(p)-1].use.found.Store(true)
+	}
+	return nil
 }
 
 // element is the place of an element of an array. Names look through arrays: a.b leads to each b of
@@ -153,15 +181,17 @@ func (at place) element(index int) (next place, hit bool) {
 		s := p[0]
 		if s.kind == every || s.kind == element && s.index == index {
 			if len(p) == 1 {
-				return nil, true
+				hit = true
+				s.use.found.Store(true)
+			} else {
+				next = append(next, p[1:])
 			}
-			next = append(next, p[1:])
 		}
 		if s.deep || s.kind == member {
 			next = append(next, p)
 		}
 	}
-	return next, false
+	return next.behind(hit), hit
 }
 
 // named reports whether text has the last name of one of the paths, in quotes. A path without a name

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -22,36 +23,43 @@ type Rules struct {
 	paths    place
 	headers  []string
 	patterns []*regexp.Regexp
+
+	from   []string     // of the paths: where each stands
+	parsed atomic.Int64 // letters whose value is JSON
 }
+
+// A Text is the text of a rule, and where it stands in the user's words: "--redact".
+type Text struct{ Text, From string }
 
 // Parse reads rules: paths and names of headers may be several by comma, a pattern is a regular
 // expression of package regexp. Without any it returns nil. Its error has every problem, one a
 // line.
-func Parse(paths, headers, patterns []string) (*Rules, error) {
+func Parse(paths, headers, patterns []Text) (*Rules, error) {
 	r := &Rules{}
 	var errs []error
-	for _, text := range paths {
-		p, err := parsePaths(text)
+	for _, t := range paths {
+		p, err := parsePaths(t.Text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("redact: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", t.From, err))
 		}
 		r.paths = append(r.paths, p...)
+		r.from = append(r.from, slices.Repeat([]string{t.From}, len(p))...)
 	}
-	for _, text := range headers {
-		for name := range strings.SplitSeq(text, ",") {
+	for _, t := range headers {
+		for name := range strings.SplitSeq(t.Text, ",") {
 			if name = strings.TrimSpace(name); name == "" {
-				errs = append(errs, fmt.Errorf("redact-header: %q has an empty name", text))
+				errs = append(errs, fmt.Errorf("%s: %q has an empty name", t.From, t.Text))
 			}
 			r.headers = append(r.headers, name)
 		}
 	}
-	for _, text := range patterns {
-		p, err := regexp.Compile(text)
+	for _, t := range patterns {
+		p, err := regexp.Compile(t.Text)
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("redact-pattern: %w", err))
+			errs = append(errs, fmt.Errorf("%s: %w", t.From, err))
 		case p.MatchString(""):
-			errs = append(errs, fmt.Errorf("redact-pattern: %q fits the empty text, so it would mark every place", text))
+			errs = append(errs, fmt.Errorf("%s: %q fits the empty text, so it would mark every place", t.From, t.Text))
 		default:
 			r.patterns = append(r.patterns, p)
 		}
@@ -63,6 +71,21 @@ func Parse(paths, headers, patterns []string) (*Rules, error) {
 		return nil, nil
 	}
 	return r, nil
+}
+
+// Idle returns the paths that led to nothing in the letters so far, and the number of these
+// letters. Letters whose value is no JSON do not count: all of it is hidden.
+func (r *Rules) Idle() (texts []Text, letters int64) {
+	if r == nil || r.parsed.Load() == 0 {
+		return nil, 0
+	}
+	for i, p := range r.paths {
+		t := Text{p[len(p)-1].use.text, r.from[i]}
+		if !p[len(p)-1].use.found.Load() && !slices.Contains(texts, t) {
+			texts = append(texts, t)
+		}
+	}
+	return texts, r.parsed.Load()
 }
 
 // Text hides what the patterns fit.
@@ -125,6 +148,9 @@ func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
 	}
 	copied, record := *l, *l.Record
 	copied.Record = &record
+	if json.Valid(record.Value) {
+		r.parsed.Add(1)
+	}
 	record.Value, hidden = r.Bytes(record.Value)
 	record.Key = r.Key(record.Key)
 	m := &copied.Meta

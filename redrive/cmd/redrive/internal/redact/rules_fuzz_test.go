@@ -14,7 +14,7 @@ func FuzzRules_HideInJSON(f *testing.F) {
 	f.Add("a", `{"a":1,"a":{"a":2}}`)
 	f.Add("a.a", " [ {\"\u0061\" : {\"A\":-1e9}} , \"\" ] ")
 	f.Fuzz(func(t *testing.T, path, value string) {
-		r, err := Parse([]string{path}, nil, nil)
+		r, err := Parse([]Text{{path, "--redact"}}, nil, nil)
 		if err != nil {
 			return
 		}

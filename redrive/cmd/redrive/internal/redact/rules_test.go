@@ -15,11 +15,11 @@ import (
 
 func rules(t testing.TB, paths, names, patterns string) *Rules {
 	t.Helper()
-	some := func(s string) []string {
+	some := func(s string) []Text {
 		if s == "" {
 			return nil
 		}
-		return []string{s}
+		return []Text{{s, "--redact"}}
 	}
 	r, err := Parse(some(paths), some(names), some(patterns))
 	if err != nil {
@@ -37,6 +37,8 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		// as decoders find them
 		{"Customer.CARD", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
 		{"customer", "", value, strings.Replace(value, `{"name":"Ada", "card":4111111111111111}`, `"[redacted]"`, 1)},
+		{"value.customer.card", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)}, // as --where calls it
+		{"value.x", "", `{"value":{"x":1},"x":2}`, `{"value":{"x":"[redacted]"},"x":"[redacted]"}`},
 		{"items[*].iban", "", value, strings.NewReplacer(`"DE1"`, `"[redacted]"`, `"DE2"`, `"[redacted]"`).Replace(value)},
 		{"items[1].iban", "", value, strings.Replace(value, `"DE2"`, `"[redacted]"`, 1)},
 		// lists are looked through
@@ -131,13 +133,19 @@ func TestParse_RefusesWhatCannotBe(t *testing.T) {
 		want                     []string
 	}{
 		{[]string{"a.", "a[", "a['x", "a[x]", "a b", "", "a,,b", "..", "a[-1]"}, nil, nil, []string{
-			`redact: "a." at column 3: a name is expected here`, `redact: "a[" at column 3: the bracket does not end`, `redact: "a['x" at column 3: the name's quote or bracket does not end`,
-			`redact: "a[x]" at column 3: a bracket takes a number`, `redact: "a b" at column 2: a . or [ is expected here`, `redact: "" at column 1: a path is missing`,
-			`redact: "a,,b" at column 3: a path is missing`, `redact: ".." at column 3: a name is expected here`, `redact: "a[-1]" at column 3: a bracket takes a number`,
+			`--redact: "a." at column 3: a name is expected here`, `--redact: "a[" at column 3: the bracket does not end`, `--redact: "a['x" at column 3: the name's quote or bracket does not end`,
+			`--redact: "a[x]" at column 3: a bracket takes a number`, `--redact: "a b" at column 2: a . or [ is expected here`, `--redact: "" at column 1: a path is missing`,
+			`--redact: "a,,b" at column 3: a path is missing`, `--redact: ".." at column 3: a name is expected here`, `--redact: "a[-1]" at column 3: a bracket takes a number`,
 		}},
-		{nil, []string{"a,"}, []string{"(", "x*"}, []string{`redact-header: "a," has an empty name`, "redact-pattern: error parsing regexp: missing closing )", `redact-pattern: "x*" fits the empty text`}},
+		{nil, []string{"a,"}, []string{"(", "x*"}, []string{`SIDING_REDACT_HEADER: "a," has an empty name`, "redact-pattern of profile p: error parsing regexp: missing closing )", `redact-pattern of profile p: "x*" fits the empty text`}},
 	} {
-		_, err := Parse(c.paths, c.headers, c.patterns)
+		from := func(name string, all []string) (texts []Text) {
+			for _, text := range all {
+				texts = append(texts, Text{text, name})
+			}
+			return texts
+		}
+		_, err := Parse(from("--redact", c.paths), from("SIDING_REDACT_HEADER", c.headers), from("redact-pattern of profile p", c.patterns))
 		lines := strings.Split(err.Error(), "\n")
 		if len(lines) != len(c.want) {
 			t.Fatalf("%d problems, want %d: %v", len(lines), len(c.want), err)
