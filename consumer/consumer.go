@@ -166,6 +166,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 		return ErrRunning
 	}
 	began := time.Now()
+	c.logStarting()
 	defer func() {
 		if err == nil {
 			c.membership.End()
@@ -205,6 +206,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() { c.topics.Loop(polls, heartbeat) })
 	c.wg.Go(func() { c.drainedTierLoop(polls) })
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
+	c.wg.Go(func() { c.logJoining(polls) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}
@@ -414,8 +416,13 @@ func (c *Consumer) untilResumed(topic string) <-chan struct{} {
 	return c.resumed
 }
 
+// warnAfter is the time that a step may fail before that is a warning. A topic that was created a
+// moment ago has no leader yet, and the first group of a cluster no coordinator.
+const warnAfter = 5 * time.Second
+
 // retry repeats do, with backoff, until it succeeds or ctx ends.
 func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool {
+	began := time.Now()
 	for n := 1; ; n++ {
 		err := do()
 		if err == nil {
@@ -425,7 +432,12 @@ func (c *Consumer) retry(ctx context.Context, what string, do func() error) bool
 			return false
 		}
 		wait := backoff.Of(n, 100*time.Millisecond, 10*time.Second)
-		c.log.Warn("siding: trying again", "what", what, "wait", wait, "error", err)
+		about := []any{"what", what, "wait", wait, "error", err}
+		if time.Since(began) < warnAfter {
+			c.log.Debug("siding: trying again", about...)
+		} else {
+			c.log.Warn("siding: trying again", about...)
+		}
 		if !backoff.Wait(ctx, wait) {
 			return false
 		}

@@ -56,6 +56,9 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, release, err := c.membership.Hold(ctx)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
+			if source, retry := uncommitted(lanes, time.Now()); len(source)+len(retry) == 0 {
+				return nil
+			}
 			c.throttle.Once("commit waits", time.Minute, func() {
 				c.log.Warn("siding: offsets not committed because the member is joining; the next commit includes them", "waited", c.commitTimeout)
 			})
@@ -64,8 +67,13 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	}
 	defer release()
 
-	now := time.Now()
-	var source, retry commitRequest
+	source, retry := uncommitted(lanes, time.Now())
+	return errors.Join(c.sendCommit(ctx, source), c.sendCommit(ctx, retry))
+}
+
+// uncommitted collects the floors that are to be committed: those of the lanes' sources, and those
+// of their tiers.
+func uncommitted(lanes []*lane, now time.Time) (source, retry commitRequest) {
 	for _, l := range lanes {
 		l.mu.Lock()
 		if l.state != laneGone && l.positionsLoaded {
@@ -81,7 +89,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 		}
 		l.mu.Unlock()
 	}
-	return errors.Join(c.sendCommit(ctx, source), c.sendCommit(ctx, retry))
+	return source, retry
 }
 
 // commitRequest collects the offsets of source partitions, or those of retry partitions.

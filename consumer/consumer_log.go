@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,43 @@ import (
 	"strings"
 	"time"
 )
+
+// logStarting logs which program begins to consume what.
+func (c *Consumer) logStarting() {
+	c.log.Info("siding: starting", appendTexts([]any{"topics", shorten(c.cfg.Topics), "siding", softwareVersion()},
+		"version", c.cfg.Version, "environment", c.cfg.Environment, "host", c.host)...)
+}
+
+// The first line about a join that goes on comes after tellJoin, the others tellJoinAgain apart.
+const (
+	tellJoin      = 5 * time.Second
+	tellJoinAgain = 30 * time.Second
+)
+
+// logJoining logs, until ctx ends, that a join takes long. After a crash it does: the group awaits
+// the session timeout of the member that died.
+func (c *Consumer) logJoining(ctx context.Context) {
+	began := time.Now()
+	t := time.NewTicker(tellJoin)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			h, _ := c.membership.Health(now)
+			if h.Since.Before(began) {
+				h.Since = began // the start took that time
+			}
+			if waited := now.Sub(h.Since); !h.Joined && waited >= tellJoin {
+				c.throttle.Once("joining", tellJoinAgain, func() {
+					c.log.Info("siding: waiting to join the group: a former member's session may have to time out",
+						appendTexts([]any{"waited", waited.Round(time.Millisecond)}, "error", h.Why)...)
+				})
+			}
+		}
+	}
+}
 
 // logAssigned logs that the member joined, if it did just now, and which lanes it was assigned.
 func (c *Consumer) logAssigned(member string, added map[string][]int32) {

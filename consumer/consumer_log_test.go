@@ -12,8 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
@@ -51,6 +55,31 @@ func TestConsumer_LogsItsLife(t *testing.T) {
 			log.has(t, 1, "level=INFO", `msg="siding: stopped"`, "after=", "copies_parked=0 dead_lettered=0 discarded=0")
 			log.has(t, 1, `msg="siding: joined the group"`)
 		}
+	})
+}
+
+// After a crash a process said nothing for 44 s: the group waited for the member that had died.
+func TestConsumer_TellsThatItWaitsToJoin(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		refused := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.CoordinatorLoadInProgress})
+		cfg := config(fine)
+		cfg.Version, cfg.Environment = "v7", "test"
+		log := logged(&cfg)
+		c := k.Begin(cfg)
+		time.Sleep(44 * time.Second)
+		log.has(t, 1, `level=INFO msg="siding: starting" group=billing topics=[orders] siding=devel version=v7 environment=test`)
+		const waiting = `level=INFO msg="siding: waiting to join the group`
+		log.has(t, 2, waiting)
+		log.has(t, 1, waiting, "waited=5s")
+		log.has(t, 0, "offsets not committed")
+		if h := c.Health(); h.Group.CommitError != "" {
+			t.Errorf("health has a commit that failed, and there is nothing to commit: %s", h.Group.CommitError)
+		}
+		refused.Remove()
+		handledOnce(k, k.Produce(many(1)...))
+		time.Sleep(time.Minute)
+		log.has(t, 2, waiting)
+		stop(t, c)
 	})
 }
 
