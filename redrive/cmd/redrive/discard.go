@@ -39,6 +39,13 @@ that it has read already; discard warns of that, and show reports what became of
 					if err != nil {
 						return 0, err
 					}
+					warnOfClasses(t, args[0], sel, func(yield func(string) bool) {
+						for _, f := range sum.Failures {
+							if !yield(f.Class) {
+								return
+							}
+						}
+					})
 					return sum.Open, nil
 				},
 				write: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -29,6 +30,19 @@ func warnOfWhere(t *tool, sel *selection.Selection) {
 	// The text of such an error may quote what it is about.
 	if d := sel.WhereProblem(t.redact == nil); d != "" {
 		t.screen.Warn("%s", d)
+	}
+}
+
+// warnOfClasses warns of the classes of --class that none of the letters has: one with a typo looks
+// like a class without letters. With no letter at all the verb itself says so.
+func warnOfClasses(t *tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
+	classes := slices.Collect(has)
+	for _, c := range sel.Filter.Classes {
+		begin, prefix := strings.CutSuffix(c, "*")
+		fits := func(class string) bool { return class == c || prefix && strings.HasPrefix(class, begin) }
+		if len(classes) > 0 && !slices.ContainsFunc(classes, fits) {
+			t.screen.Warn("--class %s fits none of these letters of %s: redrive summary %s shows the classes there are", c, topic, topic)
+		}
 	}
 }
 

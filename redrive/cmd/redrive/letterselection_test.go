@@ -18,3 +18,15 @@ func TestWarnOfWhere_AFailingExpressionIsAWarning(t *testing.T) {
 		}
 	}
 }
+
+// One of the classes had a typo, and its letters stayed.
+func TestWarnOfClasses_NamesThoseWithoutLetters(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	const says = "warning: --class bussy.* fits none of these letters of orders.dlq: redrive summary orders.dlq shows the classes there are\n"
+	got := s.redrive(t, "plan", "orders.dlq", "--class", "tax,bussy.*,pay*")
+	if got.code != exitDone || got.stderr != says {
+		t.Errorf("%+v", got)
+	}
+	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax,bussy.*", "--why", "x"), exitRefused, "", says+"60 letters")
+}

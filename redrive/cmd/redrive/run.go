@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,6 +116,7 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), MaxAttempts: i.maxAttempts, Edit: e})
 	warnOfWhere(s.tool, sel)
 	if err == nil {
+		warnOfClasses(s.tool, topic, sel, maps.Keys(p.ByClass))
 		unresolved()
 	}
 	return r, p, err

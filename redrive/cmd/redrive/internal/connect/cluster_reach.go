@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -77,6 +78,8 @@ func (c *Cluster) hint(err error) string {
 		return fmt.Sprintf("this port may not speak TLS (--%s), or want authentication (--%s) or a certificate (--%s)", useTLS, mechanism, tlsCert)
 	case errors.Is(err, io.EOF) && c.sasl != "":
 		return fmt.Sprintf("it hung up on %s by %s: check %s, or omit --%s if that port does not authenticate clients", c.identity(), c.sasl, c.credentials(), mechanism)
+	case errors.Is(err, syscall.ECONNREFUSED): // to wait longer would not help
+		return fmt.Sprintf("check --%s, and whether a broker listens there", brokers)
 	case isType[*net.DNSError](err):
 		return fmt.Sprintf("check the host name in --%s or in the profile", brokers)
 	}

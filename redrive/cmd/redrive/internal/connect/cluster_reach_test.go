@@ -168,6 +168,9 @@ func TestReach_EndsInTimeWithoutAnAnswer(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no broker can be used: tried "+broker+" for ") || !strings.Contains(err.Error(), "; check --brokers") {
 			t.Errorf("error %v, want one that names %s and the time", err, broker)
 		}
+		if refused := broker == gone.Addr().String(); err != nil && refused == strings.Contains(err.Error(), "waits longer") {
+			t.Errorf("error %v: to wait helps only where no answer came", err)
+		}
 	}
 }
 
