@@ -33,7 +33,8 @@ type exported struct {
 	Redacted bool `json:"redacted,omitempty"`
 }
 
-// exportedHeader has its key as text, or in base64 if that is not UTF-8 or a terminal may act on it.
+// exportedHeader has its key as text, or in base64 if that is not UTF-8 or a terminal may act on
+// it.
 type exportedHeader struct {
 	Key      *string `json:"key,omitempty"`
 	KeyBytes blob    `json:"keyBytes,omitzero"`

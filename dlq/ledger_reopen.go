@@ -21,8 +21,9 @@ type ReopenOptions struct {
 // Reopen withdraws that letters were discarded: of the letters that the filter selects, from the
 // cursor on, it records those that are [Discarded] or [Compensated] as [Reopened], with the
 // operator and the reason. They are open from then on, whoever discarded them: a handler discards
-// the record again when it is redriven, unless the handler was changed. The handler's discard reports
-// are revoked: the same run may send the letter again. Copies of a letter follow it. Letters in other states stay as they are.
+// the record again when it is redriven, unless the handler was changed. The handler's discard
+// reports are revoked: the same run may send the letter again. Copies of a letter follow it.
+// Letters in other states stay as they are.
 //
 // Reopen checks, fails and can be continued like [Ledger.Discard]. reopened is how many letters are
 // recorded as reopened. Like Discard it does not check for active redrive runs.

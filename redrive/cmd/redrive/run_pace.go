@@ -84,8 +84,8 @@ func (p *paceFlags) changes() (redrive.Pace, error) {
 	return given, err
 }
 
-// given returns the flags that are given, for a command that goes at the same pace: a stored plan has
-// none.
+// given returns the flags that are given, for a command that goes at the same pace: a stored plan
+// has none.
 func (p *paceFlags) given() (text string) {
 	p.set.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {

@@ -36,8 +36,8 @@ type Cluster struct {
 	Timeout time.Duration
 	// Redact is what is hidden of letters; nil hides nothing.
 	Redact *redact.Rules
-	// SecretVariables are variables of the environment that may hold secrets: siding's own, and those
-	// that the configuration file names, in whichever profile.
+	// SecretVariables are variables of the environment that may hold secrets: siding's own, and
+	// those that the configuration file names, in whichever profile.
 	SecretVariables []string
 	// Warnings are what the user ought to know before going on.
 	Warnings []string

@@ -194,9 +194,9 @@ func (at place) element(index int) (next place, hit bool) {
 	return next.behind(hit), hit
 }
 
-// named reports whether text has the last name of one of the paths, in quotes. A path without a name
-// fits any text. JSON that was cut, or that stands behind other bytes, cannot be parsed, and has the
-// names of its members.
+// named reports whether text has the last name of one of the paths, in quotes. A path without a
+// name fits any text. JSON that was cut, or that stands behind other bytes, cannot be parsed, and
+// has the names of its members.
 func (at place) named(text []byte) bool {
 	text = bytes.ToLower(text)
 	for _, p := range at {

@@ -56,7 +56,8 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		{"a", "", `"text"`, `"text"`},
 		{"a", "", "4111 1111", "[redacted] 9 bytes that are no JSON"},
 		{"a", "", "{}\n{\"a\":1}", "[redacted] 10 bytes that are no JSON"},
-		// one more rule must not show what was hidden: JSON that was cut, or that stands behind bytes
+		// one more rule must not show what was hidden: JSON that was cut, or that stands behind
+		// bytes
 		{"customer.card", `\d{16}`, `{"customer":{"Card":"4111-1111`, "[redacted] 30 bytes that are no JSON"},
 		{"items[*].iban[0]", `\d{16}`, "\ufeff" + `{"items":[{"iban":["DE1"]}]}`, "[redacted] 31 bytes that are no JSON"},
 		{"..*", `\d{16}`, "DE1", "[redacted] 3 bytes that are no JSON"},
