@@ -81,7 +81,12 @@ func (c *Consumer) logDraining(lanes []*lane, why string) {
 
 // logRevoked logs that lanes were handed over.
 func (c *Consumer) logRevoked(lanes []*lane, took time.Duration) {
-	c.log.Info("siding: lanes revoked", "lanes", len(lanes), "lanes_now", c.laneCount.Load(), "took", took,
+	cancelled := int64(0)
+	for _, l := range lanes {
+		cancelled += l.cutOff.Load() + int64(len(l.running()))
+	}
+	c.recordLog.counts.cancelled.Add(cancelled)
+	c.log.Info("siding: lanes revoked", "lanes", len(lanes), "lanes_now", c.laneCount.Load(), "took", took, "cancelled", cancelled,
 		"partitions", partitionsText(sourcesOf(lanes)))
 }
 
@@ -94,6 +99,7 @@ func (c *Consumer) logEnd(began time.Time, err error) {
 		return
 	}
 	about := append([]any{"after", time.Since(began)}, c.recordLog.counts.now().attributes(countsNow{})...)
+	about = append(about, "cancelled", c.recordLog.counts.cancelled.Load())
 	if stuck != nil {
 		about = append(about, "stuck", len(stuck.Records))
 	}

@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,6 +82,27 @@ func TestConsumer_TellsThatItWaitsToJoin(t *testing.T) {
 		time.Sleep(time.Minute)
 		log.has(t, 2, waiting)
 		stop(t, c)
+	})
+}
+
+// A shutdown that cancelled handlers did not say so.
+func TestConsumer_TellsHowManyHandlersItCancelled(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		var began atomic.Int64
+		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
+			began.Add(1)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		cfg.DrainTimeout = time.Second
+		cfg.Policy.HandlerTimeout = time.Hour
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.Produce(append(onPartition(0, "v", 1), onPartition(1, "v", 1)...)...)
+		eventually(t, "both run", func() bool { return began.Load() == 2 })
+		stop(t, c)
+		log.has(t, 1, `msg="siding: lanes revoked"`, "cancelled=2 ")
+		log.has(t, 1, `msg="siding: stopped"`, "handled=0 copies_parked=0 dead_lettered=0 discarded=0 cancelled=2")
 	})
 }
 

@@ -21,8 +21,9 @@ type recordLog struct {
 }
 
 // recordCounts are the numbers of a consumer's records by what became of them. Failed records count
-// when it is decided what becomes of them, as in siding.routed.records.
-type recordCounts struct{ handled, parked, deadLettered, discarded atomic.Int64 }
+// when it is decided what becomes of them, as in siding.routed.records. Cancelled
+// handlers are those of lanes that were revoked.
+type recordCounts struct{ handled, parked, deadLettered, discarded, cancelled atomic.Int64 }
 
 // recordEvent is what happens to records in words, or what else may happen as often.
 type recordEvent struct {

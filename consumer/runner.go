@@ -255,7 +255,7 @@ func (r *runner) report() {
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.report() // the range of finished offsets ends before this record
 	if a.drained() {
-		r.attemptTelemetry.drained()
+		r.cutOff()
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
@@ -270,6 +270,12 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 	outcome, message, done := r.lane.route(r.feed, &r.source, meta, err, result)
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcome, message, result)
 	return done
+}
+
+// cutOff notes that the lane's drain cancelled the handler. Its record stays, and runs again.
+func (r *runner) cutOff() {
+	r.lane.cutOff.Add(1)
+	r.attemptTelemetry.drained()
 }
 
 // retryInPlace repeats the run in place. over reports that there is nothing left to do: the record
@@ -301,7 +307,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 			r.report()
 			return nil, result, true
 		case next.drained():
-			r.attemptTelemetry.drained()
+			r.cutOff()
 			return err, result, true
 		}
 		a = next
