@@ -14,6 +14,10 @@ import (
 // runFields are a run as a row.
 func runFields(o redrive.Outcome, now time.Time) []output.Field {
 	field, c := output.NewField, o.Counts
+	failed := output.Pair{Table: fmt.Sprint(c.Failed), JSON: c.Failed}
+	if c.Retrying > 0 {
+		failed.Table = fmt.Sprintf("%d, %d retried", c.Failed, c.Retrying)
+	}
 	return []output.Field{
 		field("run", "RUN", o.Topic+"/"+o.ID),
 		stateField(o, now),
@@ -23,7 +27,8 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 		field("selected", "SELECTED", c.Selected).Right().Spare(6),
 		field("sent", "SENT", c.Sent).Right().Spare(4),
 		field("succeeded", "SUCCEEDED", c.Succeeded).Right().Spare(3),
-		field("failed", "FAILED", c.Failed).Right().Spare(1).Toned(badUnlessZero(c.Failed)),
+		field("failed", "FAILED", failed).Right().Spare(1).Toned(badUnlessZero(c.Failed + c.Retrying)),
+		field("retrying", "", c.Retrying),
 		field("discarded", "", c.Discarded),
 		field("pending", "PENDING", c.Pending).Right().Spare(2),
 		field("unknown", "", c.Unknown),

@@ -26,3 +26,12 @@ func TestRuns_NamesStatusWhereLettersArePending(t *testing.T) {
 		}
 	}
 }
+
+// A canary that failed and is in a retry topic aborted the run, and the table said that nothing failed.
+func TestRuns_CountLettersThatAreRetried(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","by":"ada","owner":"ada","state":"aborted","counts":{"selected":2,"sent":1,"pending":1,"retrying":1}}`)))
+	prints(t, b.redrive(t, "runs", "orders.dlq"), exitDone, "  0, 1 retried  ", "redrive status orders.dlq/r-1 checks again")
+	prints(t, b.redrive(t, "runs", "orders.dlq", "-o", "json"), exitDone, `"failed":0,"retrying":1,`, "checks again")
+}
