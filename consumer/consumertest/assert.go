@@ -2,6 +2,7 @@ package consumertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,10 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 		k.tb.Fatalf("consumertest: Handled waits for a success, and cannot tell whether record %v will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked", positionOf(r))
 	}
 	patience := k.patience()
-	deadline := time.After(patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ctx, stop := k.untilFinal(ctx, positionOf(r))
+	defer stop()
 	for {
 		n, changed := k.journal.times(positionOf(r))
 		switch {
@@ -34,8 +38,8 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 		}
 		select {
 		case <-changed:
-		case <-deadline:
-			k.tb.Fatalf("consumertest: record %v was handled %s within %v, want %d%s", positionOf(r), times(n), patience, want, k.whereabouts(r))
+		case <-ctx.Done():
+			k.tb.Fatalf("consumertest: record %v was handled %s %s, want %d%s", positionOf(r), times(n), waited(ctx, patience), want, k.whereabouts(r))
 		}
 	}
 }
@@ -46,7 +50,10 @@ func (k *Kafka) Discarded(r *kgo.Record, class string) {
 	k.tb.Helper()
 	k.mustBeProduced(r)
 	patience := k.patience()
-	deadline := time.After(patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ctx, stop := k.untilFinal(ctx, positionOf(r))
+	defer stop()
 	for {
 		classes, changed := k.journal.discards(positionOf(r))
 		if slices.Contains(classes, class) || class == "" && len(classes) > 0 {
@@ -54,12 +61,12 @@ func (k *Kafka) Discarded(r *kgo.Record, class string) {
 		}
 		select {
 		case <-changed:
-		case <-deadline:
+		case <-ctx.Done():
 			wanted := ""
 			if class != "" {
 				wanted = fmt.Sprintf(" with class %q", class)
 			}
-			k.tb.Fatalf("consumertest: record %v was not discarded%s within %v%s", positionOf(r), wanted, patience, k.whereabouts(r))
+			k.tb.Fatalf("consumertest: record %v was not discarded%s %s%s", positionOf(r), wanted, waited(ctx, patience), k.whereabouts(r))
 		}
 	}
 }
@@ -101,7 +108,8 @@ func (k *Kafka) DeadLettered(r *kgo.Record, reason headers.Reason) headers.Meta 
 // 0 is another record's.
 func (k *Kafka) mustBeProduced(r *kgo.Record) {
 	k.tb.Helper()
-	// A client sets the context of a record that it produces, and the timestamp of one that it reads.
+	// A client sets the context of a record that it produces, and the timestamp of one that it
+	// reads.
 	if r.Context == nil && r.Timestamp.IsZero() && r.Offset == 0 {
 		k.tb.Fatalf("consumertest: this record of topic %q was not produced, so it has no position: assert about a record that Produce returned", r.Topic)
 	}
@@ -133,7 +141,9 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 	patience := k.patience()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := k.read(ctx, topic, func(c *kgo.Record) (done bool) {
+	ctx, stop := k.untilFinal(ctx, at)
+	defer stop()
+	look := func(c *kgo.Record) (done bool) {
 		m, err := headers.Parse(c.Headers)
 		if originalOf(m.Original) != at {
 			return false
@@ -147,9 +157,20 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 		}
 		found = m
 		return true
-	})
+	}
+	err := k.read(ctx, topic, look)
+	if errors.Is(context.Cause(ctx), errFinal) {
+		// The copy may be there, not read yet.
+		others = nil
+		var seen bool
+		last, cancel := k.within()
+		defer cancel()
+		if k.scan(last, topic, func(c *kgo.Record, _ headers.Meta) { seen = seen || look(c) }) == nil && seen {
+			return found
+		}
+	}
 	if err != nil {
-		k.tb.Fatalf("consumertest: no such copy of record %v was written to %s within %v%s%s", at, topic, patience, strings.Join(others, ""), k.whereabouts(r))
+		k.tb.Fatalf("consumertest: no such copy of record %v was written to %s %s%s%s", at, topic, waited(ctx, patience), strings.Join(others, ""), k.whereabouts(r))
 	}
 	return found
 }

@@ -11,9 +11,11 @@
 //		k.Conserved()
 //	})
 //
-// An assertion waits until it holds, up to Kafka.Patience, and then ends the test. Its message says
-// what the handler returned for the record, and where its last copy is. Call assertions from the
-// test's goroutine.
+// An assertion waits until it holds, up to Kafka.Patience, and then ends the test. It ends the test
+// within seconds when it cannot hold any more: the record was handled, discarded or dead-lettered,
+// and no copy of it is in flight. After a redrive it waits for as long as Patience. Its message
+// says what the handler returned for the record, and where its last copy is. Call assertions from
+// the test's goroutine.
 package consumertest
 
 import (
@@ -59,8 +61,11 @@ type Kafka struct {
 	mu       sync.Mutex
 	produced []*kgo.Record
 	siblings map[string]consumed // by source
+	groups   map[string][]string // by source: all that consumers were run as
 	deleted  map[string]bool
-	paced    sync.Once
+	// recreated has the topics that were deleted once: offsets may be of the deleted one.
+	recreated map[string]bool
+	paced     sync.Once
 }
 
 // consumed describes a source topic that consumers were run on, by all their configurations: an
@@ -167,7 +172,7 @@ func On(tb testing.TB, opts ...kgo.Opt) *Kafka {
 
 func on(tb testing.TB, patience time.Duration, opts []kgo.Opt) *Kafka {
 	tb.Helper()
-	k := &Kafka{tb: tb, opts: opts, Patience: patience, own: patience, over: over(tb), journal: newJournal(), siblings: map[string]consumed{}, deleted: map[string]bool{}}
+	k := &Kafka{tb: tb, opts: opts, Patience: patience, own: patience, over: over(tb), journal: newJournal(), siblings: map[string]consumed{}, groups: map[string][]string{}, deleted: map[string]bool{}, recreated: map[string]bool{}}
 	cl, err := kgo.NewClient(append(opts[:len(opts):len(opts)], kgo.RecordPartitioner(partitioner()))...)
 	if err != nil {
 		tb.Fatalf("consumertest: client: %v", err)
@@ -230,7 +235,7 @@ func (k *Kafka) DeleteTopic(name string) {
 		k.tb.Fatalf("consumertest: delete topic %q: %v", name, err)
 	}
 	k.mu.Lock()
-	k.deleted[name] = true
+	k.deleted[name], k.recreated[name] = true, true
 	k.mu.Unlock()
 }
 

@@ -115,6 +115,9 @@ func (k *Kafka) learn(cfg consumer.Config) {
 			}
 		}
 		k.siblings[topic] = now
+		if !slices.Contains(k.groups[topic], cfg.Group) {
+			k.groups[topic] = append(k.groups[topic], cfg.Group)
+		}
 	}
 }
 

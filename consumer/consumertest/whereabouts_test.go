@@ -85,7 +85,7 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 			"handled, busy": {func() { k.Handled(records["busy"], 1) }, `consumertest: record orders/0/1 was handled 0 times within 10s, want 1
   the handler was called with it 2 times; the last call, attempt 2 from orders.retry.5s/0/0, returned the error: the gateway is busy
   its last copy is orders.retry.1h/0/0 (attempts 2, class payment.busy, due at 2000-01-01 01:00:0X, in X): the gateway is busy`},
-			"handled, bad": {func() { k.Handled(records["bad"], 1) }, `consumertest: record orders/0/2 was handled 0 times within 10s, want 1
+			"handled, bad": {func() { k.Handled(records["bad"], 1) }, `consumertest: record orders/0/2 was handled 0 times before all was done with it, want 1
   the handler was called with it once; the last call, attempt 1 from orders/0/2, returned the error: no such SKU
   its last copy is orders.dlq/0/X (attempts 1, class sku, reason terminal): no such SKU`},
 			"handled, too often": {func() {
@@ -98,10 +98,10 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 				func() { k.Handled(records["later"], 0) },
 				`consumertest: Handled waits for a success, and cannot tell whether record orders/0/6 will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked`,
 			},
-			"discarded, fine": {func() { k.Discarded(records["fine"], "") }, `consumertest: record orders/0/0 was not discarded within 10s
+			"discarded, fine": {func() { k.Discarded(records["fine"], "") }, `consumertest: record orders/0/0 was not discarded before all was done with it
   the handler was called with it once; the last call, attempt 1 from orders/0/0, returned nil
   no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
-			"discarded, another class": {func() { k.Discarded(records["double"], "sku") }, `consumertest: record orders/0/4 was not discarded with class "sku" within 10s
+			"discarded, another class": {func() { k.Discarded(records["double"], "sku") }, `consumertest: record orders/0/4 was not discarded with class "sku" before all was done with it
   the handler was called with it once; the last call, attempt 1 from orders/0/4, returned the error: paid before
   it was discarded once, class double
   no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
@@ -111,7 +111,7 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 			"dead-lettered, not read": {func() { k.DeadLettered(records["later"], "") }, `consumertest: no such copy of record orders/0/6 was written to orders.dlq within 10s
   the handler was not called with it
   no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
-			"dead-lettered, another reason": {func() { k.DeadLettered(records["panic"], headers.ReasonExhausted) }, `consumertest: no such copy of record orders/0/3 was written to orders.dlq within 10s
+			"dead-lettered, another reason": {func() { k.DeadLettered(records["panic"], headers.ReasonExhausted) }, `consumertest: no such copy of record orders/0/3 was written to orders.dlq before all was done with it
   copy orders.dlq/0/X has another content: reason "panic", want "exhausted"
   the handler was called with it once; the last call, attempt 1 from orders/0/3, panicked
   its last copy is orders.dlq/0/X (attempts 1, class panic.string, reason panic): panic: nil map`},
