@@ -61,7 +61,7 @@ type lane struct {
 
 	// hold is true while no record may start. A worker checks nothing else before each record.
 	hold atomic.Bool
-	// cutOff counts the handlers that were cancelled and returned an error: their records run again.
+	// cutOff counts the cancelled handlers that returned an error. Their records run again.
 	cutOff atomic.Int64
 	// abandon cancels the copies that were not sent yet.
 	abandon   context.Context
