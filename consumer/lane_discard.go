@@ -45,11 +45,11 @@ func (l *lane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.C
 	}
 }
 
-// discardNote returns the note of a discarded record. If its headers are broken, so may the
-// original position be; then the note names its position on the retry topic.
+// discardNote returns the note of a discarded record. If its headers are broken, or name another
+// partition, it has no original position here; then the note names its position on the retry topic.
 func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
 	at := m.Original
-	if m.Reason == headers.ReasonMalformed {
+	if m.Reason == headers.ReasonMalformed || at.Partition != l.partition {
 		at = headers.Position{Topic: f.topic, Partition: l.partition, Offset: offset}
 	}
 	n := dlq.DiscardNote{

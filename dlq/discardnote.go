@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,7 +26,8 @@ type DiscardNote struct {
 	Partition int32
 	Offset    int64
 	// Original is where the record was first read: at another offset if a run redrove it to its
-	// source. Its TopicID is that of the source.
+	// source. Its TopicID is that of the source. If the record's headers do not name a position of
+	// the source, Original, Partition and Offset are its position on the retry topic.
 	Original headers.Position
 	// Class is the class of the last failure, and Attempts the number of deliveries.
 	Class    string
@@ -34,18 +36,19 @@ type DiscardNote struct {
 	At time.Time
 }
 
-// discardNoteKey begins the keys of discard notes. The group and the offset follow.
+// discardNoteKey begins the keys of discard notes. The group, the topic and the offset follow.
 const discardNoteKey = "discarded/"
 
 // discardNoteVersion is the version of a note's JSON.
 const discardNoteVersion = 1
 
-// Record returns the ledger's record of the note. Its key is "discarded/<group>/<offset>", and its
-// partition the source's. So a record that is discarded again, after a crash, has one note. No
-// letter and no run has such a key.
+// Record returns the ledger's record of the note. Its key is "discarded/<group>/<topic>/<offset>",
+// and its partition the source's. So a record that is discarded again, after a crash, has one note.
+// No letter and no run has such a key.
 func (n *DiscardNote) Record(ledger string) *kgo.Record {
-	b := make([]byte, 0, 256+2*len(n.Group))
+	b := make([]byte, 0, 256+2*len(n.Group)+2*len(n.Original.Topic))
 	b = append(append(append(b, discardNoteKey...), n.Group...), '/')
+	b = append(append(b, n.Original.Topic...), '/')
 	b = strconv.AppendInt(b, n.Offset, 10)
 	r := &kgo.Record{Topic: ledger, Partition: n.Partition, Key: b[:len(b):len(b)]}
 	b = b[len(b):]
@@ -68,11 +71,12 @@ func (n *DiscardNote) Record(ledger string) *kgo.Record {
 // isDiscardNote reports whether a record of a ledger is a discard note, or broken as such.
 func isDiscardNote(r *kgo.Record) bool { return bytes.HasPrefix(r.Key, []byte(discardNoteKey)) }
 
-// discardNoteOf returns what a discard note with the key is about. ok is false for other keys.
-func discardNoteOf(key []byte) (group string, offset int64, ok bool) {
+// discardNoteOf returns what a discard note with the key is about: "<group>/<topic>" and the
+// offset. ok is false for other keys.
+func discardNoteOf(key []byte) (groupTopic string, offset int64, ok bool) {
 	about, ok := bytes.CutPrefix(key, []byte(discardNoteKey))
 	at := bytes.LastIndexByte(about, '/')
-	if !ok || at < 1 {
+	if !ok || at < 0 || bytes.LastIndexByte(about[:at], '/') < 1 {
 		return "", -1, false
 	}
 	offset, ok = parseOffset(about[at+1:])
@@ -106,11 +110,13 @@ func parseDiscardNote(r *kgo.Record) (*DiscardNote, error) {
 		return nil, err
 	}
 	n := &DiscardNote{Partition: r.Partition, Class: j.Class, Attempts: j.Attempts}
-	var ok bool
-	n.Group, n.Offset, ok = discardNoteOf(r.Key)
+	groupTopic, offset, ok := discardNoteOf(r.Key)
+	at := strings.LastIndexByte(groupTopic, '/') // a group may have slashes, a topic has none
+	if !ok {
+		return nil, errors.New("its key has no group, topic and offset")
+	}
+	n.Group, n.Offset = groupTopic[:at], offset
 	switch {
-	case !ok:
-		return nil, errors.New("its key has no group and offset")
 	case j.V < 1:
 		return nil, errors.New("it names no version")
 	case j.Group != n.Group:
@@ -125,6 +131,9 @@ func parseDiscardNote(r *kgo.Record) (*DiscardNote, error) {
 	}
 	if n.Original, err = headers.ParsePosition(j.Original); err != nil {
 		return nil, fmt.Errorf("its original position %.80q: %w", j.Original, err)
+	}
+	if n.Original.Topic != groupTopic[at+1:] {
+		return nil, fmt.Errorf("its original position is %.80q", j.Original)
 	}
 	if j.TopicID != "" {
 		id, err := base64.RawURLEncoding.Strict().DecodeString(j.TopicID)

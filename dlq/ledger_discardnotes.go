@@ -66,26 +66,26 @@ func (l *Ledger) DiscardNotes(ctx context.Context) iter.Seq2[*DiscardNote, error
 	}
 }
 
-// notesByKey are the notes whose last record has a value, by partition and group.
+// notesByKey are the notes whose last record has a value, by partition, group and topic.
 type notesByKey map[noteKey]*noteOffsets
 
 type noteKey struct {
-	partition int32
-	group     string
+	partition  int32
+	groupTopic string
 }
 
-// noteOffsets are the source offsets of notes.
+// noteOffsets are the offsets of notes.
 type noteOffsets struct {
 	offsetset.Set
 	last map[int64]int64 // where the ledger has the last record of those that it has several of
 }
 
 func (b notesByKey) take(r *kgo.Record) {
-	group, offset, ok := discardNoteOf(r.Key)
+	groupTopic, offset, ok := discardNoteOf(r.Key)
 	if !ok {
 		return
 	}
-	key := noteKey{r.Partition, group}
+	key := noteKey{r.Partition, groupTopic}
 	notes := b[key]
 	if notes == nil {
 		notes = &noteOffsets{last: map[int64]int64{}}
@@ -106,8 +106,8 @@ func (b notesByKey) take(r *kgo.Record) {
 // there. An earlier record may be of another discard: the source was recreated, or read again.
 // Compaction keeps the last one too.
 func (b notesByKey) remove(r *kgo.Record) bool {
-	group, offset, ok := discardNoteOf(r.Key)
-	notes := b[noteKey{r.Partition, group}]
+	groupTopic, offset, ok := discardNoteOf(r.Key)
+	notes := b[noteKey{r.Partition, groupTopic}]
 	if !ok || r.Value == nil || notes == nil {
 		return false
 	}

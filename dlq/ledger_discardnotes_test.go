@@ -47,20 +47,22 @@ func TestLedger_DiscardNotesAreThoseThatCount(t *testing.T) {
 		gone := noteAt("billing", 0, 9, 1, now)
 		deleted := &kgo.Record{Topic: ordersLedger, Key: gone.Key}
 		back := noteAt("billing", 0, 8, 2, now)
+		broken := DiscardNote{Group: "billing", Offset: 7, Class: "malformed", At: now, Original: headers.Position{Topic: "orders.retry.5s", Offset: 7}}
 		k.produce(t,
+			broken.Record(ordersLedger), // another record with that number
 			// it ran again after a crash, or its topic was recreated
 			noteAt("billing", 0, 7, 1, now.Add(-time.Second)), noteAt("billing", 0, 7, 2, now), noteAt("billing", 0, 7, 3, now),
 			noteAt("billing", 1, 7, 4, now), noteAt("audit/1", 0, 7, 5, now),
 			gone, deleted, &kgo.Record{Topic: ordersLedger, Key: back.Key}, back,
-			&kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/99"), Value: []byte("{")},
+			&kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/orders/99"), Value: []byte("{")},
 			&kgo.Record{Topic: ordersLedger, Key: []byte("discarded/x"), Value: []byte("{}")},
 		)
 		k.note(t, "orders.dlq", 0, 7, Entry{State: Discarded, By: "ada", Why: "x"})
 		all, errs := k.notes(t, "orders.dlq")
-		if want := []string{"audit/1 0/7 5", "billing 0/7 3", "billing 0/8 2", "billing 1/7 4"}; !slices.Equal(all, want) {
+		if want := []string{"audit/1 0/7 5", "billing 0/7 0", "billing 0/7 3", "billing 0/8 2", "billing 1/7 4"}; !slices.Equal(all, want) {
 			t.Errorf("notes %q, want %q", all, want)
 		}
-		if e, ok := errors.AsType[*EntryError](errors.Join(errs...)); len(errs) != 1 || !ok || e.Key != "discarded/billing/99" {
+		if e, ok := errors.AsType[*EntryError](errors.Join(errs...)); len(errs) != 1 || !ok || e.Key != "discarded/billing/orders/99" {
 			t.Errorf("errors %v, want one about the broken note", errs)
 		}
 		for n, err := range k.ledger("orders.dlq").DiscardNotes(t.Context()) {
@@ -76,7 +78,7 @@ func TestLedger_DiscardNotesAreThoseThatCount(t *testing.T) {
 func TestLedger_DiscardNotesAreAboutNoLetter(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 8)
-		k.produce(t, noteAt("billing", 0, 7, 3, time.Now()), &kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/7"), Value: []byte("{")})
+		k.produce(t, noteAt("billing", 0, 7, 3, time.Now()), &kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/orders/7"), Value: []byte("{")})
 		l := k.ledger("orders.dlq")
 		readEach(t, l, func(n *LedgerRecord) { t.Errorf("a reader is given %s", n.Record.Key) })
 		if n, some := l.Broken(); n != 0 || len(some) != 0 || l.State(0, 7) != "" || len(l.Runs()) != 0 {
@@ -95,7 +97,7 @@ func TestLedger_PruneDiscardNotesDeletesTheOldOnes(t *testing.T) {
 		for i := range int64(500) {
 			k.produce(t, noteAt("billing", int32(i%2), i, 1, now.Add(-time.Duration(i)*time.Hour)))
 		}
-		broken := &kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/7777"), Value: []byte("{")}
+		broken := &kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/orders/7777"), Value: []byte("{")}
 		k.produce(t, broken)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -60,8 +60,8 @@ func TestList_DiscardedShowsTheNotes(t *testing.T) {
 			t.Errorf("%s: %s", c.args, got.stderr)
 		}
 	}
-	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("discarded/billing/7"), Value: []byte("{")})
-	prints(t, b.redrive(t, "list", "orders.dlq", "--discarded"), exitDone, "orders/0/100", `with key "discarded/billing/7": it is not a note of a discarded record`)
+	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("discarded/billing/orders/7"), Value: []byte("{")})
+	prints(t, b.redrive(t, "list", "orders.dlq", "--discarded"), exitDone, "orders/0/100", `with key "discarded/billing/orders/7": it is not a note of a discarded record`)
 	// They are no letters, and other verbs do not stumble over them.
 	if got := b.redrive(t, "summary", "orders.dlq"); got.code != exitDone || strings.Contains(got.stderr, "discarded/") {
 		t.Errorf("summary: %+v", got)
