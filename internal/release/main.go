@@ -27,7 +27,9 @@ func run(args []string, out, problems io.Writer) (code int) {
 	var err error
 	switch of := repository(*dir); {
 	case flags.NArg() == 2 && flags.Arg(0) == "prepare":
-		err = prepare(of, flags.Arg(1), time.Now(), out)
+		if err = admitReadme(of); err == nil {
+			err = prepare(of, flags.Arg(1), time.Now(), out)
+		}
 	case flags.NArg() == 1 && flags.Arg(0) == "check":
 		err = check(of, *cache, out)
 	default:

@@ -8,7 +8,10 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +20,19 @@ import (
 
 // readme is the text of README.md, from which a user builds a service.
 type readme string
+
+// admitReadme refuses a release whose README says that there is none. The trial of a release does
+// not ask: it is made before.
+func admitReadme(of repository) error {
+	text, err := os.ReadFile(filepath.Join(string(of), "README.md"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without one, prepare says what is wrong
+		return err
+	}
+	if strings.Contains(strings.Join(strings.Fields(string(text)), " "), "no release yet") {
+		return errors.New(`README.md says "no release yet", and the tag would say so for ever: commit a README without it first`)
+	}
+	return nil
+}
 
 // commands returns the go commands by which the README gets a module.
 func (r readme) commands(root string) (commands [][]string, err error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -111,5 +112,20 @@ func TestReadme_BlockThatIsMissingIsNamed(t *testing.T) {
 	}
 	if _, err := complete(serviceAround, "c, err := (", example); err == nil || !strings.Contains(err.Error(), "c, err := (") {
 		t.Errorf("error %v, want the block that does not parse", err)
+	}
+}
+
+// The README of a tagged release said that there was none.
+func TestReadme_SaysNoReleaseYet(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	write(t, r, "README.md", "It has no\nrelease yet.\n")
+	var problems strings.Builder
+	if code := run([]string{"-C", string(r), "prepare", "v0.1.0"}, io.Discard, &problems); code != 1 || !strings.Contains(problems.String(), `README.md says "no release yet"`) {
+		t.Errorf("code %d, %s", code, problems.String())
+	}
+	write(t, r, "README.md", "It has releases.\n")
+	if err := admitReadme(r); err != nil {
+		t.Error(err)
 	}
 }
