@@ -27,7 +27,7 @@ func TestRuns_NamesStatusWhereLettersArePending(t *testing.T) {
 	}
 }
 
-// A canary that failed and is in a retry topic aborted the run, and the table said that nothing failed.
+// A canary that failed into a retry topic aborted the run, and the table said that nothing failed.
 func TestRuns_CountLettersThatAreRetried(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

@@ -37,7 +37,8 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		// as decoders find them
 		{"Customer.CARD", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
 		{"customer", "", value, strings.Replace(value, `{"name":"Ada", "card":4111111111111111}`, `"[redacted]"`, 1)},
-		{"value.customer.card", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)}, // as --where calls it
+		// as --where calls it
+		{"value.customer.card", "", value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
 		{"value.x", "", `{"value":{"x":1},"x":2}`, `{"value":{"x":"[redacted]"},"x":"[redacted]"}`},
 		{"items[*].iban", "", value, strings.NewReplacer(`"DE1"`, `"[redacted]"`, `"DE2"`, `"[redacted]"`).Replace(value)},
 		{"items[1].iban", "", value, strings.Replace(value, `"DE2"`, `"[redacted]"`, 1)},
