@@ -43,7 +43,7 @@ func TestTheProgramPrintsWhatBecomesOfEachRecord(t *testing.T) {
 		{"mails: attempt 1, from the source: too many mails", "mails: attempt 2, from the 30m tier: handled"},
 		{
 			"mails: attempt 1, from the source: the mailbox is full", "mails: attempt 4, from the 3h tier: the mailbox is full",
-			`"siding: record discarded" group=shop topic=mails partition=1 offset=0 attempts=4 reason=exhausted`,
+			`"siding: record discarded" group=shop topic=mails partition=1 offset=0 attempts=4 by=policy reason=exhausted`,
 		},
 		{"analytics: attempt 2, from the 5m tier: the loader is busy", "analytics: attempt 3, from the 1h tier: handled"},
 		{
