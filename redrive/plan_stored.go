@@ -31,6 +31,7 @@ type storedPlan struct {
 	Ledger      string           `json:"ledger"`
 	Target      Target           `json:"target"`
 	MaxRedrives int              `json:"maxRedrives,omitempty"`
+	MaxAttempts int              `json:"maxAttempts,omitempty"`
 	Edit        editRecord       `json:"edit,omitzero"`
 	Letters     int64            `json:"letters"`
 	ByClass     map[string]int64 `json:"byClass"`
@@ -77,7 +78,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 	}
 	s := storedPlan{
 		V: planVersion, ID: p.ID, Created: p.Created, Topic: p.Selection.Topic, TopicID: idText(p.topicID),
-		Target: p.Selection.Target, MaxRedrives: p.Selection.MaxRedrives, Edit: editRecord{p.Selection.Edit},
+		Target: p.Selection.Target, MaxRedrives: p.Selection.MaxRedrives, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit},
 		Letters: p.Letters, ByClass: p.ByClass, ByPartition: p.ByPartition, ByGroup: p.ByGroup, Targets: p.Targets,
 		SeenBy: p.SeenBy, Watched: p.Watched, Skipped: p.Skipped, Warnings: p.Warnings,
 		Originals: slices.Sorted(maps.Keys(p.elsewhere)), Oldest: p.oldest, Unknown: p.unknown, Unread: p.unread,
@@ -151,7 +152,7 @@ func parsePlan(text []byte) (*Plan, error) {
 		return nil, errEditedPlan
 	}
 	p := &Plan{
-		Selection: Selection{Topic: s.Topic, Target: s.Target, MaxRedrives: s.MaxRedrives, Edit: s.Edit.Edit},
+		Selection: Selection{Topic: s.Topic, Target: s.Target, MaxRedrives: s.MaxRedrives, MaxAttempts: s.MaxAttempts, Edit: s.Edit.Edit},
 		ID:        s.ID, Created: s.Created, Letters: s.Letters, ByClass: s.ByClass, ByPartition: s.ByPartition, ByGroup: s.ByGroup,
 		Targets: s.Targets, SeenBy: s.SeenBy, Watched: s.Watched, Skipped: s.Skipped, Warnings: s.Warnings,
 		topicID: parseID(s.TopicID), stored: &storedNames{s.Source, s.Ledger}, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
@@ -177,7 +178,7 @@ func parsePlan(text []byte) (*Plan, error) {
 	if p.ID == "" || strings.Contains(p.ID, "/") || p.chosen.Len() != p.Letters || p.Letters == 0 {
 		return nil, errEditedPlan
 	}
-	return p, p.Selection.Edit.validate()
+	return p, p.Selection.validate()
 }
 
 // storedNames are the topics of a stored plan, by the naming of the process that made it.

@@ -39,7 +39,7 @@ func madePlan() *Plan {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250e6, time.UTC)
 	p := &Plan{
 		Selection: Selection{
-			Topic: "orders.dlq", Target: Target{Topic: "orders", Wait: true}, MaxRedrives: 5,
+			Topic: "orders.dlq", Target: Target{Topic: "orders", Wait: true}, MaxRedrives: 5, MaxAttempts: 2,
 			Edit: Edit{Set: []kgo.RecordHeader{{Key: "region", Value: []byte("EU")}}, Unset: []string{"trace"}, Patch: []byte(`{"a":null}`)},
 		},
 		ID: "20261121-030000-7f3a01", Created: at, Letters: 4,
@@ -69,6 +69,13 @@ func TestPlan_IsStoredAsInItsGoldenFile(t *testing.T) {
 	}
 	if !reflect.DeepEqual(p, &again) {
 		t.Errorf("it is read as %+v, want %+v", again, *p)
+	}
+	// A field of the selection that was added and not stored was lost on the way to the run.
+	for i, s := 0, reflect.ValueOf(again.Selection); i < s.NumField(); i++ {
+		// the filter has chosen the letters
+		if name := s.Type().Field(i).Name; s.Field(i).IsZero() && name != "Filter" {
+			t.Errorf("Selection.%s is not stored, or the plan of this test has none", name)
+		}
 	}
 	var compact bytes.Buffer // white space does not matter
 	if err := json.Compact(&compact, text); err != nil {
