@@ -2,8 +2,11 @@ package redrive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
@@ -55,8 +58,11 @@ func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, err)
 	}
-	if err := permission.Denied("DESCRIBE", "topic", ledger, ends.Error()); err != nil {
-		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, err)
+	switch err := ends.Error(); {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return nil, none
+	case err != nil:
+		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, permission.Denied("DESCRIBE", "topic", ledger, err))
 	}
 	start, _ := starts.Lookup(ledger, 0)
 	end, _ := ends.Lookup(ledger, 0)

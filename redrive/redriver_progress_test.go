@@ -46,6 +46,10 @@ func TestProgress_IsWhatTheRunRecordedLast(t *testing.T) {
 		if len(seen) < 10 || seen[2] >= seen[len(seen)-1] || seen[len(seen)-1] != 100 {
 			t.Errorf("it went %v", seen)
 		}
+		k.CreateTopic("bills.dlq", 1) // without a ledger
+		if _, err := other.Progress(t.Context(), "bills.dlq", p.ID); !errors.Is(err, redrive.ErrNoRun) {
+			t.Errorf("without a ledger: %v", err)
+		}
 		// The run is over, another one follows, and entries stand behind the last record.
 		for i := range int64(5_000) {
 			e := dlq.Entry{State: dlq.Expired, Run: "x"}
