@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -152,14 +153,23 @@ func (at place) member(name string) (next place, hit bool) {
 				hit = true
 				s.use.found.Store(true)
 			} else {
-				next = append(next, p[1:])
+				next = next.with(p[1:])
 			}
 		}
 		if s.deep {
-			next = append(next, p)
+			next = next.with(p)
 		}
 	}
 	return next.behind(hit), hit
+}
+
+// with adds a path once: several ways may lead to the same steps, and in JSON that is nested deeply
+// there would be as many of them as levels.
+func (at place) with(p path) place {
+	if slices.ContainsFunc(at, func(q path) bool { return len(q) == len(p) && &q[0] == &p[0] }) {
+		return at
+	}
+	return append(at, p)
 }
 
 // behind is the place within a value. Of one that is hidden, nobody can tell what other paths would
@@ -184,11 +194,11 @@ func (at place) element(index int) (next place, hit bool) {
 				hit = true
 				s.use.found.Store(true)
 			} else {
-				next = append(next, p[1:])
+				next = next.with(p[1:])
 			}
 		}
 		if s.deep || s.kind == member {
-			next = append(next, p)
+			next = next.with(p)
 		}
 	}
 	return next.behind(hit), hit
