@@ -151,7 +151,7 @@ func (p Policy) Delays() []time.Duration { return p.withDefaults().Tiers }
 // RetryTime returns the longest time from a record's first attempt to its last: the delays of its
 // tiers with the largest jitter, and the waits in place. It leaves out the handler's own time, and
 // waits that a handler asks for with classify.RetryAfter. It is math.MaxInt64 if the time is longer
-// than a Duration can be.
+// than a Duration can be. Of a policy that [New] refuses it says nothing.
 func (p Policy) RetryTime() time.Duration {
 	p = p.withDefaults()
 	sum, doubling := time.Duration(0), min(p.Immediate.Attempts, 64) // then each wait is Max
@@ -165,7 +165,7 @@ func (p Policy) RetryTime() time.Duration {
 			continue
 		}
 		last, times := p.jittered(p.Tiers[len(p.Tiers)-1]), p.MaxAttempts-n
-		if p.MaxAge > 0 {
+		if p.MaxAge > 0 && last > 0 {
 			times = min(times, int((p.MaxAge-sum-1)/last)+1)
 		}
 		return plus(sum, last, times)

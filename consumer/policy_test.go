@@ -212,6 +212,7 @@ func TestPolicy_RetryTimeIsTheLongestPath(t *testing.T) {
 		"runs in place come first": {Policy{Tiers: []time.Duration{time.Minute}, Immediate: Immediate{Attempts: 3, Base: 10 * time.Millisecond, Max: 30 * time.Millisecond}, Jitter: -1}, time.Minute + 60*time.Millisecond},
 		"for ever until too old":   {Policy{Tiers: []time.Duration{time.Minute, time.Hour}, MaxAttempts: math.MaxInt, MaxAge: 150 * time.Minute, Jitter: -1}, 181 * time.Minute},
 		"for ever":                 {Policy{Tiers: []time.Duration{12 * time.Hour}, MaxAttempts: math.MaxInt}, math.MaxInt64},
+		"a delay that New refuses": {Policy{Tiers: []time.Duration{0}, MaxAttempts: 3, MaxAge: time.Minute}, 0},
 		"in place for ever":        {Policy{Immediate: Immediate{Attempts: math.MaxInt}}, math.MaxInt64},
 		"longer than a number is":  {Policy{Tiers: []time.Duration{12 * time.Hour}, MaxAttempts: 1_000_000}, math.MaxInt64},
 	} {
