@@ -48,12 +48,13 @@ func (l *lane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.C
 // discardNote returns the note of a discarded record. If its headers are broken, or name another
 // partition, it has no original position here; then the note names its position on the retry topic.
 func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
-	at := m.Original
+	at, first := m.Original, original(m.Original, &m.Redrive)
 	if m.Reason == headers.ReasonMalformed || at.Partition != l.partition {
 		at = headers.Position{Topic: f.topic, Partition: l.partition, Offset: offset}
+		first = at
 	}
 	n := dlq.DiscardNote{
-		Group: l.c.cfg.Group, Partition: l.partition, Offset: at.Offset, Original: original(at, &m.Redrive),
+		Group: l.c.cfg.Group, Partition: l.partition, Offset: at.Offset, Original: first,
 		Class: m.Class, Attempts: m.Attempts, At: time.Now(),
 	}
 	return n.Record(l.siblings.Ledger)

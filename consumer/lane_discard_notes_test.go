@@ -143,6 +143,8 @@ func TestLane_NotesABrokenRecordWhereItIs(t *testing.T) {
 				broken.Headers[i].Value = []byte("x")
 			}
 		}
+		// as if it had been redriven to its source before
+		broken.Headers = append(broken.Headers, kgo.RecordHeader{Key: headers.RedriveOriginal, Value: []byte("orders/1/0")})
 		k.Produce(broken)
 		committed(t, k, "orders.retry.300ms", 1, 1)
 		if got, want := discardNotes(t, k), []string{"billing orders.retry.300ms/1/0, 1/0 malformed 0"}; !slices.Equal(got, want) {
