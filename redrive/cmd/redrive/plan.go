@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -40,18 +38,22 @@ Several topics are one plan after the other: with -o json an array, with -o json
 				err = errors.Join(err, errors.New("--save is for one topic: a run has one"))
 			}
 			return t.with(cmd.Context(), func(s *session) error {
-				return planAll(cmd.Context(), s, args, func(topic string) (*redrive.Plan, redrive.Pace, error) {
+				return eachTopic(cmd.Context(), s, args, func(topic string, show func(...output.Field) error) error {
 					r, p, err := planRun(cmd.Context(), s, topic, i, sel, e)
 					if err != nil {
-						return nil, pace, err
+						return err
 					}
 					pace, err := i.pace.paceOf(cmd.Context(), t, r, p, pace)
-					if err == nil && file != "" {
-						if err = savePlan(p, file); err == nil {
-							t.screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", file, topic, file, i.pace.given())
-						}
+					if err != nil {
+						return err
 					}
-					return p, pace, err
+					if file != "" {
+						if err := savePlan(p, file); err != nil {
+							return err
+						}
+						t.screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", file, topic, file, i.pace.given())
+					}
+					return showPlan(t, p, pace, show)
 				})
 			}, err)
 		},
@@ -60,39 +62,6 @@ Several topics are one plan after the other: with -o json an array, with -o json
 	cmd.Flags().StringVar(&file, "save", "", "write the plan to a new `file`, which run --plan takes")
 	offerFiles(cmd, "save")
 	return cmd
-}
-
-// planAll shows a plan of each topic, one after the other. An error about one leaves the others as
-// they are.
-func planAll(ctx context.Context, s *session, topics []string, plan func(topic string) (*redrive.Plan, redrive.Pace, error)) error {
-	show, list := s.screen.Object, s.screen.List()
-	several := len(topics) > 1
-	if several && s.screen.Format != output.Table {
-		show = list.Row
-	}
-	var errs []error
-	shown := 0
-	for _, topic := range topics {
-		p, pace, err := plan(topic)
-		if errs = append(errs, err); ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			continue
-		}
-		if shown++; shown > 1 && s.screen.Format == output.Table {
-			if _, err := io.WriteString(s.screen.Data(), "\n"); err != nil {
-				return err
-			}
-		}
-		if err := showPlan(s.tool, p, pace, show); err != nil {
-			return err
-		}
-	}
-	if several && s.screen.Format != output.Table {
-		errs = append(errs, list.Close())
-	}
-	return errors.Join(errs...)
 }
 
 func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.Field) error) error {

@@ -133,7 +133,7 @@ func TestPlan_NamesAllMissingPermissions(t *testing.T) {
 
 // An incident has letters in several topics. What can't be planned in one of them does not hide the
 // others.
-func TestPlanAll_PlansEachTopic(t *testing.T) {
+func TestPlan_OfSeveralTopics(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	s.topic(t, "payments", 1, nil)

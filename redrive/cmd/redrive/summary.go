@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -49,30 +47,12 @@ Several topics are one summary after the other: with -o json an array, with -o j
 	return cmd
 }
 
-// summarizeAll summarizes topics, one after the other. An error about one leaves the others as they
-// are.
+// summarizeAll summarizes topics, one after the other.
 func summarizeAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, by time.Duration) error {
-	show := s.screen.Object
-	list := s.screen.List()
-	if len(topics) > 1 && s.screen.Format != output.Table {
-		show = list.Row
-	}
-	var errs []error
-	for i, topic := range topics {
+	err := eachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
 		sum, err := summarize(ctx, s, topic, sel, by)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		if sum == nil {
-			continue
-		}
-		if i > 0 && s.screen.Format == output.Table {
-			if _, err := io.WriteString(s.screen.Data(), "\n"); err != nil {
-				return err
-			}
+		if sum == nil || ctx.Err() != nil {
+			return err
 		}
 		// The counts of the other partitions are useful where one can't be read.
 		if err := showSummary(s.tool, sum, by, show); err != nil {
@@ -82,14 +62,10 @@ func summarizeAll(ctx context.Context, s *session, topics []string, sel *selecti
 		if classes := sel.Filter.Classes; err == nil && sum.Open == 0 && len(classes) > 0 {
 			s.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}
-	}
-	if len(topics) > 1 && s.screen.Format != output.Table {
-		if err := list.Close(); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 	warnOfWhere(s.tool, sel)
-	return errors.Join(errs...)
+	return err
 }
 
 func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection, by time.Duration) (*dlq.Summary, error) {

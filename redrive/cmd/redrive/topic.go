@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -33,6 +35,36 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 		found = append(found, sibling{topic: topic, Name: name, partitions: len(all[topic].Partitions), sourceSeen: all.Has(name.Source)})
 	}
 	return found
+}
+
+// eachTopic prints an object about each topic, one after the other: in JSON several are an array,
+// or a line each. An error about one topic leaves the others as they are.
+func eachTopic(ctx context.Context, s *session, topics []string, do func(topic string, show func(...output.Field) error) error) error {
+	write, list := s.screen.Object, s.screen.List()
+	several := len(topics) > 1 && s.screen.Format != output.Table
+	if several {
+		write = list.Row
+	}
+	shown, unwritten := 0, error(nil)
+	show := func(fields ...output.Field) error {
+		if shown++; shown > 1 && s.screen.Format == output.Table {
+			_, unwritten = io.WriteString(s.screen.Data(), "\n")
+		}
+		if unwritten == nil {
+			unwritten = write(fields...)
+		}
+		return unwritten
+	}
+	var errs []error
+	for _, topic := range topics {
+		if errs = append(errs, do(topic, show)); unwritten != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	if several {
+		errs = append(errs, list.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // missingSources reports for each source topic whether it is missing. A list of all topics omits
