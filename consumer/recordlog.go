@@ -21,11 +21,12 @@ type recordLog struct {
 }
 
 // recordCounts are the numbers of a consumer's records by what became of them. Failed records count
-// when it is decided what becomes of them, as in siding.routed.records. Cancelled
-// handlers are those of lanes that were revoked.
+// when it is decided what becomes of them, as in siding.routed.records. Cancelled handlers are
+// those of lanes that were revoked.
 type recordCounts struct{ handled, parked, deadLettered, discarded, cancelled atomic.Int64 }
 
-// recordEvent is what happens to records in words, or what else may happen as often.
+// recordEvent has the texts about something that happens to records, or about something else that
+// may happen as often.
 type recordEvent struct {
 	level           slog.Level
 	one, many, over string

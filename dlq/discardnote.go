@@ -16,9 +16,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// DiscardNote is a consumer's note that it discarded a record, which so has no copy. Consumers
-// write it if Policy.NoteDiscards of package consumer is set. It has neither key, value nor message
-// of the record.
+// DiscardNote is a consumer's note that it discarded a record. There is no copy of such a record.
+// Consumers write notes if Policy.NoteDiscards of package consumer is set. A note has neither key,
+// value nor message of the record.
 type DiscardNote struct {
 	// Group is the consumer group that discarded the record.
 	Group string

@@ -77,7 +77,7 @@ type noteKey struct {
 // noteOffsets are the offsets of notes.
 type noteOffsets struct {
 	offsetset.Set
-	last map[int64]int64 // where the ledger has the last record of those that it has several of
+	last map[int64]int64 // the ledger's offset of the last record, for notes with several records
 }
 
 func (b notesByKey) take(r *kgo.Record) {

@@ -35,8 +35,8 @@ type Survey struct {
 //
 // It reads up to 100 topics at once by one client, first their ledgers and then their letters. So
 // it takes few connections and requests: hundreds of small topics take about as long as a large
-// one. The ledgers must be new or read before, have the options of one cluster, and must not be
-// used meanwhile. SummarizeAll connects by the options of the first one.
+// one. The ledgers must have the options of one cluster, and must not be used meanwhile.
+// SummarizeAll connects by the options of the first one.
 //
 // progress, if not nil, is called with the number of offsets that were read, and the total of the
 // topics that are being read.
@@ -89,9 +89,9 @@ func (s *survey) run(ctx context.Context) error {
 	if s.topics, err = adm.ListTopics(ctx, names...); err != nil {
 		return fmt.Errorf("list topics: %w", err)
 	}
-	// Offsets of a topic that does not exist are not asked for.
+	// Offsets of a topic that does not exist are not asked for. Without a name, kadm would list the
+	// offsets of all topics.
 	gone := func(name string) bool { return s.topics[name].Err != nil }
-	// kadm takes none for all
 	if names = slices.DeleteFunc(s.topics.Names(), gone); len(names) > 0 {
 		s.bounds = listBounds(ctx, adm, names...)
 	}
@@ -135,7 +135,7 @@ func (s *survey) readLetters(ctx context.Context) {
 	for p, t := range counts {
 		var err error
 		if p.Summary, err = t.ended(!r.failed[p.topic], errors.Join(p.errs...)); err != nil {
-			p.Err, p.About = err, p.topic // rather than newer entries
+			p.Err, p.About = err, p.topic // this matters more than newer entries
 		}
 	}
 }

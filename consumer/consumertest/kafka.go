@@ -96,7 +96,7 @@ func (k *Kafka) lengthenFetches() {
 	k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
 		switch req := req.(type) {
 		case *kmsg.FetchRequest:
-			wait := max(shortestFetch, time.Since(last)/10)
+			wait := min(max(shortestFetch, time.Since(last)/10), longestFetch)
 			req.MaxWaitMillis = min(req.MaxWaitMillis, int32(wait.Milliseconds()))
 		case *kmsg.HeartbeatRequest, *kmsg.ConsumerGroupHeartbeatRequest, *kmsg.MetadataRequest, *kmsg.ApiVersionsRequest,
 			*kmsg.OffsetFetchRequest, *kmsg.ListOffsetsRequest, *kmsg.FindCoordinatorRequest:

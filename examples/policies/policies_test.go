@@ -75,7 +75,7 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		cfg.Handler = (&handler{out: io.Discard, divide: 1, over: func() {}}).handle
 		c := k.Run(cfg)
 		// kgo needs a second for retry topics that it learns of while it loads the metadata of
-		// others. Then it waits for the idle fetch in flight, with consumertest up to 5 s.
+		// others. Then it waits for the idle fetch in flight.
 		time.Sleep(10 * time.Second)
 		all := records()
 		k.Produce(all...)

@@ -80,7 +80,7 @@ func admit(of repository, version string) (head string, err error) {
 	}
 	for _, m := range published(modules) {
 		if slices.Contains(tags, m.tag(version)) {
-			return "", fmt.Errorf("the tag %s exists", m.tag(version))
+			return "", fmt.Errorf("the tag %s exists: choose a higher version", m.tag(version))
 		}
 	}
 	branch, err := of.git("branch", "--show-current")

@@ -11,7 +11,7 @@ import (
 // MaxText bounds a text in a line, in bytes. The top of a panic's stack fits.
 const MaxText = 2048
 
-// lineBreak stands for the line breaks of a text, and the blanks around them.
+// lineBreak stands for line breaks that follow each other, and for the blanks behind them.
 const lineBreak = " | "
 
 // Text returns s as one line of at most [MaxText] bytes and three more, which show that there was

@@ -11,9 +11,9 @@ import (
 // than one event. V is an example, of which a line has the latest.
 //
 // Report writes a line. It is called without a lock of Storms, by the goroutine of Add or a
-// timer's. Rest returns the kind that stands for K when there are too many: all but a few of its
-// properties are equal for all kinds. Set both before the first Add. Methods are safe for
-// concurrent use.
+// timer's. Rest returns the kind as which a kind counts when there are too many. It has to return
+// few different kinds, since these are not bounded. Set both before the first Add. Methods are safe
+// for concurrent use.
 type Storms[K comparable, V any] struct {
 	Report func(K, Tally[V])
 	Rest   func(K) K

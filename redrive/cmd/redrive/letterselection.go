@@ -47,8 +47,8 @@ func warnOfClasses(t *tool, topic string, sel *selection.Selection, has iter.Seq
 }
 
 // warnOfRedaction warns of paths on the command line that fit nothing in the letters that were
-// shown: one with a typo hides nothing. The paths of a profile or
-// of the environment are for many topics.
+// shown: one with a typo hides nothing. The paths of a profile or of the environment are for many
+// topics.
 func warnOfRedaction(t *tool) {
 	idle, n := t.redact.Idle()
 	for _, p := range idle {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -97,7 +98,7 @@ const longestVariable = 4 << 10
 func onEndEnv(o redrive.Outcome, result string, code int) (env []string) {
 	add := func(name string, value any) {
 		text := output.Escape(fmt.Sprint(value))
-		env = append(env, "REDRIVE_"+name+"="+text[:min(len(text), longestVariable)])
+		env = append(env, "REDRIVE_"+name+"="+strings.ToValidUTF8(text[:min(len(text), longestVariable)], ""))
 	}
 	c := o.Counts
 	add("RUN", o.Topic+"/"+o.ID)

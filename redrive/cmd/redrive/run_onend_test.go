@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -107,6 +108,16 @@ func TestEnding_TellsHowARunEnded(t *testing.T) {
 	}
 	for _, verb := range [][]string{{"run", "orders.dlq"}, {"resume", "orders.dlq/r-1"}} {
 		prints(t, s.redrive(t, append(verb, "--on-end", "ftp://example.com")...), exitUsage, "", "--on-end: a URL begins with http:// or https://", verb)
+	}
+}
+
+// A long cause was cut in the middle of a character.
+func TestOnEndEnv_IsText(t *testing.T) {
+	t.Parallel()
+	for _, v := range onEndEnv(redrive.Outcome{Cause: "x" + strings.Repeat("é", longestVariable)}, "aborted", exitFailedAgain) {
+		if name, text, _ := strings.Cut(v, "="); !utf8.ValidString(text) || len(text) > longestVariable {
+			t.Errorf("%s has %d bytes, the last are %q", name, len(text), text[len(text)-1:])
+		}
 	}
 }
 
