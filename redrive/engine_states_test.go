@@ -244,3 +244,35 @@ func TestEngine_RecordsTheEndOfItsWindow(t *testing.T) {
 		}
 	})
 }
+
+// A run that was stopped or aborted while it watched had a window that went on, for those who ask
+// the ledger.
+func TestEngine_ARunThatNobodyDrivesHasNoWindow(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, context.CancelFunc, *redrive.Redriver, string){
+		"stopped": func(_ *testing.T, stop context.CancelFunc, _ *redrive.Redriver, _ string) { stop() },
+		"aborted": func(t *testing.T, _ context.CancelFunc, r *redrive.Redriver, id string) {
+			if err := r.Abort(t.Context(), "orders.dlq", id, byAnn); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 5, succeeding)
+			r, p := planned(t, k)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			// after a heartbeat, so that the ledger has the window
+			recorded := func(e redrive.Event) bool {
+				return e.State == redrive.Watching && time.Until(e.WindowEnds) < 59*time.Minute
+			}
+			_, err := r.Run(ctx, p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Hour}, first(recorded, func() { go end(t, stop, r, p.ID) })))
+			if err == nil {
+				t.Error("the run went on to the end of its window")
+			}
+			if o, err := r.Progress(t.Context(), "orders.dlq", p.ID); err != nil || !o.WindowEnds.IsZero() {
+				t.Errorf("it is %+v, %v; want no end of a window", o, err)
+			}
+		})
+	}
+}
