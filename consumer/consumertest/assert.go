@@ -23,10 +23,7 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 	if want < 1 {
 		k.tb.Fatalf("consumertest: Handled waits for a success, and cannot tell whether record %v will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked", positionOf(r))
 	}
-	patience := k.patience()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	ctx, stop := k.untilFinal(ctx, positionOf(r))
+	ctx, patience, stop := k.untilFinal(positionOf(r))
 	defer stop()
 	for {
 		n, changed := k.journal.times(positionOf(r))
@@ -49,10 +46,7 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 func (k *Kafka) Discarded(r *kgo.Record, class string) {
 	k.tb.Helper()
 	k.mustBeProduced(r)
-	patience := k.patience()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	ctx, stop := k.untilFinal(ctx, positionOf(r))
+	ctx, patience, stop := k.untilFinal(positionOf(r))
 	defer stop()
 	for {
 		classes, changed := k.journal.discards(positionOf(r))
@@ -138,10 +132,7 @@ func (k *Kafka) copyOf(r *kgo.Record, topic string, wanted func(*headers.Meta) e
 	k.tb.Helper()
 	at := positionOf(r)
 	var others []string
-	patience := k.patience()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	ctx, stop := k.untilFinal(ctx, at)
+	ctx, patience, stop := k.untilFinal(at)
 	defer stop()
 	look := func(c *kgo.Record) (done bool) {
 		m, err := headers.Parse(c.Headers)

@@ -24,10 +24,13 @@ const (
 	confirmed = 2 * time.Second
 )
 
-// untilFinal returns a context that also ends, with the cause errFinal, when nothing more will
-// become of a record. The caller calls stop in the end.
-func (k *Kafka) untilFinal(ctx context.Context, at position) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// untilFinal returns a context for the wait of an assertion, and how long that is. The context also
+// ends, with the cause errFinal, when nothing more will become of a record. The caller calls stop
+// in the end.
+func (k *Kafka) untilFinal(at position) (_ context.Context, patience time.Duration, stop func()) {
+	patience = k.patience()
+	within, done := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithCancelCause(within)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		began, pause, before := time.Now(), firstLook, false
@@ -51,8 +54,9 @@ func (k *Kafka) untilFinal(ctx context.Context, at position) (_ context.Context,
 			before = final
 		}
 	})
-	return ctx, func() {
+	return ctx, patience, func() {
 		cancel(nil)
+		done()
 		wg.Wait()
 	}
 }
