@@ -105,6 +105,11 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 // It keeps their original position only if that is at a lower offset of this partition, to which
 // redrive writes copies. Otherwise a record could take the idempotency key of a later record.
 // Headers cannot show whether it took the key of an earlier one. See DESIGN.md, "Idempotency keys".
+//
+// Policy.MaxAge counts from the time of the redrive. A record cannot have been redriven before its
+// own timestamp, or later than now, so cleanSource moves such a time. Otherwise a dead letter that
+// a tool copied back with its headers, an earlier redrive's time among them, would expire at its
+// first failure, and a time in the future would switch MaxAge off.
 func (l *lane) cleanSource(rec *kgo.Record) *headers.Meta {
 	clean := headers.Strip(rec.Headers)
 	if len(clean) == len(rec.Headers) {
@@ -117,6 +122,15 @@ func (l *lane) cleanSource(rec *kgo.Record) *headers.Meta {
 	}
 	if o := m.Redrive.Original; o.Topic != l.topic || o.Partition != l.partition || o.Offset >= rec.Offset {
 		m.Redrive.Original = headers.Position{}
+	}
+	if at := m.Redrive.At; !at.IsZero() {
+		if at.Before(rec.Timestamp) {
+			at = rec.Timestamp
+		}
+		if now := time.Now(); at.After(now) {
+			at = now
+		}
+		m.Redrive.At = at
 	}
 	return &m
 }

@@ -32,13 +32,16 @@ func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 
 // AppendSource is Append for a copy that a redrive writes to a source topic. It writes the headers
 // of Redrive, FirstFailedAt and History, which [ParseSource] reads, and none if Redrive is zero.
+// FirstFailedAt and History are written, and read, only beside [Redrive].At.
 func (m *Meta) AppendSource(h []kgo.RecordHeader) []kgo.RecordHeader {
 	redriven := Meta{Redrive: m.Redrive, FirstFailedAt: m.FirstFailedAt, History: m.History}
 	e := encoder{buf: make([]byte, 0, redriven.estimate())}
 	if m.Redrive.ID != "" {
 		e.redrive(&m.Redrive)
-		e.time(reserved.FirstFailedAt, m.FirstFailedAt)
-		e.history(m.writtenHistory())
+		if !m.Redrive.At.IsZero() {
+			e.time(reserved.FirstFailedAt, m.FirstFailedAt)
+			e.history(m.writtenHistory())
+		}
 	}
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }

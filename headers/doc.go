@@ -53,9 +53,11 @@
 //
 // Exactly these keys are reserved; any other header is the user's, whatever its prefix. On a source
 // topic the reserved headers have no effect and are removed ([Strip]). The redrive headers are the
-// exception: [ParseSource] decides whether they count. dlq-redrive-original, -at and -max-attempts,
-// dlq-history and dlq-first-failed-at count there only together with the other three, and
-// dlq-redrive-original only if it names a record before its copy.
+// exception: [ParseSource] decides whether they count. dlq-redrive-original, -at and -max-attempts
+// count there only together with the other three, dlq-history and dlq-first-failed-at only together
+// with dlq-redrive-at too. The consumer believes dlq-redrive-original only if it names a record
+// before its copy. It takes a dlq-redrive-at before the record's own timestamp for that timestamp,
+// and one in the future for now: otherwise a copy of an old letter would be too old for retries.
 //
 // On a retry topic a record is processed if [Parse] and [Meta.CheckRetry] accept it. Otherwise it
 // is dead-lettered as found ([Malformed]). No header can make this package panic.

@@ -74,7 +74,9 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 // FirstFailedAt and History. dlqTopic is that source's dead-letter topic. ok is true only if the
 // three headers of redrive occur once and in their format, and name a position in dlqTopic.
 // Otherwise any producer could forge a redriven record. Each of the other headers counts if it
-// occurs once and in its format. The caller has to check the position of [Redrive].Original.
+// occurs once and in its format; FirstFailedAt and History only if [Redrive].At counts, since a run
+// writes none without it. The caller has to check whether Original and At of [Redrive] fit the
+// record.
 func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 	var p parser
 	p.read(h)
@@ -94,8 +96,10 @@ func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 		return Meta{}, false
 	}
 	p.redriveNotes(&m.Redrive)
-	m.FirstFailedAt = p.time(reserved.FirstFailedAt)
-	m.History = p.history(reserved.History)
+	if !m.Redrive.At.IsZero() {
+		m.FirstFailedAt = p.time(reserved.FirstFailedAt)
+		m.History = p.history(reserved.History)
+	}
 	return m, true
 }
 
