@@ -71,12 +71,17 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	e := l.routed(c, c.Whole(), c.Value())
 	switch o {
 	case forward.Diverted:
+		if _, again := c.From().(parkedAgain); !again {
+			l.c.recordLog.takeBack(eventParked)
+		}
 		l.reportDead(&e.Meta, headers.ReasonTooLarge, time.Now())
 	case forward.Dropped:
+		l.c.recordLog.takeBack(eventDeadLettered)
 		l.reportDiscard(&e.Meta, headers.ReasonTooLarge, false, time.Now())
 		e.Meta.Reason = headers.ReasonTooLarge
 		l.reportDiscarded(e)
 	case forward.Halted:
+		l.c.recordLog.takeBack(eventDeadLettered)
 		l.log.Error("siding: the lane halts on a record that is too large for its dead-letter topic; raise its max.message.bytes",
 			"to", c.To(), "feed", feedOf(c).topic, "offset", c.Offset(), "class", e.Meta.Class, "bytes", c.Size())
 	case forward.Omitted:
@@ -105,10 +110,17 @@ func (o *finishedByTwo) Finish(offset int64) {
 	}
 }
 
+// parkedAgain is the origin of a record that goes to its tier again without an attempt. The log
+// did not count it as parked.
+type parkedAgain struct{ *feed }
+
 // feedOf returns the feed that a copy's record was read from.
 func feedOf(c *forward.Copy) *feed {
-	if both, ok := c.From().(*finishedByTwo); ok {
-		return both.feed
+	switch from := c.From().(type) {
+	case *finishedByTwo:
+		return from.feed
+	case parkedAgain:
+		return from.feed
 	}
 	return c.From().(*feed)
 }

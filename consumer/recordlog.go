@@ -21,8 +21,9 @@ type recordLog struct {
 }
 
 // recordCounts are the numbers of a consumer's records by what became of them. Failed records count
-// when it is decided what becomes of them, as in siding.routed.records. Cancelled handlers are
-// those of lanes that were revoked.
+// when it is decided what becomes of them. Unlike siding.routed.records, a record whose copy proves
+// too large does not count twice: see takeBack. Cancelled handlers are those of lanes that were
+// revoked.
 type recordCounts struct{ handled, parked, deadLettered, discarded, cancelled atomic.Int64 }
 
 // recordEvent has the texts about something that happens to records, or about something else that
@@ -154,6 +155,10 @@ func (g *recordLog) addAt(now time.Time, k *recordKind, is *recordExample) {
 	}
 }
 
+// takeBack no longer counts a record as an event: its copy is too large for that. What becomes of
+// the record instead counts by itself.
+func (g *recordLog) takeBack(e *recordEvent) { e.of(&g.counts).Add(-1) }
+
 // report writes a line about records of a kind.
 func (g *recordLog) report(k recordKind, t logthrottle.Tally[recordExample]) {
 	event := k.event
@@ -237,6 +242,10 @@ func (g *recordLog) summarize(ctx context.Context) {
 		case <-t.C:
 		}
 		now := g.counts.now()
+		for i := range now {
+			// what was taken back of an earlier minute is missing from a later one
+			now[i] = max(now[i], before[i])
+		}
 		if [3]int64(now[1:]) != [3]int64(before[1:]) {
 			g.log.Info("siding: the last minute", now.attributes(before)...)
 		}

@@ -11,11 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
 )
 
 var recordsAttr = regexp.MustCompile(` records=(\d+)`)
@@ -112,6 +116,66 @@ func TestRecordLog_TellsWhatBecameOfRecords(t *testing.T) {
 			}
 		}
 		log.has(t, 1, `level=INFO msg="siding: record parked" group=billing topic=orders`, "attempts=1 tier=300ms class=busy error=", "records=1")
+	})
+}
+
+// The last line counted a record twice whose copy was too large: as parked and as a dead letter, or
+// as a dead letter and as discarded.
+func TestRecordLog_CountsALargeCopyOnce(t *testing.T) {
+	type row struct {
+		how    consumer.Disposition
+		limit  int // of the dead-letter topic
+		value  string
+		counts string
+	}
+	each(t, map[string]row{
+		"its tier refuses it":        {consumer.DeadLetter, unlimited, "busy", "copies_parked=0 dead_lettered=1 discarded=0"},
+		"its letter has no value":    {consumer.DeadLetter, 9_000, "busy", "copies_parked=0 dead_lettered=1 discarded=0"},
+		"its letter is refused":      {consumer.Discard, 9_000, "bad", "copies_parked=0 dead_lettered=0 discarded=1"},
+		"both refuse it":             {consumer.Discard, 9_000, "busy", "copies_parked=0 dead_lettered=0 discarded=1"},
+		"its lane halts":             {consumer.Stop, 9_000, "bad", "copies_parked=0 dead_lettered=0 discarded=0"},
+		"both refuse it, lane halts": {consumer.Stop, 9_000, "busy", "copies_parked=0 dead_lettered=0 discarded=0"},
+	}, 2, func(t *testing.T, k *consumertest.Kafka, tt row) {
+		makeSiblings(t, k, 9_000, tt.limit)
+		cfg := oversizeConfig()
+		cfg.Policy.OnOversize = tt.how
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		busy := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1, Topic: "orders.retry.300ms"})
+		large := k.Produce(onPartition(1, tt.value+string(noise(10_000)), 1)...)[0]
+		time.Sleep(90 * time.Second) // a minute has it as parked
+		busy.Remove()
+		if tt.how == consumer.Stop {
+			eventually(t, "the lane halts", func() bool { return c.Health().Lanes[1].State == consumer.StateStopped })
+		} else {
+			k.Conserved()
+			committed(t, k, "orders", 1, large.Offset+1)
+		}
+		time.Sleep(2 * time.Minute)
+		log.has(t, 0, "=-1")
+		stop(t, c)
+		log.has(t, 1, `msg="siding: stopped"`, "handled=0 "+tt.counts)
+	})
+}
+
+// A record that waits for long is written to its tier again, and that copy may be too large where
+// the first one was not. The first one was parked.
+func TestRecordLog_CountsACopyThatWasParked(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := oversizeConfig()
+		cfg.Handler = func(context.Context, *kgo.Record) error { return classify.RetryAfter(errBusy, 3*time.Hour) }
+		cfg.Policy.MaxRetryAfter = 3 * time.Hour
+		cfg.Provision.TierRetention = 4 * time.Hour
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		large := k.Produce(onPartition(1, string(noise(10_000)), 1)...)[0]
+		k.Parked(large, tier1, "")
+		limit(t, k, "orders.retry.300ms", 9_000)
+		k.Patience = 4 * time.Hour
+		k.DeadLettered(large, headers.ReasonTooLarge)
+		k.Conserved()
+		stop(t, c)
+		log.has(t, 1, `msg="siding: stopped"`, "handled=0 copies_parked=1 dead_lettered=1 discarded=0")
 	})
 }
 

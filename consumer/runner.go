@@ -75,7 +75,7 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 		}
 		again := l.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
-		l.forward(&f.feed, &seen, f.requeueTopic(&again), &again, now)
+		l.copies.Send(seen.Copy(parkedAgain{&f.feed}, f.requeueTopic(&again), &again, now))
 		seen.Release()
 		return nil, nil, false
 	}
