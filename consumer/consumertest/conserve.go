@@ -13,12 +13,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
 
 // Conserved waits until every record that Produce wrote to a consumed topic is in exactly one
 // place: handled, discarded by a handler or a policy, parked in a tier, in the dead-letter topic,
-// or not consumed yet. A dead letter that its ledger calls redriven is where its copy is.
+// or not consumed yet. A dead letter that its ledger calls redriven is where its copy is. A record
+// that was discarded under a policy with NoteDiscards has its note in the ledger, too.
 func (k *Kafka) Conserved() {
 	k.tb.Helper()
 	patience := k.patience()
@@ -57,8 +59,8 @@ func (k *Kafka) describe(problems map[position]places) string {
 	return b.String()
 }
 
-// places counts where a record was found.
-type places struct{ handled, discarded, parked, dead, unread int }
+// places counts where a record was found. unnoted are its discards that lack their note.
+type places struct{ handled, discarded, unnoted, parked, dead, unread int }
 
 func (p places) sum() int {
 	return min(p.handled, 1) + min(p.discarded, 1) + min(p.parked, 1) + min(p.dead, 1) + min(p.unread, 1)
@@ -73,6 +75,9 @@ func (p places) String() string {
 	}
 	add("handled", p.handled)
 	add("discarded", p.discarded)
+	if p.unnoted > 0 {
+		all = append(all, "without its note in the ledger")
+	}
 	add("in a retry topic", p.parked)
 	add("dead-lettered", p.dead)
 	if p.unread > 0 {
@@ -142,8 +147,8 @@ func (k *Kafka) misplaced() (problems map[position]places, err error) {
 				return nil, err
 			}
 		}
-		for _, dlq := range s.dlqs {
-			err := k.scan(ctx, dlq, func(r *kgo.Record, m headers.Meta) {
+		for _, name := range s.dlqs {
+			err := k.scan(ctx, name, func(r *kgo.Record, m headers.Meta) {
 				if p := found[back.origin(originalOf(m.Original))]; p != nil && slices.Contains(s.groups, m.Group) && !back.letters[positionOf(r)] {
 					p.dead++
 				}
@@ -152,16 +157,47 @@ func (k *Kafka) misplaced() (problems map[position]places, err error) {
 				return nil, err
 			}
 		}
+		if err := k.countUnnoted(ctx, topic, s, func(at position) *places { return found[back.origin(at)] }); err != nil {
+			return nil, err
+		}
 	}
 	problems = map[position]places{}
 	for at, p := range found {
 		k.journal.addTo(p, at)
-		if p.sum() != 1 {
+		if p.sum() != 1 || p.unnoted > 0 {
 			problems[at] = *p
 		}
 	}
 	return problems, nil
 }
+
+// countUnnoted counts the discarded records of a source that lack their note in the ledger. A note
+// that was pruned was there. of returns the places of a record, or nil.
+func (k *Kafka) countUnnoted(ctx context.Context, source string, s consumed, of func(position) *places) error {
+	left := k.journal.notedOf(source)
+	for _, ledger := range s.ledger {
+		byKey := map[string]position{}
+		for at, group := range left {
+			n := dlq.DiscardNote{Group: group, Partition: at.partition, Offset: at.offset, Original: headers.Position{Topic: at.topic}}
+			byKey[noteKey(n.Record(ledger))] = at
+		}
+		if len(byKey) == 0 {
+			break
+		}
+		if err := k.scan(ctx, ledger, func(r *kgo.Record, _ headers.Meta) { delete(left, byKey[noteKey(r)]) }); err != nil {
+			return err
+		}
+	}
+	for at := range left {
+		if p := of(at); p != nil {
+			p.unnoted++
+		}
+	}
+	return nil
+}
+
+// noteKey identifies a record of a ledger: keys of notes do not have the partition.
+func noteKey(r *kgo.Record) string { return fmt.Sprintf("%d/%s", r.Partition, r.Key) }
 
 // scan reads all records that a topic holds now.
 func (k *Kafka) scan(ctx context.Context, topic string, do func(*kgo.Record, headers.Meta)) error {

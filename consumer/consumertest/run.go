@@ -63,7 +63,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	if cfg.Handler != nil {
 		cfg.Handler = k.journal.watch(cfg.Handler)
 	}
-	cfg.Hooks = append(slices.Clip(cfg.Hooks), k.journal)
+	cfg.Hooks = append(slices.Clip(cfg.Hooks), discardHook{k.journal, cfg})
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(k.tb.Output(), nil)) // shown if the test fails
 	}
@@ -92,10 +92,7 @@ func (k *Kafka) learn(cfg consumer.Config) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, topic := range cfg.Topics {
-		p, ok := cfg.Policies[topic]
-		if !ok {
-			p = cfg.Policy
-		}
+		p := policyOf(cfg, topic)
 		k.awaitRetries(p)
 		s, err := cfg.Naming.Siblings(topic, cfg.Group, p.Delays()...)
 		if err != nil {
@@ -119,6 +116,13 @@ func (k *Kafka) learn(cfg consumer.Config) {
 			k.groups[topic] = append(k.groups[topic], cfg.Group)
 		}
 	}
+}
+
+func policyOf(cfg consumer.Config, topic string) consumer.Policy {
+	if p, ok := cfg.Policies[topic]; ok {
+		return p
+	}
+	return cfg.Policy
 }
 
 // longestRetries bounds how long Patience waits for a policy, which may retry for ever.
@@ -170,6 +174,7 @@ type journal struct {
 	mu        sync.Mutex
 	handled   map[position]int
 	discarded map[position][]string // the classes
+	noted     map[position]string   // by which group, of those that have to have a note
 	calls     map[position]*call
 	changed   chan struct{} // closed and replaced when a record was handled or discarded
 }
@@ -191,7 +196,7 @@ func (p position) compare(q position) int {
 func (p position) String() string { return fmt.Sprintf("%s/%d/%d", p.topic, p.partition, p.offset) }
 
 func newJournal() *journal {
-	return &journal{handled: map[position]int{}, discarded: map[position][]string{}, calls: map[position]*call{}, changed: make(chan struct{})}
+	return &journal{handled: map[position]int{}, discarded: map[position][]string{}, noted: map[position]string{}, calls: map[position]*call{}, changed: make(chan struct{})}
 }
 
 // watch records the calls of a handler, and how they ended.
@@ -232,13 +237,22 @@ func (j *journal) change() {
 	j.changed = make(chan struct{})
 }
 
+// discardHook is the hook of one consumer.
+type discardHook struct {
+	*journal
+	cfg consumer.Config
+}
+
 // OnDiscarded records that a handler or a policy discarded a record.
-func (j *journal) OnDiscarded(d consumer.Routed) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	at := positionOf(d.Record)
-	j.discarded[at] = append(j.discarded[at], d.Meta.Class)
-	j.change()
+func (d discardHook) OnDiscarded(e consumer.Routed) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := positionOf(e.Record)
+	d.discarded[at] = append(d.discarded[at], e.Meta.Class)
+	if policyOf(d.cfg, at.topic).NoteDiscards {
+		d.noted[at] = d.cfg.Group
+	}
+	d.change()
 }
 
 // addTo counts how often the record of a position was handled and discarded.
@@ -262,11 +276,22 @@ func (j *journal) discards(at position) ([]string, <-chan struct{}) {
 	return slices.Clone(j.discarded[at]), j.changed
 }
 
+// notedOf returns the records of a source that have to have a note in the ledger, each with the
+// group that discarded it.
+func (j *journal) notedOf(source string) map[position]string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := maps.Clone(j.noted)
+	maps.DeleteFunc(all, func(at position, _ string) bool { return at.topic != source })
+	return all
+}
+
 // forget drops what was handled or discarded of a topic.
 func (j *journal) forget(topic string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	maps.DeleteFunc(j.handled, func(at position, _ int) bool { return at.topic == topic })
 	maps.DeleteFunc(j.discarded, func(at position, _ []string) bool { return at.topic == topic })
+	maps.DeleteFunc(j.noted, func(at position, _ string) bool { return at.topic == topic })
 	maps.DeleteFunc(j.calls, func(at position, _ *call) bool { return at.topic == topic })
 }
