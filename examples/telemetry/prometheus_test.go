@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,24 +59,47 @@ func TestPrometheusNamesOnThePageAreTheExporters(t *testing.T) {
 	for key := range attributes {
 		names[strings.ReplaceAll(key, ".", "_")] = key
 	}
-	rows := []string{"| OpenTelemetry | Prometheus | type |", "|---|---|---|"}
-	labels := map[string]bool{}
+	shown, labels := map[string]string{}, map[string]bool{}
 	for _, f := range families {
-		rows = append(rows, fmt.Sprintf("| `%s` | `%s` | %s |", f.GetHelp(), f.GetName(), strings.ToLower(f.GetType().String())))
+		shown[f.GetHelp()] = f.GetName()
 		for _, l := range f.Metric[0].Label {
 			if !strings.HasPrefix(l.GetName(), "otel_scope_") {
 				labels[l.GetName()] = true
 			}
 		}
 	}
-	slices.Sort(rows[2:])
-	rows = append(rows, "", "| attribute | label |", "|---|---|")
-	first := len(rows)
+	rows := []string{"| attribute | label |", "|---|---|"}
 	for label := range labels {
 		rows = append(rows, fmt.Sprintf("| `%s` | `%s` |", names[label], label))
 	}
-	slices.Sort(rows[first:])
+	slices.Sort(rows[2:])
 	comparePart(t, telemetryPage, prometheusBegin, prometheusEnd, strings.Join(rows, "\n")+"\n")
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range unnamed(string(text), shown) {
+			t.Errorf("%s names %s without %s beside it", page, name, shown[name])
+		}
+	}
+}
+
+// unnamed returns the metrics that a paragraph, a list's item or a table's row of a page names
+// without their name in Prometheus.
+func unnamed(page string, shown map[string]string) (all []string) {
+	for _, part := range regexp.MustCompile(`\n\n|\n\||\n- `).Split(page, -1) {
+		for name, prometheus := range shown {
+			if strings.Contains(part, "`"+name+"`") && !strings.Contains(part, prometheus) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
 }
 
 // measure makes an instrument with one measurement. Its description is its name.
