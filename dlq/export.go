@@ -100,7 +100,7 @@ func exportLine(r *kgo.Record) *exported {
 	}
 	for i, h := range r.Headers {
 		line.Headers[i].Value = blob{bytes: h.Value}
-		if utf8.ValidString(h.Key) && !strings.ContainsFunc(h.Key, commands) {
+		if utf8.ValidString(h.Key) && !strings.ContainsFunc(h.Key, isCommand) {
 			line.Headers[i].Key = &h.Key
 		} else {
 			line.Headers[i].KeyBytes = blob{[]byte(h.Key), true}
@@ -109,8 +109,8 @@ func exportLine(r *kgo.Record) *exported {
 	return line
 }
 
-// commands reports whether a terminal may act on a character that encoding/json leaves unescaped.
-func commands(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
+// isCommand reports whether a terminal may act on a character that encoding/json leaves unescaped.
+func isCommand(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
 
 // parseExported reads a line, without its end. All fields of a record must be there: a missing
 // value is not a null.

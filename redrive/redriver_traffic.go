@@ -19,9 +19,10 @@ const (
 )
 
 // Traffic measures how many records a second the groups of a plan finish on the source at present,
-// for a [Pace.Rate] that is a share of it. It reads their committed offsets twice, over apart: 10 s
-// if over is 0, at least 2 s, and at most 5 min. Of several groups the slowest counts. It counts
-// neither retry topics nor offsets that went back. It changes nothing, and returns when ctx ends.
+// for a [Pace.Rate] that is a share of it. It reads their committed offsets twice. The time between
+// is over: 10 s if that is 0, at least 2 s, and at most 5 min. Of several groups the slowest
+// counts. Traffic counts neither retry topics nor offsets that went back. It changes nothing, and
+// returns when ctx ends.
 //
 // It returns a *[RefusedError] with the reason [RefusedNoTraffic] if a group finished nothing in
 // that time, or if no letter of the plan names a group.
