@@ -34,9 +34,9 @@ it, and the next prune deletes it.
 
 Prune counts the letters first and asks you to type their number. Without a terminal, as in a cron job, pass --yes.
 
-With --older-than prune also deletes open letters that were written before that time. With --discarded-older-than
-prune also deletes the notes of records that consumers discarded before that time, which list --discarded shows. It
-does not ask about notes.
+With --older-than prune also deletes open and pending letters that were written before that time. With
+--discarded-older-than prune also deletes the notes of records that consumers discarded before that time, which list
+--discarded shows. It does not ask about notes.
 
 With --archive it first writes all letters that it is going to delete to a file, as export does. If that fails, it
 deletes nothing. Without an archive deleted letters are lost.
