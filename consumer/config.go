@@ -19,8 +19,7 @@ import (
 )
 
 // Config configures a consumer: what it consumes, and what happens to records that fail. Group,
-// Topics, Kafka and Handler are required. Every other field has a default. Zero means the default,
-// negative means none.
+// Topics, Kafka and Handler are required. Every other field has a default, which zero means.
 type Config struct {
 	// Group is the consumer group.
 	Group string
@@ -46,7 +45,7 @@ type Config struct {
 	Order Order
 	// Concurrency bounds the handlers that run at a time in this process. Under OrderPartition, at
 	// most one runs per physical partition, and the default is no further bound. Otherwise the
-	// default is 64.
+	// default is 64, and a negative number means no bound.
 	Concurrency int
 
 	// Policy says how often a record is tried, and where it goes then. An entry of Policies
