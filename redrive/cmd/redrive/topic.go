@@ -61,7 +61,7 @@ func eachTopic(ctx context.Context, s *session, topics []string, do func(topic s
 			break
 		}
 	}
-	if several {
+	if several && unwritten == nil {
 		errs = append(errs, list.Close())
 	}
 	return errors.Join(errs...)
