@@ -113,6 +113,9 @@ func TestLedger_ReopenWithdrawsADiscardReport(t *testing.T) {
 		if n := l.Pending("r"); n != 0 {
 			t.Errorf("%d letters of the run are pending", n)
 		}
+		// The same run sends it once more: the report about the first time counts no more.
+		k.note(t, "one.dlq", 0, 0, Entry{State: Redriven, Run: "r"})
+		wantStates(t, k.readLedger(t, "one.dlq"), 0, Redriven)
 	})
 }
 
