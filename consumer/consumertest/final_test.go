@@ -55,3 +55,23 @@ func TestKafka_FailsWhenTheRecordIsFinal(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// A record that one group has handled is not final while another group retries it.
+func TestKafka_WaitsForTheCopyOfAnotherGroup(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		for _, group := range []string{"audit", "billing"} {
+			k.Run(consumer.Config{
+				Group: group, Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Hour}},
+				Handler: func(ctx context.Context, r *kgo.Record) error {
+					if group == "billing" && consumer.DeliveryOf(ctx, r).Attempt == 1 {
+						return classify.Retryable(errors.New("busy"))
+					}
+					return nil
+				},
+			})
+		}
+		k.Handled(k.Produce(&kgo.Record{Topic: "orders"})[0], 2)
+	})
+}

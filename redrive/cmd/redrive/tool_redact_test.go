@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -31,6 +32,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	text.Value = []byte("card=" + card)
 	b.produce(t, secret, text)
 	b.produce(t, &kgo.Record{Topic: "orders", Key: []byte(card), Value: secret.Value}, &kgo.Record{Topic: "orders", Value: text.Value})
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "refunded to " + card}) // a refusal quotes it
 	folder := t.TempDir()
 	config := filepath.Join(folder, "config.yaml")
 	profile := "profile: p\nprofiles:\n  p:\n    brokers: [" + b.addr + "]\n    redact: [customer.card, 'list[*].card']\n    redact-header: x-card\n    redact-pattern: ['\\d{13,19}']\n"
@@ -51,7 +53,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 		"run":     {"run orders.dlq --class tax --target orders --patch {\"a\":1} --yes"},
 		"runs":    {"runs orders.dlq"}, "status": {"status orders.dlq/x"}, "resume": {"resume orders.dlq/x"}, "abort": {"abort orders.dlq/x"},
 		"import": {"import orders.dlq " + archive + " --yes"}, "prune": {"prune orders.dlq --yes"},
-		"discard": {"discard orders.dlq --class tax --why x", "discard orders.dlq --class tax --why x --yes"}, "reopen": {"reopen orders.dlq --class tax --why x --yes"},
+		"discard": {"discard orders.dlq --offset 1:1 --why x", "discard orders.dlq --class tax --why x", "discard orders.dlq --class tax --why x --yes"}, "reopen": {"reopen orders.dlq --class tax --why x --yes"},
 		"export": {"export orders.dlq --decoded"}, // see TestExport_WarnsThatItRedactsNothing
 		"demo":   {}, "version": {}, "completion": {}, "help": {},
 	}

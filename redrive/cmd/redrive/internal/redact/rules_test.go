@@ -105,6 +105,8 @@ func TestRules_HidePartsOfALetter(t *testing.T) {
 		key, message, history string
 	}{
 		{rules(t, "card", "", "4111"), "4111", "eu", "order-[redacted]", "card [redacted] declined", "card, [redacted]"},
+		// in the header of the history, the comma is encoded
+		{rules(t, "", "", "card, 4111"), "card%2C 4111", "eu", "order-4111", "card 4111 declined", "[redacted]"},
 		{rules(t, "", "authorization", ""), "Bearer", "eu", "order-4111", "card 4111 declined", "card, 4111"},
 		{rules(t, "", "dlq-error-msg, dlq-history,dlq-error-stack", ""), "declined", "4111", "order-4111", "[redacted]", "[redacted]"},
 	} {
