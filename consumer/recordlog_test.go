@@ -24,12 +24,12 @@ import (
 
 var recordsAttr = regexp.MustCompile(` records=(\d+)`)
 
-// records adds up the numbers of records in all lines with a text.
-func (l *lines) records(text string) (sum int) {
+// records adds up the numbers of records in all lines with a text, and reason if it is not empty.
+func (l *lines) records(text, reason string) (sum int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.buf.String()) {
-		if n := recordsAttr.FindStringSubmatch(line); n != nil && strings.Contains(line, text) {
+		if n := recordsAttr.FindStringSubmatch(line); n != nil && strings.Contains(line, text) && strings.Contains(line, reason) {
 			records, _ := strconv.Atoi(n[1])
 			sum += records
 		}
@@ -67,13 +67,13 @@ func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
 				eventually(t, "all are dead letters", func() bool { return endOf(k, "orders.dlq") == 5000 })
 				if !c.stop {
 					time.Sleep(time.Minute) // and nothing comes that could bring the rest with it
-					if n := log.records("dead-lettered"); n != 5000 {
+					if n := log.records("dead-lettered", ""); n != 5000 {
 						t.Errorf("while it runs, the lines tell of %d dead letters, want 5,000", n)
 					}
 					log.has(t, 1, "level=INFO", `msg="siding: the last minute"`, "handled=0 copies_parked=0 dead_lettered=5000 discarded=0")
 				}
 				stop(t, consumer)
-				if n := log.records("dead-lettered"); n != 5000 {
+				if n := log.records("dead-lettered", ""); n != 5000 {
 					t.Errorf("the lines tell of %d dead letters, want 5,000", n)
 				}
 				if n := log.with("dead-lettered") - log.with("dead-lettered", "level=DEBUG"); n > c.lines {
@@ -106,12 +106,12 @@ func TestRecordLog_TellsWhatBecameOfRecords(t *testing.T) {
 		for p := range int32(2) {
 			k.Produce(onPartition(int(p), "v", 100)...)
 		}
-		eventually(t, "all are finished", func() bool { return log.records("parked") == 20 })
+		eventually(t, "all are finished", func() bool { return log.records("parked", "") == 20 })
 		k.Conserved()
 		stop(t, c)
 		log.has(t, 1, `msg="siding: stopped"`, "handled=160 copies_parked=20 dead_lettered=20 discarded=20")
 		for text, want := range map[string]int{"dead-lettered": 20, "discarded": 20, "parked": 20} {
-			if n := log.records("siding: record "+text) + log.records("siding: records "+text); n != want {
+			if n := log.records("siding: record "+text, "") + log.records("siding: records "+text, ""); n != want {
 				t.Errorf("the lines tell of %d records %s, want %d", n, text, want)
 			}
 		}
@@ -155,6 +155,12 @@ func TestRecordLog_CountsALargeCopyOnce(t *testing.T) {
 		log.has(t, 0, "=-1")
 		stop(t, c)
 		log.has(t, 1, `msg="siding: stopped"`, "handled=0 "+tt.counts)
+		parked := log.records("siding: record parked", "") - log.records("siding: record dead-lettered", "reason=too-large")
+		discarded := log.records("siding: record discarded", "")
+		dead := log.records("siding: record dead-lettered", "") - discarded - log.with("siding: the lane halts")
+		if got := fmt.Sprintf("copies_parked=%d dead_lettered=%d discarded=%d", parked, dead, discarded); got != tt.counts {
+			t.Errorf("the lines add up to %s, want %s", got, tt.counts)
+		}
 	})
 }
 
@@ -191,7 +197,7 @@ func TestRecordLog_TellsTiersApart(t *testing.T) {
 		eventually(t, "all are dead letters", func() bool { return endOf(k, "orders.dlq") == 40 })
 		stop(t, c)
 		for _, tier := range []string{" tier=1s ", " tier=3s "} {
-			if n := log.records(tier); n != 40 {
+			if n := log.records(tier, ""); n != 40 {
 				t.Errorf("the lines with%stell of %d parked records, want 40", tier, n)
 			}
 		}
