@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"time"
 )
@@ -15,6 +17,25 @@ type Classifier struct {
 	// Unknown is the verdict of an error that no source classifies. The zero value is
 	// VerdictTerminal.
 	Unknown Verdict
+}
+
+// Validate reports every rule that can match nothing, and every verdict and class that is none. Its
+// error has a line for each, which begins with "Classifier." and the field. consumer.New calls it;
+// Classify does not, and takes such a verdict as VerdictTerminal.
+func (c *Classifier) Validate() error {
+	if c == nil {
+		return nil
+	}
+	var all []error
+	for i := range c.Rules {
+		for _, problem := range c.Rules[i].problems() {
+			all = append(all, fmt.Errorf("Classifier.Rules[%d]: %s", i, problem))
+		}
+	}
+	if problem := c.Unknown.problem("Classifier.Unknown"); problem != "" {
+		all = append(all, errors.New(problem))
+	}
+	return errors.Join(all...)
 }
 
 // Result describes a failure.

@@ -1,26 +1,29 @@
 package classify
 
 import (
+	"fmt"
 	"reflect"
 	"regexp"
 )
 
-// Rule gives matching errors a verdict and a class. [Is], [Type], [When] and [Message] make rules;
-// any other Rule matches nothing.
+// Rule gives matching errors a verdict and a class. [Is], [Type], [When] and [Message] make rules.
+// Any other Rule matches nothing, as does a rule that one of them made from nil:
+// [Classifier.Validate] reports it.
 type Rule struct {
 	// Verdict of a matching error, unless the handler marked the error with one.
 	Verdict Verdict
 	// Class of a matching error, unless the handler named one. If empty, the built-in rules decide
-	// the class. It is cleaned as by CleanClass.
+	// the class. It is cleaned as by CleanClass; [Classifier.Validate] reports one that has to be.
 	Class string
 
 	match func(err error, message string) bool
+	lacks string // what was nil when the rule was made
 }
 
 // Is matches errors that have target in their chain, as errors.Is does.
 func Is(target error, v Verdict, class string) Rule {
 	if target == nil {
-		return Rule{Verdict: v, Class: class}
+		return Rule{Verdict: v, Class: class, lacks: "the target of Is"}
 	}
 	byValue := reflect.TypeOf(target).Comparable()
 	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool {
@@ -50,7 +53,7 @@ func Type[E error](v Verdict, class string) Rule {
 // the rule does not match.
 func When(f func(error) bool, v Verdict, class string) Rule {
 	if f == nil {
-		return Rule{Verdict: v, Class: class}
+		return Rule{Verdict: v, Class: class, lacks: "the function of When"}
 	}
 	return Rule{Verdict: v, Class: class, match: func(err error, _ string) bool { return f(err) }}
 }
@@ -59,11 +62,28 @@ func When(f func(error) bool, v Verdict, class string) Rule {
 // differ only in their text.
 func Message(re *regexp.Regexp, v Verdict, class string) Rule {
 	if re == nil {
-		return Rule{Verdict: v, Class: class}
+		return Rule{Verdict: v, Class: class, lacks: "the regular expression of Message"}
 	}
 	return Rule{Verdict: v, Class: class, match: func(_ error, message string) bool {
 		return re.MatchString(message)
 	}}
+}
+
+// problems lists why the rule cannot do what its author meant.
+func (r *Rule) problems() (all []string) {
+	switch {
+	case r.lacks != "":
+		all = append(all, r.lacks+" is nil, so the rule matches nothing: pass one, or remove the rule")
+	case r.match == nil:
+		all = append(all, "the rule has no condition, so it matches nothing: make it with classify.Is, Type, When or Message")
+	}
+	if problem := r.Verdict.problem("Verdict"); problem != "" {
+		all = append(all, problem)
+	}
+	if r.Class != "" && !ValidClass(r.Class) {
+		all = append(all, fmt.Sprintf("Class %q is no class: at most %d characters of [A-Za-z0-9_.*/-], such as %q", r.Class, MaxClass, CleanClass(r.Class)))
+	}
+	return all
 }
 
 func (r *Rule) matches(err error, message string) (ok bool) {

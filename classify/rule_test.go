@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -58,5 +60,42 @@ func TestRule_Matches(t *testing.T) {
 				t.Errorf("Classify(%v) = %v, %q; want %v, %q", tt.err, got.Verdict, got.Class, tt.verdict, tt.class)
 			}
 		})
+	}
+}
+
+// A rule that can match nothing is a mistake that no failure would show.
+func TestRule_ThatCanMatchNothingIsReported(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		c    Classifier
+		want []string // the lines
+	}{
+		"the zero value": {Classifier{}, nil},
+		"good rules": {Classifier{Unknown: VerdictDiscard, Rules: []Rule{
+			Is(io.EOF, VerdictRetry, "io.eof"), Type[*skuError](VerdictDiscard, ""), Message(regexp.MustCompile("x"), VerdictTerminal, "a-b/c_d.*"),
+		}}, nil},
+		"no condition":   {Classifier{Rules: []Rule{{Verdict: VerdictRetry, Class: "x"}}}, []string{"Classifier.Rules[0]: the rule has no condition, so it matches nothing: make it with classify.Is, Type, When or Message"}},
+		"When of nil":    {Classifier{Rules: []Rule{When(nil, VerdictRetry, "x")}}, []string{"Classifier.Rules[0]: the function of When is nil, so the rule matches nothing: pass one, or remove the rule"}},
+		"Message of nil": {Classifier{Rules: []Rule{Message(nil, VerdictRetry, "x")}}, []string{"Classifier.Rules[0]: the regular expression of Message is nil, so the rule matches nothing: pass one, or remove the rule"}},
+		"all at once": {Classifier{Rules: []Rule{Is(io.EOF, VerdictRetry, ""), Is(nil, 77, "a class!")}, Unknown: 77}, []string{
+			"Classifier.Rules[1]: the target of Is is nil, so the rule matches nothing: pass one, or remove the rule",
+			"Classifier.Rules[1]: Verdict is Verdict(77): VerdictTerminal, VerdictRetry or VerdictDiscard",
+			`Classifier.Rules[1]: Class "a class!" is no class: at most 128 characters of [A-Za-z0-9_.*/-], such as "a_class_"`,
+			"Classifier.Unknown is Verdict(77): VerdictTerminal, VerdictRetry or VerdictDiscard",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			if err := tt.c.Validate(); err != nil {
+				got = strings.Split(err.Error(), "\n")
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	if err := (*Classifier)(nil).Validate(); err != nil {
+		t.Errorf("a nil Classifier: %v", err)
 	}
 }

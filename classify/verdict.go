@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -37,6 +38,14 @@ func (v Verdict) known() Verdict {
 		return VerdictTerminal
 	}
 	return v
+}
+
+// problem says that the verdict of a field is none; it is empty for the others.
+func (v Verdict) problem(field string) string {
+	if v == v.known() {
+		return ""
+	}
+	return fmt.Sprintf("%s is Verdict(%d): VerdictTerminal, VerdictRetry or VerdictDiscard", field, uint8(v))
 }
 
 // Retryable marks err as worth another attempt. The message stays the same, and errors.Is and

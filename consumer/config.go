@@ -52,8 +52,8 @@ type Config struct {
 	// replaces the whole Policy for its topic.
 	Policy   Policy
 	Policies map[string]Policy
-	// Classifier decides what an error means. Default: the built-in rules; unknown errors are
-	// terminal.
+	// Classifier decides what an error means. [New] refuses rules that can match nothing. Default:
+	// the built-in rules; unknown errors are terminal.
 	Classifier classify.Classifier
 
 	// Naming names the retry, dead-letter and ledger topics. Default {topic}.retry.{delay},
@@ -156,7 +156,7 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 		}
 	}
 	if cfg.Handler == nil {
-		add("Handler is nil")
+		add("Handler is nil (Decode returns nil if one of its functions is)")
 	}
 	if len(cfg.Topics) == 0 {
 		add("Topics is empty")
@@ -189,6 +189,7 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 		}
 		all = append(all, p.withDefaults().problems(fmt.Sprintf("Policies[%q]", t))...)
 	}
+	all = append(all, cfg.Classifier.Validate())
 	siblings, err := cfg.siblings()
 	all = append(all, err)
 	if err == nil {

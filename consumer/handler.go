@@ -44,7 +44,13 @@ type Handler func(context.Context, *kgo.Record) error
 //
 // If the decoder panics, the class is decode.panic.<type>. If it exceeds Policy.HandlerTimeout, the
 // class is decode.timeout, and h is not called.
+//
+// Decode returns nil if decode or h is nil. [New] refuses that as a handler, and for a [Mux] such a
+// route has none.
 func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(context.Context, *kgo.Record, T) error) Handler {
+	if decode == nil || h == nil {
+		return nil
+	}
 	return func(ctx context.Context, r *kgo.Record) error {
 		v, err := decodeSafely(ctx, r, decode)
 		if err == nil && ctx.Err() != nil {
