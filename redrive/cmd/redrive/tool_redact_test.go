@@ -32,7 +32,8 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	text.Value = []byte("card=" + card)
 	b.produce(t, secret, text)
 	b.produce(t, &kgo.Record{Topic: "orders", Key: []byte(card), Value: secret.Value}, &kgo.Record{Topic: "orders", Value: text.Value})
-	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "refunded to " + card}) // a refusal quotes it
+	// a refusal quotes the reason
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "refunded to " + card})
 	folder := t.TempDir()
 	config := filepath.Join(folder, "config.yaml")
 	profile := "profile: p\nprofiles:\n  p:\n    brokers: [" + b.addr + "]\n    redact: [customer.card, 'list[*].card']\n    redact-header: x-card\n    redact-pattern: ['\\d{13,19}']\n"
