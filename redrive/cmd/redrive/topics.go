@@ -38,8 +38,9 @@ offsets, so transaction markers count too. Retention deletes a letter later whil
 --quick shows what brokers know, and reads no topic.
 
 With --parked it lists the retry topics instead, a line for each consumer group that reads one. The line has the number
-of records that are parked there for the group, waiting or due. Beyond 100,000 records, or if the user may not read
-them, it counts offsets, transaction markers included: <= marks such a number (exact is false in JSON).`,
+of records that are parked there for the group, waiting or due. Groups may share a retry topic, so it reads which group
+each record names. Beyond 100,000 records, or if the user may not read them, it counts offsets, with transaction markers
+and the records of other groups: <= marks such a number (exact is false in JSON).`,
 		Example: `  redrive topics
   redrive topics --filter 'payments*'
   redrive topics --quick

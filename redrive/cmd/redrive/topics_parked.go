@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -24,7 +25,9 @@ type backlog struct {
 }
 
 // readBacklogs finds the groups that have committed offsets on the topics, and the backlog of each.
-// It counts finished records above a group's committed offset too.
+// A record that names a group is in that group's backlog alone: groups may share a topic, and a
+// consumer passes over the records of other groups. It counts finished records above a group's
+// committed offset too.
 func readBacklogs(ctx context.Context, s *session, topics []string) (map[string][]backlog, []error) {
 	if len(topics) == 0 {
 		return nil, nil
@@ -61,21 +64,22 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 				problems = append(problems, onTopic("DESCRIBE", topic, err))
 				break
 			}
-			marks, exact := countMarks(ctx, s, topic, b.from, stable, ends)
-			b.parked, b.exact = total-marks, exact
+			others, exact := countOthers(ctx, s, topic, b, stable, ends)
+			b.parked, b.exact = total-others, exact
 			if !exact { // JSON has a field for it
-				b.parked = output.Pair{Table: fmt.Sprintf("<= %d", total-marks), JSON: total - marks}
+				b.parked = output.Pair{Table: fmt.Sprintf("<= %d", total-others), JSON: total - others}
 			}
 		}
 	}
 	return found, problems
 }
 
-// countMarks counts the offsets from the positions on that hold no record: the marks of
-// transactions. A run leaves one on each partition behind its last record, and no group commits
-// past it. countMarks reads the records for that. Where there are too many, where the user may not
-// read them or where a transaction is open, exact is false.
-func countMarks(ctx context.Context, s *session, topic string, from, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
+// countOthers counts the offsets from a group's positions on that hold no record for the group:
+// records of other groups, and the marks of transactions. A run leaves a mark on each partition
+// behind its last record, and no group commits past it. countOthers reads the records for that.
+// Where there are too many, where the user may not read them or where a transaction is open, exact
+// is false.
+func countOthers(ctx context.Context, s *session, topic string, b *backlog, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
 	const (
 		mostRead    = 100_000 // offsets
 		readingTime = 10 * time.Second
@@ -83,7 +87,7 @@ func countMarks(ctx context.Context, s *session, topic string, from, stable, end
 	var ranges []dlq.Range
 	exact = true
 	for p, end := range ends[topic] {
-		at, _ := from.Lookup(topic, p)
+		at, _ := b.from.Lookup(topic, p)
 		over, ok := stable.Lookup(topic, p)
 		if !ok || over.Err != nil {
 			return 0, false
@@ -101,11 +105,14 @@ func countMarks(ctx context.Context, s *session, topic string, from, stable, end
 	}
 	ctx, cancel := context.WithTimeout(ctx, readingTime)
 	defer cancel()
-	for _, err := range dlq.Records(ctx, topic, ranges, s.opts...) {
+	for r, err := range dlq.Records(ctx, topic, ranges, s.opts...) {
 		if err != nil {
 			return 0, false
 		}
-		n--
+		// each group runs a record that names none, and dead-letters it as malformed
+		if group, _, _ := reserved.Peek(r.Headers); len(group) == 0 || b.group == nil || string(group) == b.group {
+			n--
+		}
 	}
 	return n, exact
 }

@@ -55,3 +55,21 @@ func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	shows("it may not be read", "billing <= 7", `"parked":7,"exact":false}`)
 }
+
+// Two groups share the default retry topics. One of them ran once and stopped, so it has offsets
+// there: the records of the other one counted as its own, and as exact.
+func TestListParked_CountsARecordForTheGroupThatItNames(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	const tier = "orders.retry.5s"
+	b.topic(t, tier, 1, nil)
+	for range 3 {
+		b.produce(t, letter(tier, 0, 0, headers.Meta{Group: "payd"}))
+	}
+	b.produce(t, letter(tier, 0, 0, headers.Meta{Group: "ledgerd"}), letter(tier, 0, 0, headers.Meta{}))
+	b.commit(t, "payd", tier, 0, 1)
+	b.commit(t, "badconf", tier, 0, 0)
+	got := b.redrive(t, "topics", "--parked", "-o", "jsonl")
+	prints(t, got, exitDone, `"group":"payd","parked":3,"exact":true}`, "", "two of its own, and the record without a group")
+	prints(t, got, exitDone, `"group":"badconf","parked":1,"exact":true}`, "", "the record without a group")
+}
