@@ -136,7 +136,7 @@ func New(cfg Config) (*Consumer, error) {
 	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle}
 	c.recordLog.init(c.log)
 	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits}
-	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle)
+	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle, cfg.ErrorText)
 	c.topics = topicmonitor.New(topicOwner{c})
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
 	for _, t := range cfg.Topics {

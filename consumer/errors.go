@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -86,11 +87,15 @@ func transient(err error) bool {
 }
 
 // textOf returns the text of an error for display: the result of the user's function, if there is
-// one, or the error's message. It recovers a panic of that function.
+// one, or the error's message. It recovers a panic of that function, whose value may be the text
+// that the function is there to hide: only Go's own panics are told.
 func textOf(err error, message string, shown func(error) string) (s string) {
 	defer func() {
 		if v := recover(); v != nil {
-			s = fmt.Sprintf("no text for the error: Config.ErrorText panicked: %v", v)
+			s = fmt.Sprintf("no text for the error: Config.ErrorText panicked with a %T", v)
+			if own, ok := v.(runtime.Error); ok {
+				s = "no text for the error: Config.ErrorText panicked: " + own.Error()
+			}
 		}
 	}()
 	if shown != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/sidingkafka/siding/classify"
@@ -44,8 +45,12 @@ func TestTextOf_ErrorTextMayPanic(t *testing.T) {
 	if got := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText); got != "redacted" {
 		t.Errorf("got %q", got)
 	}
-	cfg.ErrorText = func(error) string { panic("no text") }
-	if got := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText); got == "" || got == "card 4711" {
-		t.Errorf("got %q: neither nothing nor what was to be redacted", got)
+	cfg.ErrorText = func(err error) string { panic(err) }
+	if got, want := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText), "no text for the error: Config.ErrorText panicked with a *errors.errorString"; got != want {
+		t.Errorf("got %q, want %q, without what was to be redacted", got, want)
+	}
+	cfg.ErrorText = func(err error) string { return err.Error()[20:] }
+	if got := textOf(errors.New("card 4711"), "card 4711", cfg.ErrorText); !strings.Contains(got, "slice bounds out of range") {
+		t.Errorf("got %q, want Go's own panic, which helps to find the fault", got)
 	}
 }

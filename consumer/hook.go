@@ -1,13 +1,13 @@
 package consumer
 
 import (
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/headers"
 )
@@ -19,8 +19,8 @@ import (
 //
 // Hooks are called in the order of Config.Hooks. Unless the interface says otherwise, several
 // goroutines may call one method at a time. siding holds no lock meanwhile, so a hook may call the
-// consumer's methods. A panic is logged, and ends only that call. A hook must not call
-// runtime.Goexit.
+// consumer's methods. A panic is logged, as a [classify.PanicError] through Config.ErrorText, and
+// ends only that call. A hook must not call runtime.Goexit.
 //
 // Hooks share the Records and Metas with the consumer, and must not change them.
 type Hook any
@@ -100,10 +100,11 @@ type hooks struct {
 
 	log      *slog.Logger
 	throttle *logthrottle.Throttle
+	shown    func(error) string // Config.ErrorText
 }
 
-func newHooks(all []Hook, log *slog.Logger, throttle *logthrottle.Throttle) hooks {
-	h := hooks{log: log, throttle: throttle}
+func newHooks(all []Hook, log *slog.Logger, throttle *logthrottle.Throttle, shown func(error) string) hooks {
+	h := hooks{log: log, throttle: throttle, shown: shown}
 	for _, hook := range all {
 		h.deadLettered = collect(h.deadLettered, hook)
 		h.parked = collect(h.parked, hook)
@@ -120,12 +121,15 @@ func collect[H any](all []H, hook Hook) []H {
 	return all
 }
 
-// call runs a hook, and logs a panic of it.
+// call runs a hook, and logs a panic of it. A hook sees the record, so its panic may tell of it:
+// its text is shown as that of a handler's panic is.
 func (h *hooks) call(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
+			stack := debug.Stack()
 			h.throttle.Once("hook "+name, logthrottle.Every, func() {
-				h.log.Error("siding: a hook panicked", "hook", name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				err := &classify.PanicError{Value: v, Stack: stack}
+				h.log.Error("siding: a hook panicked", "hook", name, "error", textOf(err, err.Error(), h.shown), "stack", string(stack))
 			})
 		}
 	}()

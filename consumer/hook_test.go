@@ -250,10 +250,32 @@ func TestHook_PanicIsLoggedAndStopsNothing(t *testing.T) {
 			t.Error("the hook behind the one that panics was called for no state")
 		}
 		for _, name := range []string{"OnDeadLettered", "OnParked", "OnDiscarded", "OnLaneState"} {
-			if n := log.with("hook=" + name + " panic=\"the pager is down\""); n == 0 || n > 3 {
+			if n := log.with("hook=" + name + " error=\"panic: the pager is down\""); n == 0 || n > 3 {
 				t.Errorf("the panic of %s is in the log %d times, want it once in ten seconds", name, n)
 			}
 		}
+	})
+}
+
+// leaky panics with what it saw.
+type leaky struct{}
+
+func (leaky) OnDeadLettered(e consumer.Routed) {
+	panic("the hook saw card " + string(e.Record.Value))
+}
+
+// The text of a hook's panic may have parts of the record, as that of a handler's may.
+func TestHook_PanicIsShownThroughErrorText(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(func(context.Context, *kgo.Record) error { return classify.Terminal(errBusy) })
+		cfg.ErrorText = func(err error) string { return strings.ReplaceAll(err.Error(), "4111111111111111", "****") }
+		cfg.Hooks = []consumer.Hook{leaky{}}
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("4111111111111111")})[0], headers.ReasonTerminal)
+		stop(t, c)
+		log.has(t, 1, "a hook panicked", "the hook saw card ****", "leaky.OnDeadLettered")
+		log.has(t, 0, "4111111111111111")
 	})
 }
 

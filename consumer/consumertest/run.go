@@ -61,7 +61,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	k.tb.Helper()
 	cfg.Kafka = append(k.Opts(), cfg.Kafka...)
 	if cfg.Handler != nil {
-		cfg.Handler = k.journal.watch(cfg.Handler)
+		cfg.Handler = k.journal.watch(cfg.Handler, cfg.ErrorText)
 	}
 	cfg.Hooks = append(slices.Clip(cfg.Hooks), discardHook{k.journal, cfg})
 	if cfg.Logger == nil {
@@ -199,8 +199,9 @@ func newJournal() *journal {
 	return &journal{handled: map[position]int{}, discarded: map[position][]string{}, noted: map[position]string{}, calls: map[position]*call{}, changed: make(chan struct{})}
 }
 
-// watch records the calls of a handler, and how they ended.
-func (j *journal) watch(h consumer.Handler) consumer.Handler {
+// watch records the calls of a handler, and how they ended. A failed assertion shows an error as
+// the consumer does.
+func (j *journal) watch(h consumer.Handler, shown func(error) string) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) (err error) {
 		delivery := consumer.DeliveryOf(ctx, r)
 		at := originalOf(delivery.Original)
@@ -219,7 +220,7 @@ func (j *journal) watch(h consumer.Handler) consumer.Handler {
 			c.ended = ended
 		}()
 		if err = h(ctx, r); err != nil {
-			ended = "returned the error: " + err.Error()
+			ended = "returned the error: " + errorText(err, shown)
 			return err
 		}
 		ended = "returned nil"
@@ -229,6 +230,20 @@ func (j *journal) watch(h consumer.Handler) consumer.Handler {
 		j.change()
 		return nil
 	}
+}
+
+// errorText returns the text of an error for a message: that of Config.ErrorText, if it is set. A
+// panic has none, as it may have the text that was to be hidden.
+func errorText(err error, shown func(error) string) (s string) {
+	defer func() {
+		if v := recover(); v != nil {
+			s = fmt.Sprintf("no text: its method or Config.ErrorText panicked with a %T", v)
+		}
+	}()
+	if shown != nil {
+		return shown(err)
+	}
+	return err.Error()
 }
 
 // change tells the assertions that something happened.
