@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -121,23 +123,29 @@ func (b notesByKey) remove(r *kgo.Record) bool {
 // without a value: compaction removes both. It returns how many notes it deleted. An error may
 // leave notes, and PruneDiscardNotes can be called again. Notes that cannot be read stay, and are
 // no error.
+//
+// A consumer may discard a record again while PruneDiscardNotes deletes the record's old note, for
+// example after its group was rewound. If the new note stands before the deletion, it is deleted
+// too. So PruneDiscardNotes reads what the ledger got meanwhile, and writes such notes again. They
+// are lost only if it ends before that: the error says so.
 func (l *Ledger) PruneDiscardNotes(ctx context.Context, before time.Time) (deleted int64, err error) {
-	cl, err := client.New(writeOpts(l.opts)...)
+	fail := func(err error) (int64, error) {
+		return deleted, fmt.Errorf("dlq: prune discard notes in %q: %w", l.name, err)
+	}
+	if _, ledger, err := l.poll(ctx); err != nil {
+		return fail(err)
+	} else if ledger.Err != nil {
+		return 0, nil // without a ledger there are no notes
+	}
+	read, err := Freeze(ctx, l.name, l.opts...)
 	if err != nil {
-		return 0, fmt.Errorf("dlq: prune discard notes in %q: %w", l.name, err)
+		return fail(err)
 	}
-	var (
-		inFlight sync.WaitGroup
-		failed   error // of the first note; a client calls its promises one after another
-	)
-	written := func(r *kgo.Record, err error) {
-		defer inFlight.Done()
-		if err == nil {
-			deleted++
-		} else if failed == nil {
-			failed = fmt.Errorf("delete note %s in partition %d: %w", r.Key, r.Partition, ended(ctx, err))
-		}
+	w, err := newNoteWriter(ctx, l.opts)
+	if err != nil {
+		return fail(err)
 	}
+	defer w.cl.Close()
 	var unread error
 	for n, err := range l.DiscardNotes(ctx) {
 		if _, broken := errors.AsType[*EntryError](err); broken {
@@ -150,15 +158,82 @@ func (l *Ledger) PruneDiscardNotes(ctx context.Context, before time.Time) (delet
 		if n.At.Before(before) {
 			r := n.Record(l.name)
 			r.Value = nil
-			inFlight.Add(1)
-			cl.Produce(ctx, r, written)
+			w.write("delete", r)
 		}
 	}
-	_ = cl.Flush(ctx) // an error is that of ctx; what did not come through fails one by one
-	cl.Close()
-	inFlight.Wait()
-	if err := errors.Join(unread, failed); err != nil {
-		return deleted, fmt.Errorf("dlq: prune discard notes in %q: %w", l.name, err)
+	deleted, failed := w.flush()
+	var overtaken error
+	if deleted > 0 {
+		overtaken = l.restoreNotes(ctx, w, read)
+	}
+	if err := errors.Join(unread, failed, overtaken); err != nil {
+		return fail(err)
 	}
 	return deleted, nil
+}
+
+// restoreNotes writes the notes again that were deleted although they came after a cursor's end.
+func (l *Ledger) restoreNotes(ctx context.Context, w *noteWriter, read Cursor) error {
+	fail := func(err error) error {
+		return fmt.Errorf("notes that were written meanwhile may be deleted too: %w", err)
+	}
+	now, err := Freeze(ctx, l.name, l.opts...)
+	if err != nil {
+		return fail(err)
+	}
+	came, lost := map[string]*kgo.Record{}, map[string]*kgo.Record{}
+	s := scan{topic: l.name, opts: l.opts}
+	_, err = s.all(ctx, Cursor{Topic: l.name, At: read.End, End: now.End}, func(r *kgo.Record) {
+		switch at := strconv.Itoa(int(r.Partition)) + "/" + string(r.Key); {
+		case !isDiscardNote(r):
+		case r.Value != nil:
+			came[at] = &kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: slices.Clone(r.Key), Value: slices.Clone(r.Value)}
+			delete(lost, at)
+		case came[at] != nil:
+			lost[at] = came[at]
+		}
+	})
+	for _, r := range lost {
+		w.write("restore", r)
+	}
+	if _, failed := w.flush(); err != nil || failed != nil {
+		return fail(errors.Join(err, failed))
+	}
+	return nil
+}
+
+// noteWriter writes and deletes notes.
+type noteWriter struct {
+	ctx      context.Context
+	cl       *kgo.Client
+	inFlight sync.WaitGroup
+	// until flush returns they belong to promises, which a client calls one after another
+	written int64
+	failed  error // of the first note
+}
+
+func newNoteWriter(ctx context.Context, opts []kgo.Opt) (*noteWriter, error) {
+	cl, err := client.New(writeOpts(opts)...)
+	return &noteWriter{ctx: ctx, cl: cl}, err
+}
+
+func (w *noteWriter) write(what string, r *kgo.Record) {
+	w.inFlight.Add(1)
+	w.cl.Produce(w.ctx, r, func(r *kgo.Record, err error) {
+		defer w.inFlight.Done()
+		if err == nil {
+			w.written++
+		} else if w.failed == nil {
+			w.failed = fmt.Errorf("%s note %s in partition %d: %w", what, r.Key, r.Partition, ended(w.ctx, err))
+		}
+	})
+}
+
+// flush waits until all is written, and returns what was written since the last flush.
+func (w *noteWriter) flush() (written int64, err error) {
+	_ = w.cl.Flush(w.ctx) // an error is that of ctx; what did not come through fails one by one
+	w.inFlight.Wait()
+	written, err = w.written, w.failed
+	w.written, w.failed = 0, nil
+	return written, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,6 +130,32 @@ func TestLedger_PruneDiscardNotesSparesANoteThatReplacedAnOldOne(t *testing.T) {
 		}
 		if all, errs := k.notes(t, "orders.dlq"); !slices.Equal(all, []string{"billing 0/7 2"}) || len(errs) != 0 {
 			t.Errorf("notes %q, %v; want the new one", all, errs)
+		}
+	})
+}
+
+// interloper writes a record once a client is about to write.
+type interloper struct{ write func() }
+
+func (i *interloper) OnProduceRecordBuffered(*kgo.Record) { i.write() }
+
+// A group was rewound while an operator pruned notes. The consumer noted a discard again just before
+// the old note was deleted, which deleted the new one.
+func TestLedger_PruneDiscardNotesKeepsWhatIsNotedMeanwhile(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		now := time.Now()
+		old := now.Add(-1000 * time.Hour)
+		k.produce(t, noteAt("billing", 0, 7, 1, old), noteAt("billing", 0, 8, 1, old), noteAt("billing", 1, 7, 1, old))
+		again := sync.OnceFunc(func() {
+			k.produce(t, noteAt("billing", 0, 7, 2, now), noteAt("billing", 0, 9, 2, now), noteAt("billing", 1, 7, 3, now))
+		})
+		l := NewLedger("orders.dlq", ordersLedger, append(k.opts(), kgo.WithHooks(&interloper{again}))...)
+		if n, err := l.PruneDiscardNotes(t.Context(), now.Add(-time.Hour)); n != 3 || err != nil {
+			t.Errorf("%d notes deleted, %v; want the three old ones", n, err)
+		}
+		all, errs := k.notes(t, "orders.dlq")
+		if want := []string{"billing 0/7 2", "billing 0/9 2", "billing 1/7 3"}; !slices.Equal(all, want) || len(errs) != 0 {
+			t.Errorf("notes %q, %v; want %q", all, errs, want)
 		}
 	})
 }
