@@ -2,11 +2,15 @@ package dlq
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/runstate"
 )
 
 // DiscardOptions are the options of [Ledger.Discard].
@@ -31,11 +35,14 @@ type DiscardOptions struct {
 // not read yet, Discard reads it first. Entries that Discard writes count after the next Read.
 //
 // To ask for confirmation, freeze a cursor, count the letters, and pass the same cursor to Discard.
-// So letters that come meanwhile are not discarded unseen. Discard does not check for active
-// redrive runs: see [Ledger.Runs].
+// So letters that come meanwhile are not discarded unseen.
 //
-// Nothing is written if the ledger's topic does not exist, has too few partitions, or
-// has entries that a newer siding wrote. Otherwise the error names the first ten letters whose
+// Discard fails with [ErrUnfinishedRun] if the ledger, as last read, has an unfinished redrive run.
+// Call Read before it: a run that began since the last Read is not seen, nor is one that begins
+// while Discard writes. Such a run may redrive a letter that is being discarded.
+//
+// Nothing is written then, nor if the ledger's topic does not exist, has too few partitions, or has
+// entries that a newer siding wrote. Otherwise the error names the first ten letters whose
 // entries were not written, or the reason why not all letters were read. discarded is how many
 // letters are recorded as discarded. Entries in flight when ctx ended may have been written too. To
 // continue, read the ledger and discard again.
@@ -88,5 +95,28 @@ func (l *Ledger) decide(ctx context.Context, by, why string, as State, done func
 	if err := l.newer(); err != nil { // the last Read may have returned this error already
 		return nil, err
 	}
+	if err := l.idle(); err != nil {
+		return nil, err
+	}
 	return newLedgerWriter(ctx, l, as, done)
+}
+
+// ErrUnfinishedRun reports that an operator cannot decide about letters, because the ledger has a
+// redrive run that is neither done nor aborted. The error around it names the run. The run has read
+// the states of its letters: it would redrive what is discarded meanwhile, and it could record a
+// reopened letter as processed.
+var ErrUnfinishedRun = errors.New("resume or abort it first, or wait until it ends")
+
+// idle returns an error if the ledger, as last read, has an unfinished run.
+func (l *Ledger) idle() error {
+	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
+		var run struct{ State string }
+		if err := json.Unmarshal(l.runs[id], &run); err != nil {
+			return fmt.Errorf("the record of run %s in %q cannot be read, and the run may be unfinished: %w", id, l.name, err)
+		}
+		if !runstate.Finished(run.State) {
+			return fmt.Errorf("redrive run %s is unfinished (%s): %w", id, run.State, ErrUnfinishedRun)
+		}
+	}
+	return nil
 }

@@ -25,8 +25,9 @@ type ReopenOptions struct {
 // reports are revoked: the same run may send the letter again. Copies of a letter follow it.
 // Letters in other states stay as they are.
 //
-// Reopen checks, fails and can be continued like [Ledger.Discard]. reopened is how many letters are
-// recorded as reopened. Like Discard it does not check for active redrive runs.
+// Reopen checks, fails and can be continued like [Ledger.Discard], also if a redrive run is
+// unfinished. A run that begins meanwhile may have read the ledger before a letter is reopened, and
+// then does not redrive it. reopened is how many letters are recorded as reopened.
 func (l *Ledger) Reopen(ctx context.Context, f Filter, from Cursor, o ReopenOptions) (reopened int64, err error) {
 	fail := func(err error) error { return fmt.Errorf("dlq: reopen letters of %q: %w", l.topic, err) }
 	n, err := l.decide(ctx, o.By, o.Why, Reopened, o.Done)

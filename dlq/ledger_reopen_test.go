@@ -150,3 +150,28 @@ func TestLedger_PruneDeletesCompensatedLetters(t *testing.T) {
 		}
 	})
 }
+
+// A run that may be unfinished is one: its record may be of a later version.
+func TestLedger_ReopenRefusesWhereARunMayBeUnfinished(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 3)
+		k.note(t, "orders.dlq", 0, 1, Entry{State: Discarded, At: time.Now(), By: "ada", Why: "x"})
+		for _, c := range []struct{ run, want string }{
+			{`{"v":1,"id":"r-1","state":"sending"}`, "redrive run r-1 is unfinished (sending): resume or abort it first, or wait until it ends"},
+			{`{"v":9,"id":"r-1","state":"dreaming"}`, "redrive run r-1 is unfinished (dreaming)"},
+			{`{"v":1,"id":"r-1"}`, "redrive run r-1 is unfinished ()"},
+			{`{`, `the record of run r-1 in "orders.dlq.ledger" cannot be read, and the run may be unfinished: `},
+			{`{"v":1,"id":"r-1","state":"done"}`, ""},
+			{`{"v":1,"id":"r-1","state":"aborted"}`, ""},
+		} {
+			k.produce(t, RunRecord(ordersLedger, "r-1", []byte(c.run)))
+			_, reopened := k.ledger("orders.dlq").Reopen(t.Context(), Filter{}, Cursor{}, ReopenOptions{By: "ben", Why: "x"})
+			_, discarded := k.ledger("orders.dlq").Discard(t.Context(), Filter{Ranges: []Range{At(0, 2)}}, Cursor{}, DiscardOptions{By: "ben", Why: "x"})
+			for what, err := range map[string]error{"reopen": reopened, "discard": discarded} {
+				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s, with %s: %v, want %q", what, c.run, err, c.want)
+				}
+			}
+		}
+	})
+}

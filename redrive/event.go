@@ -2,6 +2,8 @@ package redrive
 
 import (
 	"time"
+
+	"github.com/sidingkafka/siding/internal/runstate"
 )
 
 // State is the phase of a run.
@@ -18,13 +20,13 @@ const (
 	// all letters are sent, and the window is not over. Outcome.Waiting has the reason if the run
 	// cannot watch.
 	Watching State = "watching"
-	Done     State = "done"
+	Done     State = runstate.Done
 	// the run ended early for the reason in Outcome.Cause
-	Aborted State = "aborted"
+	Aborted State = runstate.Aborted
 )
 
 // Finished reports whether s is final.
-func (s State) Finished() bool { return s == Done || s == Aborted }
+func (s State) Finished() bool { return runstate.Finished(string(s)) }
 
 // Outcome is the state and the progress of a run. Its JSON is a format: later versions may add
 // fields, and neither rename nor remove one. Durations of the pace are in nanoseconds.

@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +56,10 @@ func TestRedriver_ForgetsTheDiscardReportOfAReopenedLetter(t *testing.T) {
 		s.set(discarding)
 		s.run(k)
 		time.Sleep(time.Minute)
-		if n, err := ledgerOf(k).Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"}); n != 5 || err != nil {
-			t.Fatal(n, err)
+		decided(t, k, dlq.Reopened, 0, 5)
+		for at := range int64(5) {
+			revoked := dlq.Entry{Run: p.ID}
+			k.Produce(revoked.DiscardReport("orders.dlq.ledger", 0, at))
 		}
 		s.set(succeeding)
 		succeeds(t, 10)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
@@ -66,6 +69,16 @@ func TestRedriver_ForgetsTheDiscardReportOfAReopenedLetter(t *testing.T) {
 	})
 }
 
+// decided writes what an operator decided about letters, at a moment at which a ledger does not see
+// the run that is unfinished.
+func decided(t *testing.T, k *consumertest.Kafka, as dlq.State, from, until int64) {
+	t.Helper()
+	for at := from; at < until; at++ {
+		e := dlq.Entry{State: as, At: time.Now(), By: "ben", Why: "x"}
+		k.Produce(e.Record("orders.dlq.ledger", 0, at))
+	}
+}
+
 // Letters are discarded, and some of them reopened, between the plan and the run, and while the run
 // is stopped. Both times the run sends what is open, and each letter once.
 func TestRedriver_SendsWhatIsReopenedMeanwhile(t *testing.T) {
@@ -73,30 +86,17 @@ func TestRedriver_SendsWhatIsReopenedMeanwhile(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		var got received
 		letters(t, k, 40, got.take)
-		decide := func(from, until int64, discard bool) {
-			t.Helper()
-			f := dlq.Filter{Ranges: []dlq.Range{{From: from, Until: until}}}
-			l, n, err := ledgerOf(k), int64(0), error(nil)
-			if discard {
-				n, err = l.Discard(t.Context(), f, dlq.Cursor{}, dlq.DiscardOptions{By: "ben", Why: "x", Compensated: true})
-			} else {
-				n, err = l.Reopen(t.Context(), f, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"})
-			}
-			if err != nil || n != until-from {
-				t.Fatal(n, err)
-			}
-		}
-		decide(36, 40, true)
+		decided(t, k, dlq.Compensated, 36, 40)
 		r, p := planned(t, k)
 		if p.Letters != 36 {
 			t.Fatalf("the plan has %d letters", p.Letters)
 		}
-		decide(36, 38, false) // after the plan: not part of it
-		decide(0, 4, true)
-		decide(0, 2, false)
+		decided(t, k, dlq.Reopened, 36, 38) // after the plan: not part of it
+		decided(t, k, dlq.Compensated, 0, 4)
+		decided(t, k, dlq.Reopened, 0, 2)
 		stopped(t, r, p, redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, 5)
-		decide(30, 36, true)
-		decide(30, 33, false)
+		decided(t, k, dlq.Compensated, 30, 36)
+		decided(t, k, dlq.Reopened, 30, 33)
 		ends(t, redrive.Counts{Succeeded: 31, Skipped: map[string]int64{redrive.SkippedResolved: 5}})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
 		if len(got.all) != 31 {
 			t.Errorf("the handler got %d records, want 31", len(got.all))
@@ -120,6 +120,40 @@ func TestRun_SaysHowTheLettersOfItsPlanWereResolved(t *testing.T) {
 		refused(t, err, redrive.RefusedNothing, "all letters of the plan are resolved by now: letter orders.dlq/0/0: ben discarded it at 2000-01-01T")
 		if !strings.Contains(err.Error(), ": sold out; reopen it first; letter orders.dlq/0/1: ben discarded") {
 			t.Error(err)
+		}
+	})
+}
+
+// A run in progress has read which letters are open. It would redrive what is discarded now, and
+// would record a reopened letter as processed once its group passed it.
+func TestReopen_WaitsUntilTheRunIsOver(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 20, discarding)
+		r, p := planned(t, k)
+		stopped(t, r, p, redrive.Pace{Canary: -1, Window: time.Second, Ramp: -1, Rate: 5}, 5)
+		for what, decide := range map[string]func() (int64, error){
+			"discard": func() (int64, error) {
+				return ledgerOf(k).Discard(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ben", Why: "x"})
+			},
+			"reopen": func() (int64, error) {
+				return ledgerOf(k).Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"})
+			},
+		} {
+			before := len(on(t, k, "orders.dlq.ledger"))
+			n, err := decide()
+			if n != 0 || !errors.Is(err, dlq.ErrUnfinishedRun) || !strings.Contains(err.Error(), "redrive run "+p.ID+" is unfinished (sending): resume or abort it first") {
+				t.Errorf("%s: %d, %v", what, n, err)
+			}
+			if after := len(on(t, k, "orders.dlq.ledger")); after != before {
+				t.Errorf("%s wrote %d records", what, after-before)
+			}
+		}
+		if err := r.Abort(t.Context(), "orders.dlq", p.ID, byAnn); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := ledgerOf(k).Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"}); n < 5 || err != nil {
+			t.Errorf("after the run: %d, %v", n, err)
 		}
 	})
 }
