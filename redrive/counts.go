@@ -17,7 +17,8 @@ type Counts struct {
 	// the number by the class of the last error.
 	Failed        int64            `json:"failed"`
 	FailedByClass map[string]int64 `json:"failedByClass,omitempty"`
-	// Discarded counts letters that the handler, its policy or an operator discarded.
+	// Discarded counts letters that the handler, its policy or an operator discarded, also those
+	// that were reopened after the run's end.
 	Discarded int64 `json:"discarded"`
 	// Retrying counts letters that failed again and are in a retry topic. It is a part of Pending.
 	Retrying int64 `json:"retrying"`

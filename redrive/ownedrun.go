@@ -102,22 +102,24 @@ func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 }
 
 // recountGroups adds consumers' discard reports about pending letters to the counts of a finished
-// run. It does not count the entries, because later runs may have redriven the letters again.
+// run. It does not count the entries, because later runs may have redriven the letters again. So a
+// letter that was pending, and is redriven no more, was discarded: by a report, which somebody may
+// have revoked since to reopen the letter. Other outcomes are written together with the counts.
 func (h *ownedRun) recountGroups(entries *ledgerView) {
 	c := &h.rec.Counts
-	discarded := int64(0)
 	entries.each(func(at letters.Place, e dlq.Entry) {
 		switch {
 		case e.State == dlq.Redriven && h.followsSent():
 			h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
 		case e.State == dlq.Redriven:
 			h.unfollowed = append(h.unfollowed, inflight.SentTo(at, "", e.Target))
-		case e.State == dlq.Discarded:
-			discarded++
 		}
 	})
-	c.Discarded = max(c.Discarded, min(discarded, c.Discarded+c.Pending))
-	c.Pending, c.Retrying = int64(len(h.inFlight)), 0
+	pending := int64(len(h.inFlight))
+	if h.followsSent() {
+		c.Discarded += max(0, c.Pending-pending)
+	}
+	c.Pending, c.Retrying = pending, 0
 }
 
 // count adds an entry about a letter of the run.

@@ -157,3 +157,38 @@ func TestReopen_WaitsUntilTheRunIsOver(t *testing.T) {
 		}
 	})
 }
+
+// The status of a run that is over lost letters: its handler had discarded them after the run's
+// end, and an operator reopened them.
+func TestStatus_AddsUpAfterAReopen(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		r, s, o := overWithPending(t, k, 20)
+		s.stop(t)
+		s.set(discarding)
+		s.run(k)
+		time.Sleep(time.Minute)
+		reopen := func(from, until int64) {
+			t.Helper()
+			f := dlq.Filter{Ranges: []dlq.Range{{From: from, Until: until}}}
+			if n, err := ledgerOf(k).Reopen(t.Context(), f, dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "x"}); n != until-from || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		addsUp := func(when string) {
+			t.Helper()
+			is, err := r.Status(t.Context(), "orders.dlq", o.ID)
+			if c := is.Counts; err != nil || c.Sent != 20 || c.Discarded != 20 || c.Pending != 0 {
+				t.Errorf("%s: %+v, %v", when, is.Counts, err)
+			}
+		}
+		addsUp("discarded after the end")
+		reopen(0, 3)
+		addsUp("reopened before their outcomes were recorded")
+		if _, err := r.WriteOutcomes(t.Context(), "orders.dlq"); err != nil {
+			t.Fatal(err)
+		}
+		reopen(3, 5)
+		addsUp("reopened after that")
+	})
+}
