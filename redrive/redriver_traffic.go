@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/internal/client"
-	"github.com/sidingkafka/siding/redrive/internal/bounds"
 )
 
 // Bounds of Traffic.
@@ -19,10 +18,14 @@ const (
 )
 
 // Traffic measures how many records a second the groups of a plan finish on the source at present,
-// for a [Pace.Rate] that is a share of it. It reads their committed offsets twice. The time between
-// is over: 10 s if that is 0, at least 2 s, and at most 5 min. Of several groups the slowest
-// counts. Traffic counts neither retry topics nor offsets that went back. It changes nothing, and
-// returns when ctx ends.
+// for a [Pace.Rate] that is a share of it. It adds up how far their committed offsets move on. The
+// time for that is over: 10 s if that is 0, at least 2 s, and at most 5 min. Of several groups the
+// slowest counts. Transaction markers count as records. Traffic changes nothing, and returns when
+// ctx ends.
+//
+// Traffic counts neither retry topics, nor offsets that went back, nor offsets that an operator set
+// while the group was stopped. It polls every second to see that, with the limits that [Outcome]
+// names. It cannot tell a consumer that skips records by itself.
 //
 // It returns a *[RefusedError] with the reason [RefusedNoTraffic] if a group finished nothing in
 // that time, or if no letter of the plan names a group.
@@ -42,26 +45,27 @@ func (r *Redriver) Traffic(ctx context.Context, p *Plan, over time.Duration) (pe
 		return 0, within(topic, err)
 	}
 	defer adm.Close()
-	before, err := committedOn(ctx, adm, t.source, groups)
-	if err != nil {
-		return 0, within(topic, err)
-	}
+	measured := make([]traffic, len(groups))
 	began := time.Now()
-	if pause(ctx, over); ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
-	after, err := committedOn(ctx, adm, t.source, groups)
-	if err != nil {
-		return 0, within(topic, err)
+	for polls := 0; polls == 0 || time.Since(began) < over; polls++ {
+		if polls > 0 {
+			pause(ctx, min(pollEvery, over-time.Since(began)))
+		}
+		for i, g := range groups {
+			if ctx.Err() != nil {
+				return 0, context.Cause(ctx)
+			}
+			if err := measured[i].poll(ctx, adm, t.source, g); err != nil {
+				return 0, within(topic, err)
+			}
+		}
+		if polls == 0 {
+			began = time.Now()
+		}
 	}
 	took := time.Since(began)
 	for i, g := range groups {
-		finished := int64(0)
-		for partition, at := range after[i] {
-			if was, known := before[i][partition]; known {
-				finished += max(at-was, 0)
-			}
-		}
+		finished := measured[i].finished
 		if finished == 0 {
 			return 0, t.refuse(RefusedNoTraffic, "group %s finished no record of %s within %v: give a rate in records a second", g, t.source, over)
 		}
@@ -72,23 +76,36 @@ func (r *Redriver) Traffic(ctx context.Context, p *Plan, over time.Duration) (pe
 	return perSecond, nil
 }
 
-// committedOn returns the committed offsets of groups on a topic, by partition.
-func committedOn(ctx context.Context, adm *kadm.Client, topic string, groups []string) (all []map[int32]int64, err error) {
-	for _, g := range groups {
-		offsets, err := fetchOffsets(ctx, adm, g)
-		if err != nil {
-			return nil, err
-		}
-		at := bounds.Positions{}
-		for _, o := range offsets[topic] {
-			if o.Err != nil {
-				return nil, fmt.Errorf("fetch the offset of group %q on %s/%d: %w", g, topic, o.Partition, o.Err)
-			}
-			if o.At >= 0 {
-				at.Set(topic, o.Partition, o.At)
-			}
-		}
-		all = append(all, at[topic])
+// traffic is what a group finished on a topic between polls.
+type traffic struct {
+	offsets  groupOffsets
+	finished int64
+}
+
+// poll adds what the group finished since the last poll.
+func (f *traffic) poll(ctx context.Context, adm *kadm.Client, topic, group string) error {
+	ids, err := members(ctx, adm, group)
+	if err != nil {
+		return err
 	}
-	return all, nil
+	offsets, err := fetchOffsets(ctx, adm, group)
+	if err != nil {
+		return err
+	}
+	for _, o := range offsets[topic] {
+		if o.Err != nil {
+			return fmt.Errorf("fetch the offset of group %q on %s/%d: %w", group, topic, o.Partition, o.Err)
+		}
+	}
+	before := f.offsets.at[topic]
+	f.offsets = f.offsets.next(ids, kadm.OffsetResponses{topic: offsets[topic]})
+	for partition, at := range f.offsets.at[topic] {
+		was, known := before[partition]
+		if !known {
+			continue
+		}
+		skipped := f.offsets.reset[topic][partition]
+		f.finished += max(0, at-was) - max(0, min(at, skipped.until)-max(was, skipped.from))
+	}
+	return nil
 }

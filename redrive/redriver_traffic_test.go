@@ -111,3 +111,28 @@ func TestTraffic_NeedsAGroup(t *testing.T) {
 		}
 	})
 }
+
+// An operator set the group's offsets forward while it was stopped. The records that it passed so
+// made a share of its traffic a rate that no group bears.
+func TestTraffic_LeavesOutOffsetsSetByHand(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 5, succeeding)
+		r, p := planned(t, k)
+		go func() {
+			time.Sleep(5 * time.Second)
+			k.Produce(records(30, "{}")...)
+			time.Sleep(5 * time.Second)
+			s.stop(t)
+			k.Produce(records(2000, "{}")...)
+			time.Sleep(3 * time.Second)
+			setOffset(t, k, "orders", k.Cluster.PartitionInfo("orders", 0).HighWatermark)
+			time.Sleep(3 * time.Second)
+			s.run(k)
+			k.Produce(records(30, "{}")...)
+		}()
+		if rate, err := r.Traffic(t.Context(), p, 30*time.Second); err != nil || math.Abs(rate-2) > 0.2 {
+			t.Errorf("it is %v, %v; want 2 records a second", rate, err)
+		}
+	})
+}
