@@ -71,8 +71,9 @@ func (a *alarm) withdraw(cause string, seen ...Failure) {
 	a.fire(cause)
 }
 
-// onRefail handles the first new failure of a letter of the run.
-func (a *alarm) onRefail(key string, f Failure) {
+// onRefail handles the first new failure of a letter of the run. retried is the retry topic in which
+// it waits for its next attempt; empty for a dead letter.
+func (a *alarm) onRefail(key, retried string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.canary && !slices.Contains(a.classes, key) {
@@ -81,7 +82,11 @@ func (a *alarm) onRefail(key string, f Failure) {
 		}
 		return
 	}
-	a.note(f, fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class))
+	what := fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class)
+	if retried != "" { // it counts as pending, and may still succeed
+		what += ", and waits in " + retried + " for its next attempt"
+	}
+	a.note(f, what)
 }
 
 // onNewFailure handles the first failure of a record that was not redriven.
@@ -97,11 +102,14 @@ func (a *alarm) note(f Failure, what string) {
 	if len(a.seen) < maxSeen {
 		a.seen = append(a.seen, f)
 	}
-	if a.failures++; a.failures > a.tolerate || a.canary {
-		if a.tolerate > 0 {
-			what += fmt.Sprintf(", the %d. failure where %d are tolerated", a.failures, a.tolerate)
-		}
+	a.failures++
+	switch {
+	case a.canary && a.tolerate > 0:
+		a.fire(what + "; the canary tolerates no failure")
+	case a.canary || a.tolerate == 0:
 		a.fire(what)
+	case a.failures > a.tolerate:
+		a.fire(fmt.Sprintf("%s; it is failure %d, and %d are tolerated", what, a.failures, a.tolerate))
 	}
 }
 

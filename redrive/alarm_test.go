@@ -77,7 +77,7 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 			r := redriver(t, k)
 			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Tolerate: 3}, nil))
 			if aborts {
-				if seen := abortedAgain(t, o, err, "the 4. failure where 3 are tolerated"); len(seen) != 4 || seen[0].Letter == "" {
+				if seen := abortedAgain(t, o, err, "; it is failure 4, and 3 are tolerated"); len(seen) != 4 || seen[0].Letter == "" {
 					t.Errorf("was seen: %+v", seen)
 				}
 			} else {
@@ -85,6 +85,21 @@ func TestAlarm_ToleratesFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The cause said that the letter failed again, and the counts that no letter had: it was in a retry
+// topic, and could still succeed.
+func TestAlarm_SaysThatALetterIsRetried(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 5, func(context.Context, *kgo.Record) error { return errBusy })
+		r, p := planned(t, k)
+		o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
+		abortedAgain(t, o, err, "letter orders.dlq/0/0 failed again with busy, and waits in orders.retry.30s for its next attempt")
+		if c := o.Counts; c.Failed != 0 || c.Retrying != 1 {
+			t.Errorf("the counts are %+v", c)
+		}
+	})
 }
 
 // During the canary no failure is tolerated, whatever its class. Later, so few failures of other
@@ -102,7 +117,7 @@ func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 			r := redriver(t, k)
 			o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: 2, Tolerate: 3}, nil))
 			if aborts {
-				if abortedAgain(t, o, err, ""); o.Counts.Sent != 2 {
+				if abortedAgain(t, o, err, "; the canary tolerates no failure"); o.Counts.Sent != 2 {
 					t.Errorf("%d were sent, want the canary", o.Counts.Sent)
 				}
 			} else {

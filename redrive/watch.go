@@ -136,7 +136,11 @@ func (w *watch) observe(r *kgo.Record) {
 		s := inflight.ObservedCopy{Letter: letters.At(from.Partition, from.Offset), At: at, Group: m.Group, Hops: m.Hops, Class: failure.Class, Dead: dead}
 		if w.flights.OnCopy(s) {
 			failure.Letter = from.String()
-			w.alarm.onRefail(key, failure)
+			retried := r.Topic
+			if dead {
+				retried = ""
+			}
+			w.alarm.onRefail(key, retried, failure)
 		}
 	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && recent && slices.Contains(w.groups, m.Group):
 		// Its first copy was written after the run began, so its first failure is newer than the
