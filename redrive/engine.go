@@ -163,7 +163,8 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	if e.poller.due(now) || windowOver && !e.poller.underWay() {
 		e.poller.begin(work)
 	}
-	if now.Sub(e.heartbeat) >= heartbeatEvery {
+	// also for a new state, which others follow
+	if e.state != was || now.Sub(e.heartbeat) >= heartbeatEvery {
 		e.heartbeat = now
 		e.sender.note(e.record(now).note(e.topics.ledger))
 	}
@@ -321,6 +322,7 @@ func (e *engine) keepFatal(err error) {
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
 	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, Counts(e.flights.Counts())
+	rec.RampBegan = e.ramp
 	if rec.WindowEnds = (time.Time{}); e.state == Watching {
 		rec.WindowEnds = e.windowEnd()
 	}

@@ -3,6 +3,7 @@ package redrive_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -204,6 +205,46 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 		}
 		if _, ok := errors.AsType[*redrive.DeniedError](err); !ok {
 			t.Errorf("that it could not be written down is not in %v", err)
+		}
+	})
+}
+
+// Who follows a run learns of its next state when it begins, and of its ramp: the record was written
+// every five seconds, so that others saw a canary that was long over.
+func TestEngine_RecordsANewStateAtOnce(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 30, succeeding)
+		r, p := planned(t, k)
+		since := map[redrive.State]time.Time{}
+		var began redrive.Outcome
+		succeeds(t, 30)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: 5, Window: 8 * time.Second}, func(e redrive.Event) {
+			at, known := since[e.State]
+			if !known {
+				since[e.State] = time.Now()
+				return
+			}
+			if d := time.Since(at); e.State.Finished() || d < time.Second || d > 2*time.Second {
+				return
+			}
+			is, err := r.Progress(t.Context(), "orders.dlq", p.ID)
+			if err != nil || is.State != e.State {
+				t.Errorf("a second after %s began the record has %s, %v", e.State, is.State, err)
+			}
+			if is.State == redrive.Sending {
+				began = is
+			}
+		})))
+		if got := since[redrive.Sending].Sub(began.RampBegan).Abs(); got > time.Second {
+			t.Errorf("the ramp began %v off", got)
+		}
+		for after, want := range map[time.Duration]float64{0: 0.5, 15 * time.Second: 2.75, time.Minute: 5} {
+			if got := began.RateAt(began.RampBegan.Add(after)); math.Abs(got-want) > 0.01 {
+				t.Errorf("after %v the rate is %g, want %g", after, got, want)
+			}
+		}
+		if got := (&redrive.Outcome{Pace: began.Pace}).RateAt(time.Now()); math.Abs(got-0.5) > 0.01 {
+			t.Errorf("before the ramp the rate is %g", got)
 		}
 	})
 }

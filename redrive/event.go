@@ -62,11 +62,23 @@ type Outcome struct {
 	Ended   time.Time `json:"endedAt,omitzero"`
 	// Pace is the pace of the run, as it was last recorded.
 	Pace Pace `json:"pace"`
+	// RampBegan is when the rate began to rise, after the canary. It is zero before, and a resumed
+	// run begins its ramp anew. RateAt has the rate.
+	RampBegan time.Time `json:"rampBeganAt,omitzero"`
 	// WindowEnds is the end of the window after the last letter. It is zero unless the state is
 	// Watching.
 	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
 	// Counts counts the run's letters by their outcomes.
 	Counts Counts `json:"counts"`
+}
+
+// RateAt returns the limit of the run at a time, in records a second: what its ramp has risen to. It
+// is negative without a limit. The time is by the clock of the run's owner, as Heartbeat is.
+func (o *Outcome) RateAt(at time.Time) float64 {
+	if o.RampBegan.IsZero() {
+		at = o.RampBegan
+	}
+	return o.Pace.rateAt(at.Sub(o.RampBegan))
 }
 
 // Event reports the progress of a run.

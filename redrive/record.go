@@ -49,6 +49,8 @@ type record struct {
 	MaxAttempts int        `json:"maxAttempts,omitempty"`
 	Edit        editRecord `json:"edit,omitzero"`
 	Pace        Pace       `json:"pace"`
+	// when the owner began the ramp; zero before
+	RampBegan time.Time `json:"rampBeganAt,omitzero"`
 	// while the run watches
 	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
 	Groups     []string  `json:"groups"`
@@ -188,7 +190,7 @@ func (r *record) outcome(topic string) Outcome {
 	return Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
 		Owner: r.Owner, Heartbeat: r.Heartbeat, Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended,
-		Pace: r.Pace, WindowEnds: r.WindowEnds, Counts: r.Counts.clone(),
+		Pace: r.Pace, RampBegan: r.RampBegan, WindowEnds: r.WindowEnds, Counts: r.Counts.clone(),
 	}
 }
 
