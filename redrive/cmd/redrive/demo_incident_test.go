@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )
 
@@ -243,11 +245,7 @@ func (n *night) run(s step, words string, begin func()) string {
 	for _, arg := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(n.real(s.command), -1) {
 		args = append(args, strings.Trim(arg, `'"`))
 	}
-	p := process{
-		stdin: strings.NewReader(s.typed), stdout: writer(add), stderr: writer(add), user: "ada",
-		now: func() time.Time { return time.Now().UTC() },
-		env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.broker}[name] }},
-	}
+	p := n.process(writer(add))
 	if s.typed != "" {
 		typed := strings.NewReader(s.typed)
 		p.stdin = reader(func(b []byte) (int, error) {
@@ -264,6 +262,30 @@ func (n *night) run(s step, words string, begin func()) string {
 		n.t.Errorf("redrive %s did not print %q:\n%s", s.command, words, all.String())
 	}
 	return n.stable(all.String())
+}
+
+// process is what a command of the night gets from the operating system.
+func (n *night) process(out io.Writer) process {
+	return process{
+		stdin: strings.NewReader(""), stdout: out, stderr: out, user: "ada",
+		now: func() time.Time { return time.Now().UTC() },
+		env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.broker}[name] }},
+	}
+}
+
+// invoke runs a command, and returns its exit code.
+func (n *night) invoke(ctx context.Context, out io.Writer, args ...string) int {
+	return run(ctx, n.process(out), args)
+}
+
+// redriver is the engine for the night's broker.
+func (n *night) redriver(t *testing.T) *redrive.Redriver {
+	t.Helper()
+	r, err := redrive.New(redrive.Config{Kafka: []kgo.Opt{kgo.SeedBrokers(n.broker), kgo.Dialer(n.dial)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 type writer func([]byte) (int, error)

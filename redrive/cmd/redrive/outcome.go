@@ -87,9 +87,11 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 // leftField is the time that is left of a run's phase, as far as its record shows it.
 func leftField(o redrive.Outcome, now time.Time) output.Field {
 	cell := output.Pair{}
-	left, known := timeLeft(o, o.Pace.Rate, 0, now)
-	switch _, gone := silent(o, now); {
-	case !known || gone || !o.Stopped.IsZero(): // nobody sends or watches
+	_, gone := silent(o, now)
+	o.Heartbeat = now // the outcomes of the letters are as of now
+	left, known := timeLeft(o, 0, now)
+	switch {
+	case !known || gone: // nobody sends or watches
 	case o.State == redrive.Sending:
 		cell = output.Pair{Table: fmt.Sprintf("%s of sending %s, then a window of %s", output.Duration(left), rateText(o.Pace), output.Duration(o.Pace.Window)), JSON: left}
 	default:

@@ -15,42 +15,64 @@ const reportEvery = time.Minute
 // follow shows the progress of a run: a status line, and a line for each change. It calls begin
 // before the first line.
 func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
-	begun, state, waiting := false, redrive.State(""), ""
-	reported := t.now()
-	var speed speed
+	v := newView(t, begin)
 	return func(e redrive.Event) {
-		if !begun {
-			begun = true
-			begin(e)
+		if e.Message == "" { // with one, the other fields may be old
+			v.speed.add(e.Outcome)
 		}
-		if e.Message != "" { // its other fields may be old
-			t.screen.Say("%v", errors.New(withoutGuess(e.Message)))
-			return
-		}
-		switch {
-		// also when all is sent and the outcomes can't be read
-		case e.Waiting != "" && e.Waiting != waiting:
-			t.screen.Say("waiting: %s", e.Waiting)
-		case e.State == state || e.State.Finished():
-		case state == redrive.Waiting:
-			t.screen.Say("continuing: %s", e.State)
-		case state == redrive.Canary && e.State == redrive.Sending && e.Counts.Succeeded > 0:
-			t.screen.Say("the canary succeeded; %s", stateWords[e.State])
-		case e.State != redrive.Waiting:
-			t.screen.Say("%s", stateWords[e.State])
-		}
-		if e.State != state || e.Waiting != "" {
-			waiting = e.Waiting
-		}
-		state = e.State
-		now := t.now()
-		speed.add(e.Heartbeat, e.Counts.Sent) // the counts are as of then
-		if !e.State.Finished() && !t.screen.HasStatus() && now.Sub(reported) >= reportEvery {
-			reported = now
-			t.screen.Say("%s, %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond))
-		}
-		t.screen.Status("%s: %s  %s", phaseOf(e.Outcome, e.Rate, speed.perSecond, now), soFar(e.Counts, speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
+		v.show(e)
 	}
+}
+
+// view is what the screen shows of a run.
+type view struct {
+	*tool
+	first func(redrive.Event) // is called before the first line
+
+	begun    bool
+	state    redrive.State
+	waiting  string
+	reported time.Time
+	speed    speed
+	clock    ownersClock
+}
+
+func newView(t *tool, begin func(redrive.Event)) *view {
+	return &view{tool: t, first: begin, reported: t.now()}
+}
+
+func (v *view) show(e redrive.Event) {
+	if !v.begun {
+		v.begun = true
+		v.first(e)
+	}
+	if e.Message != "" {
+		v.screen.Say("%v", errors.New(withoutGuess(e.Message)))
+		return
+	}
+	switch {
+	// also when all is sent and the outcomes can't be read
+	case e.Waiting != "" && e.Waiting != v.waiting:
+		v.screen.Say("waiting: %s", e.Waiting)
+	case e.State == v.state || e.State.Finished():
+	case v.state == redrive.Waiting:
+		v.screen.Say("continuing: %s", e.State)
+	case v.state == redrive.Canary && e.State == redrive.Sending && e.Counts.Succeeded > 0:
+		v.screen.Say("the canary succeeded; %s", stateWords[e.State])
+	case e.State != redrive.Waiting:
+		v.screen.Say("%s", stateWords[e.State])
+	}
+	if e.State != v.state || e.Waiting != "" {
+		v.waiting = e.Waiting
+	}
+	v.state = e.State
+	now := v.now()
+	phase := phaseOf(e.Outcome, v.speed.slow(), v.clock.at(e.Heartbeat, now))
+	if !e.State.Finished() && !v.screen.HasStatus() && now.Sub(v.reported) >= reportEvery {
+		v.reported = now
+		v.screen.Say("%s, %s", phase, soFar(e.Counts, v.speed.perSecond))
+	}
+	v.screen.Status("%s: %s  %s", phase, soFar(e.Counts, v.speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
 }
 
 var stateWords = map[redrive.State]string{
@@ -71,18 +93,47 @@ func soFar(c redrive.Counts, perSecond float64) string {
 // A speed is the records a second over the last whole interval.
 type speed struct {
 	perSecond float64
-	since     time.Time
-	sent      int64 // until then
+	limit     float64 // when that interval began; zero unless the run was sending then
+
+	since time.Time // the next interval begins
+	sent  int64     // until then
+	from  float64   // its limit
 }
 
 // over is how often a speed is measured.
 const over = 2 * time.Second
 
-func (s *speed) add(at time.Time, sent int64) {
-	switch d := at.Sub(s.since); {
-	case s.since.IsZero():
-		s.since, s.sent = at, sent
-	case d >= over:
-		*s = speed{max(0, float64(sent-s.sent)/d.Seconds()), at, sent}
+// add takes the counts of a run, which are as of its heartbeat.
+func (s *speed) add(o redrive.Outcome) {
+	if d := o.Heartbeat.Sub(s.since); !s.since.IsZero() {
+		if d < over {
+			return
+		}
+		s.perSecond, s.limit = max(0, float64(o.Counts.Sent-s.sent)/d.Seconds()), s.from
 	}
+	if s.since, s.sent, s.from = o.Heartbeat, o.Counts.Sent, 0; o.State == redrive.Sending {
+		s.from = o.RateAt(o.Heartbeat)
+	}
+}
+
+// slow is the speed of a run that stays behind its limit, or has none; zero of one that keeps up,
+// and before that is known. The limit at the beginning of the interval decides, since a ramp raises
+// it.
+func (s *speed) slow() float64 {
+	if s.limit < 0 || s.perSecond < 0.8*s.limit {
+		return s.perSecond
+	}
+	return 0
+}
+
+// ownersClock tells the time of the process that owns a run: this machine's clock may differ.
+type ownersClock struct {
+	beat, seen time.Time // the last heartbeat, and when it came here
+}
+
+func (c *ownersClock) at(heartbeat, now time.Time) time.Time {
+	if !heartbeat.Equal(c.beat) || c.seen.IsZero() {
+		c.beat, c.seen = heartbeat, now
+	}
+	return c.beat.Add(now.Sub(c.seen))
 }

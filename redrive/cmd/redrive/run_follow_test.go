@@ -2,9 +2,51 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sidingkafka/siding/redrive"
 )
+
+// Whoever followed a run saw counts some seconds apart, and took the average over a ramp for the
+// speed of a slow group: the time left was told too long.
+func TestSpeed_IsSlowOnlyBehindTheLimit(t *testing.T) {
+	t.Parallel()
+	o := redrive.Outcome{State: redrive.Canary, Pace: redrive.Pace{Rate: 100, Ramp: 10 * time.Second}, Counts: redrive.Counts{Selected: 10_000}}
+	var s speed
+	for _, c := range []struct {
+		after int // seconds
+		state redrive.State
+		sent  int64
+		slow  float64
+		left  string
+	}{
+		{0, redrive.Canary, 0, 0, "canary"},
+		{5, redrive.Sending, 1, 0, "sending (1m44s left)"}, // the ramp begins
+		{10, redrive.Sending, 164, 0, "sending (1m39s left)"},
+		{15, redrive.Sending, 551, 0, "sending (1m34s left)"}, // 77 a second, which is what the ramp allows
+		{20, redrive.Sending, 1051, 0, "sending (1m29s left)"},
+		{25, redrive.Sending, 1151, 20, "sending (7m22s left)"}, // now it is the group that is slow
+		{30, redrive.Waiting, 1151, 0, "waiting"},
+		{35, redrive.Sending, 1151, 0, "sending (1m28s left)"}, // nothing is known of the speed again
+		{40, redrive.Sending, 1651, 0, "sending (1m23s left)"},
+	} {
+		o.State, o.Counts.Sent, o.Heartbeat = c.state, c.sent, noon.Add(time.Duration(c.after)*time.Second)
+		if c.after == 5 {
+			o.RampBegan = o.Heartbeat
+		}
+		s.add(o)
+		if got := s.slow(); got != c.slow {
+			t.Errorf("after %d s: slow is %g, want %g", c.after, got, c.slow)
+		}
+		if got := phaseOf(o, s.slow(), o.Heartbeat); got != c.left {
+			t.Errorf("after %d s: %q, want %q", c.after, got, c.left)
+		}
+	}
+	// between two heartbeats the time goes on
+	if got := phaseOf(o, 0, o.Heartbeat.Add(3*time.Second)); got != "sending (1m20s left)" {
+		t.Errorf("later: %q", got)
+	}
+}
 
 // A run had sent all its letters, and could not read the outcomes. So it did not end, and printed
 // "watching" without a reason.

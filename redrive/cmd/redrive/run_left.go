@@ -19,15 +19,15 @@ func lettersLeft(c redrive.Counts) int64 {
 }
 
 // sendingLeft estimates how long a run sends on, without waits. limit is the rate to which the ramp
-// has risen. perSecond is the measured speed: it counts where there is no limit, and where the run
-// stays behind its limit. It is unknown where nothing is known of the speed.
-func sendingLeft(o redrive.Outcome, limit, perSecond float64) (left time.Duration, known bool) {
+// has risen. slow is the measured speed of a run that has no limit, or stays behind its limit, and
+// zero otherwise. The time is unknown where nothing is known of the speed.
+func sendingLeft(o redrive.Outcome, limit, slow float64) (left time.Duration, known bool) {
 	letters, rate := float64(lettersLeft(o.Counts)), o.Pace.Rate
-	if rate <= 0 || limit >= rate && perSecond > 0 && perSecond < 0.8*rate {
-		if perSecond <= 0 {
+	if rate <= 0 || limit >= rate && slow > 0 {
+		if slow <= 0 {
 			return 0, letters == 0
 		}
-		return seconds(letters / perSecond), true
+		return seconds(letters / slow), true
 	}
 	// the rest of the ramp, over which the rate grows evenly
 	limit = min(max(limit, 0), rate)
@@ -50,12 +50,15 @@ func seconds(s float64) time.Duration {
 }
 
 // timeLeft is how long the phase of a run goes on: until all is sent, or until the window ends. It
-// is unknown for a run that waits for something.
-func timeLeft(o redrive.Outcome, limit, perSecond float64, now time.Time) (left time.Duration, known bool) {
-	switch o.State {
-	case redrive.Sending:
-		return sendingLeft(o, limit, perSecond)
-	case redrive.Watching:
+// is unknown for a run that waits for something or was stopped. slow is as in sendingLeft, and now is by the
+// clock of the run's owner.
+func timeLeft(o redrive.Outcome, slow float64, now time.Time) (left time.Duration, known bool) {
+	switch {
+	case !o.Stopped.IsZero():
+	case o.State == redrive.Sending:
+		left, known = sendingLeft(o, o.RateAt(o.Heartbeat), slow)
+		return max(0, left-now.Sub(o.Heartbeat).Round(time.Second)), known // the counts are as of then
+	case o.State == redrive.Watching:
 		left = o.WindowEnds.Sub(now).Round(time.Second)
 		return left, left > 0 && o.Waiting == ""
 	}
@@ -63,9 +66,12 @@ func timeLeft(o redrive.Outcome, limit, perSecond float64, now time.Time) (left 
 }
 
 // phaseOf is a run's state and the time that is left of it: "sending (20s left)".
-func phaseOf(o redrive.Outcome, limit, perSecond float64, now time.Time) string {
-	if left, known := timeLeft(o, limit, perSecond, now); known && left > 0 {
+func phaseOf(o redrive.Outcome, slow float64, now time.Time) string {
+	if left, known := timeLeft(o, slow, now); known && left > 0 {
 		return fmt.Sprintf("%s (%s left)", o.State, output.Duration(left))
+	}
+	if !o.Stopped.IsZero() {
+		return "stopped"
 	}
 	return string(o.State)
 }

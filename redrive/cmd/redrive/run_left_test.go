@@ -20,16 +20,16 @@ func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		what             string
-		rate             float64
-		selected, sent   int64
-		skipped          int64
-		limit, perSecond float64
-		want             time.Duration
-		known            bool
+		what           string
+		rate           float64
+		selected, sent int64
+		skipped        int64
+		limit, slow    float64
+		want           time.Duration
+		known          bool
 	}{
-		{"after the ramp", 50, 1100, 100, 0, 50, 50, 20 * time.Second, true},
-		{"letters that are skipped", 50, 1100, 100, 500, 50, 50, 10 * time.Second, true},
+		{"after the ramp", 50, 1100, 100, 0, 50, 0, 20 * time.Second, true},
+		{"letters that are skipped", 50, 1100, 100, 500, 50, 0, 10 * time.Second, true},
 		{"a group that is slower", 50, 1100, 100, 0, 50, 10, 100 * time.Second, true},
 		{"in the ramp, whatever was measured", 50, 1000, 0, 0, 27.5, 1, 23 * time.Second, true},
 		{"no limit", -1, 1100, 100, 0, -1, 500, 2 * time.Second, true},
@@ -41,7 +41,7 @@ func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 		o := redrive.Outcome{Pace: redrive.Pace{Rate: c.rate, Ramp: 30 * time.Second}, Counts: redrive.Counts{
 			Selected: c.selected, Sent: c.sent, Skipped: map[string]int64{redrive.SkippedExpired: c.skipped},
 		}}
-		if got, known := sendingLeft(o, c.limit, c.perSecond); got != c.want || known != c.known {
+		if got, known := sendingLeft(o, c.limit, c.slow); got != c.want || known != c.known {
 			t.Errorf("%s: %v, %v; want %v, %v", c.what, got, known, c.want, c.known)
 		}
 	}
@@ -49,22 +49,22 @@ func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 
 func TestPhaseOf_HasTheTimeLeft(t *testing.T) {
 	t.Parallel()
-	o := redrive.Outcome{Pace: redrive.Pace{Rate: 50}, Counts: redrive.Counts{Selected: 1100, Sent: 100}, WindowEnds: noon.Add(23 * time.Second)}
+	o := redrive.Outcome{Heartbeat: noon, Pace: redrive.Pace{Rate: 50}, Counts: redrive.Counts{Selected: 1100, Sent: 100}, WindowEnds: noon.Add(23 * time.Second)}
 	for state, want := range map[redrive.State]string{
 		redrive.Canary: "canary", redrive.Sending: "sending (20s left)", redrive.Waiting: "waiting", redrive.Watching: "watching (23s left)", redrive.Done: "done",
 	} {
 		o.State = state
-		if got := phaseOf(o, 50, 50, noon); got != want {
+		if got := phaseOf(o, 0, noon); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	o.State = redrive.Watching
 	// the last poll is still to come
-	if got := phaseOf(o, 50, 50, noon.Add(time.Minute)); got != "watching" {
+	if got := phaseOf(o, 0, noon.Add(time.Minute)); got != "watching" {
 		t.Errorf("after the window: %q", got)
 	}
 	o.Waiting = "outcomes unknown"
-	if got := phaseOf(o, 50, 50, noon); got != "watching" {
+	if got := phaseOf(o, 0, noon); got != "watching" {
 		t.Errorf("while it can't read: %q", got)
 	}
 }

@@ -21,37 +21,20 @@ const (
 	patience = 2 * time.Minute
 )
 
-// followRun shows the progress of a run that any process owns, until the run ends or its process
-// does.
+// followRun shows the progress of a run that any process owns, until the run ends, or has had no
+// process for some time.
 func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id string, end ending) error {
-	on := follow(t, func(e redrive.Event) {
+	f := &follower{redriver: r, topic: topic, id: id}
+	f.view = newView(t, func(e redrive.Event) {
 		t.screen.Say("run %s/%s of %s: %d of %s were sent; %s", topic, id, e.Owner, e.Counts.Sent, letters(e.Counts.Selected), rateText(e.Pace))
 	})
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
-	var o redrive.Outcome
-	var asked, answered time.Time
-	var beat, beatSeen time.Time // the last heartbeat, and when it was read
-	gone := false
-	for {
-		now := time.Now()
-		if now.Sub(asked) >= askEvery {
-			asked = now
-			is, err := r.Progress(ctx, topic, id)
-			if err == nil {
-				o, answered = is, now
-				if !o.Heartbeat.Equal(beat) {
-					beat, beatSeen = o.Heartbeat, now
-				}
-				gone = answered.Sub(beatSeen) > quiet(t, o)
-			} else if err := unanswered(ctx, t, err, now.Sub(answered)); err != nil {
-				return err
-			}
+	for err := f.begin(ctx); !f.over(); err = f.ask(ctx) {
+		if err != nil {
+			return err
 		}
-		if o.State.Finished() || !o.Stopped.IsZero() || gone {
-			break
-		}
-		on(redrive.Event{Outcome: o, Rate: o.Pace.Rate})
+		f.showRun()
 		select {
 		case <-ctx.Done():
 			t.screen.Say("the run goes on: redrive status %s/%s --follow follows it again", topic, id)
@@ -59,21 +42,103 @@ func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id stri
 		case <-tick.C:
 		}
 	}
-	t.screen.Status("reading the outcomes of %s/%s …", topic, id)
-	o, err := r.Status(ctx, topic, id)
+	o := f.is
+	if f.recorded {
+		t.screen.Status("reading the outcomes of %s/%s …", topic, id)
+		var err error
+		if o, err = r.Status(ctx, topic, id); err != nil {
+			return err
+		}
+	}
+	return finish(ctx, t, r, o, followedError(t, o, f.silent()), end)
+}
+
+// A follower reads a run's record again and again.
+type follower struct {
+	*view
+	redriver  *redrive.Redriver
+	topic, id string
+
+	is       redrive.Outcome
+	recorded bool // it is the run's record, without the outcomes that status finds
+	asked    time.Time
+	answered time.Time
+	heard    time.Time // when its last heartbeat was read
+	told     bool      // that it was stopped
+}
+
+// begin reads what status prints without --follow: the run's record may be some seconds old, and
+// nobody should see less than status has.
+func (f *follower) begin(ctx context.Context) error {
+	f.screen.Status("reading the outcomes of %s/%s …", f.topic, f.id)
+	recorded, err := f.redriver.Progress(ctx, f.topic, f.id)
 	if err != nil {
 		return err
 	}
-	return finish(ctx, t, r, o, followedError(t, o, gone), end)
+	f.speed.add(recorded)
+	if f.is, err = f.redriver.Status(ctx, f.topic, f.id); err != nil {
+		return err
+	}
+	f.asked = time.Now()
+	f.answered, f.heard = f.asked, f.asked
+	if f.is.Stopped.IsZero() {
+		warnOfSilence(f.tool, f.is)
+	}
+	return nil
 }
 
-// quiet is how long a run may have no new heartbeat. An old heartbeat alone shows nothing, since
-// one of the clocks may be wrong, but then two reads show enough.
-func quiet(t *tool, o redrive.Outcome) time.Duration {
-	if _, old := silent(o, t.now()); old {
-		return 2*askEvery + showEvery
+// ask reads the run's record if that is due. It returns an error that ends status.
+func (f *follower) ask(ctx context.Context) error {
+	now := time.Now()
+	if now.Sub(f.asked) < askEvery {
+		return nil
 	}
-	return silentAfter
+	f.asked = now
+	is, err := f.redriver.Progress(ctx, f.topic, f.id)
+	if err != nil {
+		return unanswered(ctx, f.tool, err, now.Sub(f.answered))
+	}
+	f.answered = now
+	if !is.Heartbeat.Equal(f.is.Heartbeat) {
+		f.heard = now
+	}
+	if is.Claim != f.is.Claim && !is.State.Finished() {
+		f.screen.Say("%s resumed the run", is.Owner)
+		f.told = false
+	}
+	f.speed.add(is)
+	f.is, f.recorded = notBehind(is, f.is), true
+	return nil
+}
+
+// notBehind is a run's record with the counts that were shown before, while those are ahead of it:
+// status finds outcomes that the run's process has not recorded yet.
+func notBehind(is, shown redrive.Outcome) redrive.Outcome {
+	was, now := shown.Counts, is.Counts
+	if !is.State.Finished() && (now.Sent < was.Sent || now.Sent-now.Pending < was.Sent-was.Pending) {
+		is.Counts = was
+	}
+	return is
+}
+
+// over reports whether there is nothing to follow any more.
+func (f *follower) over() bool { return f.is.State.Finished() || f.silent() }
+
+// silent reports whether no process was heard from for so long that none owns the run. An old
+// heartbeat alone shows nothing, since a clock may be wrong. Nor does a run that was stopped: who
+// changes its pace stops it and resumes it, and resume may listen for some seconds.
+func (f *follower) silent() bool { return f.answered.Sub(f.heard) > silentAfter }
+
+func (f *follower) showRun() {
+	switch {
+	case f.is.Stopped.IsZero():
+		f.show(redrive.Event{Outcome: f.is})
+	case !f.told:
+		f.told = true
+		f.screen.Say("%s stopped the run; waiting %s for somebody to resume it", f.is.Owner, output.Duration(silentAfter))
+	default:
+		f.screen.Status("stopped: waiting for somebody to resume the run")
+	}
 }
 
 // unanswered decides what to do about an error: a run goes on while brokers are away, and so does

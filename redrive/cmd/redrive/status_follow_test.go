@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +46,80 @@ func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A colleague stops a run and resumes it at another rate. Whoever followed it had an end, and an
+// error, between the two; and whoever began to follow it saw less than status had just shown.
+func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNight(t, bug{"tax", "no rate", 120, false})
+		if _, err := n.fail(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.fix("tax")
+		ctx, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		var all sync.WaitGroup
+		all.Go(func() {
+			n.invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "2", "--window", "20s")
+		})
+		time.Sleep(24*time.Second + 500*time.Millisecond) // the last heartbeat is some seconds old
+		runs, err := n.redriver(t).Runs(t.Context(), "orders.dlq")
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		run := "orders.dlq/" + runs[0].ID
+		var status, follow bytes.Buffer
+		n.invoke(t.Context(), &status, "status", run)
+		code := -1
+		all.Go(func() { code = n.invoke(t.Context(), &follow, "status", run, "--follow") })
+		time.Sleep(7 * time.Second)
+		stop(errInterrupted)
+		time.Sleep(12 * time.Second)
+		all.Go(func() { n.invoke(t.Context(), io.Discard, "resume", run, "--rate", "5") })
+		all.Wait()
+		var plain, first int
+		_, words, _ := strings.Cut(status.String(), "\nSENT ")
+		if _, err := fmt.Sscan(words, &plain); err != nil {
+			t.Error(err)
+		}
+		_, words, _ = strings.Cut(follow.String(), ": ")
+		if _, err := fmt.Sscan(words, &first); err != nil || first < plain || plain <= int(runs[0].Counts.Sent) {
+			t.Errorf("it begins with %d letters sent, where status has %d and the ledger %d: %v", first, plain, runs[0].Counts.Sent, err)
+		}
+		if code != exitDone {
+			t.Errorf("it ends with exit code %d", code)
+		}
+		inOrder(t, follow.String(), "letters were sent; at 2 records a second\nsending\n", " stopped the run; waiting 20s for somebody to resume it\n", " resumed the run\n",
+			"all is sent; watching", "STATE         done", "SUCCEEDED     120")
+	})
+}
+
+// A run that was stopped and that nobody resumes has no end to wait for.
+func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNight(t, bug{"tax", "no rate", 20, false})
+		if _, err := n.fail(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.fix("tax")
+		ctx, stop := context.WithTimeoutCause(t.Context(), 5*time.Second, errInterrupted)
+		defer stop()
+		n.invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "1")
+		runs, err := n.redriver(t).Runs(t.Context(), "orders.dlq")
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		began := time.Now()
+		var follow bytes.Buffer
+		code := n.invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
+		if took := time.Since(began); code != exitError || took < silentAfter || took > silentAfter+2*askEvery {
+			t.Errorf("it ends after %v with exit code %d", took, code)
+		}
+		inOrder(t, follow.String(), " stopped the run; waiting 20s for somebody to resume it\n", "STATE         stopped", "redrive resume orders.dlq/", " was stopped\n")
+	})
 }
 
 // Who follows a run can leave, and a run that nobody goes on with has no end to wait for.
@@ -94,11 +172,5 @@ func TestFollowedError_IsThatOfTheRun(t *testing.T) {
 		if got := exitCode(err); got != c.code || c.says != "" && !strings.HasPrefix(err.Error(), c.says) {
 			t.Errorf("%+v: exit code %d, %v; want %d, %s", c.o, got, err, c.code, c.says)
 		}
-	}
-	if got := quiet(tl, redrive.Outcome{Heartbeat: noon.Add(-time.Hour)}); got >= silentAfter || got <= 2*askEvery {
-		t.Errorf("after an old heartbeat it waits %s", got)
-	}
-	if got := quiet(tl, redrive.Outcome{Heartbeat: noon}); got != silentAfter {
-		t.Errorf("after a heartbeat it waits %s", got)
 	}
 }
