@@ -38,8 +38,8 @@ With --older-than prune also deletes open and pending letters that were written 
 --discarded-older-than prune also deletes the notes of records that consumers discarded before that time, which list
 --discarded shows. It does not ask about notes.
 
-With --archive it first writes all letters that it is going to delete to a file, as export does. If that fails, it
-deletes nothing. Without an archive deleted letters are lost.
+With --archive it first writes all letters that it is going to delete to a file, as export does: byte for byte, with
+nothing redacted. If that fails, it deletes nothing. Without an archive deleted letters are lost.
 
 Prune is refused while a run on the topic is unfinished. A run that begins while prune deletes counts the deleted
 letters as expired, and does not send them.`,
@@ -118,6 +118,9 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 		reportPending(s.tool, topic, found)
 		notes, err := pruneNotes(ctx, s, ledger, notesBefore)
 		return errors.Join(showPruned(s.tool, topic, found, nil, notes), err)
+	}
+	if p.archive != "" && s.redact != nil {
+		s.screen.Warn("the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted")
 	}
 	if !p.yes {
 		if err := confirm(ctx, s.tool, pruneQuestion(topic, found), found.Letters); err != nil {

@@ -53,6 +53,8 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	got := invocation{env: env, stdin: "3\n"}.run(t, args...)
 	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome, 1 of them discarded or compensated, which reopen could still open; type 4 to continue:")
 	b.wantHeld(t, "orders.dlq", was)
+	got = invocation{env: env}.run(t, append(args, "--redact", "sku")...)
+	prints(t, got, exitRefused, "", "warning: the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted\n4 letters of")
 	got = invocation{env: env, stdin: "4\n"}.run(t, args...)
 	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
 		t.Errorf("%+v", got)

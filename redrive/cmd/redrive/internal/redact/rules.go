@@ -122,7 +122,7 @@ func (r *Rules) bytes(b []byte, whole bool) (shown []byte, hidden bool) {
 	shown = b
 	if json.Valid(b) {
 		var err error
-		if shown, hidden, err = r.walk(b); err != nil {
+		if shown, hidden, err = r.walk(b, r.paths); err != nil {
 			shown, whole = b, true // json.Valid and the decoder disagree
 		} else {
 			whole = false

@@ -13,6 +13,7 @@ func FuzzRules_HideInJSON(f *testing.F) {
 	}
 	f.Add("a", `{"a":1,"a":{"a":2}}`)
 	f.Add("a.a", " [ {\"\u0061\" : {\"A\":-1e9}} , \"\" ] ")
+	f.Add("p.card,..n", `{"p":"{\"card\":[1],\"s\":\"[{\\\"n\\\":1}]\"}","q":"[cut \"n\""}`)
 	f.Fuzz(func(t *testing.T, path, value string) {
 		r, err := Parse([]Text{{path, "--redact"}}, nil, nil)
 		if err != nil {

@@ -72,6 +72,14 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		// no JSON any more, but not shown
 		{"", `"name":"Ada"`, value, strings.Replace(value, `"name":"Ada"`, "[redacted]", 1)},
 		{"", `\d{16}`, "card 4111111111111111\xff", "card [redacted]\xff"},
+		// JSON in a string of JSON, once and twice
+		{"payload.card", "", `{"payload":"{ \"card\":\"4111\",\"n\":1 }","card":2}`, `{"payload":"{ \"card\":\"[redacted]\",\"n\":1 }","card":2}`},
+		{"payload.items[0].iban", "", `{"payload":"[{\"items\":[{\"iban\":\"DE1\"},{\"iban\":\"DE2\"}]}]"}`, `{"payload":"[{\"items\":[{\"iban\":\"[redacted]\"},{\"iban\":\"DE2\"}]}]"}`},
+		{"..card", "", `"{\"a\":\"{\\\"card\\\":4111}\"}"`, `"{\"a\":\"{\\\"card\\\":\\\"[redacted]\\\"}\"}"`},
+		{"payload.card", `\d{16}`, `{"payload":"{\"note\":\"\\u00341111111\\u00311111111\"}"}`, `{"payload":"{\"note\":\"[redacted]\"}"}`},
+		{"payload.card", "", `{"payload":"{\"n\": 1.0}","other":"{\"card\":1}"}`, `{"payload":"{\"n\": 1.0}","other":"{\"card\":1}"}`},
+		{"payload.card", "", `{"payload":"{\"Card\":\"4111"}`, `{"payload":"[redacted]"}`}, // it was cut
+		{"payload.card", "", `{"payload":"[urgent] card 4111"}`, `{"payload":"[urgent] card 4111"}`},
 		// who gives a pattern has thought of it
 		{"a", `\d{16}`, "card 4111111111111111, a=1", "card [redacted], a=1"},
 		{"a.b", `Ada`, `{"a":{"b":1},"c":"Ada"}`, `{"a":{"b":"[redacted]"},"c":"[redacted]"}`},

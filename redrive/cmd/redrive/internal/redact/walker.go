@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // A walker copies JSON, and hides values on the way. All but those stays as it was written.
@@ -15,11 +16,11 @@ type walker struct {
 	hidden bool
 }
 
-// walk returns valid JSON without what the rules hide.
-func (r *Rules) walk(text []byte) (out []byte, hidden bool, err error) {
+// walk returns valid JSON at a place, without what the rules hide.
+func (r *Rules) walk(text []byte, at place) (out []byte, hidden bool, err error) {
 	w := walker{Rules: r, text: text, d: json.NewDecoder(bytes.NewReader(text))}
 	w.d.UseNumber()
-	if err := w.value(r.paths); err != nil {
+	if err := w.value(at); err != nil {
 		return nil, false, err
 	}
 	w.out.Write(text[w.copied:])
@@ -42,7 +43,7 @@ func (w *walker) value(at place) error {
 	case '[':
 		return w.array(at)
 	default:
-		return w.scalar(begin)
+		return w.scalar(begin, at)
 	}
 }
 
@@ -100,7 +101,7 @@ func (w *walker) inner(at place, hit bool) error {
 	return nil
 }
 
-func (w *walker) scalar(begin int) error {
+func (w *walker) scalar(begin int, at place) error {
 	var raw json.RawMessage
 	if err := w.d.Decode(&raw); err != nil {
 		return err
@@ -111,10 +112,35 @@ func (w *walker) scalar(begin int) error {
 			return err
 		}
 	}
-	if shown := w.Text(text); shown != text {
+	if shown := w.Text(w.within(text, at)); shown != text {
 		w.replace(begin, begin+len(raw), shown)
 	}
 	return nil
+}
+
+// within hides parts of JSON that a string holds, if paths lead on into it. Some services put their
+// payload into an envelope in this way. Each string within a string takes twice the escapes, so
+// that the depth is bounded by the logarithm of the size.
+func (w *walker) within(text string, at place) string {
+	begin := strings.TrimLeft(text, " \t\r\n")
+	if len(at) == 0 || begin == "" || begin[0] != '{' && begin[0] != '[' {
+		return text
+	}
+	if !json.Valid([]byte(text)) {
+		if at.named([]byte(text)) { // it was cut, perhaps
+			return Mark
+		}
+		return text
+	}
+	shown, hidden, err := w.walk([]byte(text), at)
+	switch {
+	case err != nil:
+		return Mark
+	case hidden:
+		w.hidden = true
+		return string(shown)
+	}
+	return text
 }
 
 // replace writes text instead of a part.
