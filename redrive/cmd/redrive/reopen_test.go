@@ -52,3 +52,26 @@ func TestReopen_DoesNothingUnlessItShould(t *testing.T) {
 	}
 	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "RESOLVED     3: 1 compensated, 1 discarded, 1 succeeded", "")
 }
+
+// The refusal said that the letter had expired or was pruned. That it was compensated, by whom and
+// why, stood in the ledger.
+func TestReopen_SaysHowAPrunedLetterWasResolved(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 1, 0, dlq.Entry{State: dlq.Compensated, At: noon, By: "ada", Why: "refunded, FIN-88"})
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon, Run: "r7", By: "ben"})
+	b.deleteTo(t, "orders.dlq", 1, 3)
+	for at, want := range map[string]string{
+		"1:0": "ada recorded at 2026-11-20T12:00:00Z that it is compensated: refunded, FIN-88; its value is gone: only import can bring it back, as an open letter, from a file that prune --archive or export wrote\n",
+		"1:1": "run r7 of ben redrove it, and it succeeded, as recorded at 2026-11-20T12:00:00Z; its value is gone: only import",
+		"1:2": "",
+	} {
+		got := b.redrive(t, "reopen", "orders.dlq", "--offset", at, "--why", "x", "--yes")
+		if want != "" {
+			want = "; " + want
+		} else {
+			want = "\n"
+		}
+		prints(t, got, exitRefused, "", "nothing was reopened: letter orders.dlq/"+strings.Replace(at, ":", "/", 1)+": there is no letter any more: the partition begins at offset 3; lower ones have expired or were pruned"+want)
+	}
+}

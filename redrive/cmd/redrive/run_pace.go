@@ -195,6 +195,13 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 			errs = append(errs, fmt.Errorf("--%s is negative", name))
 		}
 	}
+	// Zero is the default of these two. Whoever gives it means none, and with none the run would send nothing.
+	if p.set.Changed("burst") && p.burst == 0 {
+		errs = append(errs, errors.New("--burst: with 0 the run would send nothing: give 1 or more, or omit it"))
+	}
+	if p.set.Changed("max-lag") && p.maxLag == 0 {
+		errs = append(errs, errors.New("--max-lag: with 0 the run would always wait: give 1 or more, or -1 for any number"))
+	}
 	pace := redrive.Pace{Rate: orNone(p.rate.perSecond), Burst: p.burst, Canary: orNone(p.canary), Ramp: orNone(p.ramp), Window: orNone(p.window), MaxLag: p.maxLag}
 	var err error
 	if pace.Tolerate, pace.TolerateShare, err = tolerance(p.tolerate); err != nil {

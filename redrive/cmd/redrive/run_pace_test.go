@@ -57,6 +57,25 @@ func TestCheckRate_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
+// With 0 a run would send nothing. That it is also what the engine takes for its default made it
+// mean something else, without a word.
+func TestPace_RefusesABoundOfZero(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"plan orders.dlq", "run orders.dlq", "resume orders.dlq/r-1"} {
+		for flag, want := range map[string]string{
+			"--burst=0":   "--burst: with 0 the run would send nothing: give 1 or more, or omit it",
+			"--max-lag=0": "--max-lag: with 0 the run would always wait: give 1 or more, or -1 for any number",
+		} {
+			prints(t, (invocation{}).run(t, append(strings.Fields(verb), flag)...), exitUsage, "", want, verb)
+		}
+		for _, flag := range []string{"--burst=1", "--max-lag=1", "--max-lag=-1"} {
+			if got := (invocation{}).run(t, append(strings.Fields(verb), flag)...); strings.Contains(got.stderr, strings.Split(flag, "=")[0]) {
+				t.Errorf("%s %s: %+v", verb, flag, got)
+			}
+		}
+	}
+}
+
 // Nobody knows at night what a group can bear; a share of what it does now is safe.
 func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 	t.Parallel()

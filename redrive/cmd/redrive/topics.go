@@ -220,6 +220,9 @@ func readContents(ctx context.Context, s *session, found []sibling, stats map[st
 	var ledgers []*dlq.Ledger
 	var problems []error
 	for _, f := range found {
+		if stats[f.topic].gone {
+			continue
+		}
 		if numberOr(stats[f.topic].total, 1) == 0 {
 			contents[f.topic] = contentsOf(&dlq.Summary{})
 		} else if name, err := ledgerName(s.Naming, f); err != nil {
@@ -230,6 +233,10 @@ func readContents(ctx context.Context, s *session, found []sibling, stats map[st
 	}
 	for _, r := range dlq.SummarizeAll(ctx, ledgers, progress(s.tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {
 		newer := errors.Is(r.Err, dlq.ErrNewerVersion)
+		if isUnknownTopic(r.Err) {
+			problems = append(problems, unknownTopic(r.About))
+			continue
+		}
 		if r.Err != nil && !newer {
 			problems = append(problems, onTopic("READ", r.About, r.Err))
 			continue // half of a topic is no news

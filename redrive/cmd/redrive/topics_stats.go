@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -19,6 +21,7 @@ type topicStats struct {
 	total, recent any            // numbers
 	oldest        time.Time      // when the first record was appended; zero where there is none
 	retention     *time.Duration // negative: for ever
+	gone          bool           // brokers do not know the topic
 }
 
 // readTopicStats asks for all the topics at once. Each part that is not known has a problem.
@@ -39,8 +42,16 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 		var st topicStats
 		total, err := between(topic, starts, ends, why)
 		recent, err2 := between(topic, hourAgo, ends, why)
-		if err := cmp.Or(err, err2); err != nil {
-			problems = append(problems, onTopic("DESCRIBE", topic, err))
+		offsetsErr := cmp.Or(err, err2)
+		retention, retentionErr := retentionOf(configs, configErr, topic)
+		if st.gone = isUnknownTopic(offsetsErr) || isUnknownTopic(retentionErr); st.gone {
+			// once, and not as a lack of each part
+			problems = append(problems, unknownTopic(topic))
+			found[topic] = st
+			continue
+		}
+		if offsetsErr != nil {
+			problems = append(problems, onTopic("DESCRIBE", topic, offsetsErr))
 		} else {
 			st.total, st.recent = total, recent
 		}
@@ -49,12 +60,20 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 				st.oldest = at
 			}
 		}
-		if st.retention, err = retentionOf(configs, configErr, topic); err != nil {
-			problems = append(problems, onTopic("DESCRIBE_CONFIGS", topic, err))
+		if st.retention = retention; retentionErr != nil {
+			problems = append(problems, onTopic("DESCRIBE_CONFIGS", topic, retentionErr))
 		}
 		found[topic] = st
 	}
 	return found, problems
+}
+
+func isUnknownTopic(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, dlq.ErrNoTopic)
+}
+
+func unknownTopic(topic string) error {
+	return fmt.Errorf("topic %s is unknown to the brokers: it was deleted or created just now", topic)
 }
 
 // between adds up, over a topic's partitions, the distance of two offsets. Where offsets are

@@ -3,6 +3,7 @@ package main
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,33 @@ func TestTopics_ShowsWhatIsOpen(t *testing.T) {
 	if got.code != exitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"pending":0,"resolved":0,`) ||
 		got.stderr != "warning: not authorized: the user needs READ on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation READ --topic orders.dlq)\n" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A topic that is deleted while topics are listed had a warning for each thing that could not be
+// asked of it.
+func TestTopics_WarnsOnceOfADeletedTopic(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]kmsg.Key{"before its offsets are read": kmsg.ListOffsets, "before its letters are read": kmsg.Fetch} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBroker(t).open(t)
+			for _, topic := range []string{"mail.dlq", "orders.dlq"} {
+				b.topic(t, topic, 1, nil)
+				b.topic(t, topic+".ledger", 1, nil)
+				b.produce(t, letter(topic, 0, 0, headers.Meta{Class: "tax"}))
+			}
+			var once sync.Once
+			b.ControlKey(int16(at), func(kmsg.Request) (kmsg.Response, error, bool) {
+				b.KeepControl()
+				once.Do(func() { b.DeleteTopic("orders.dlq") })
+				return nil, nil, false
+			})
+			got := b.redrive(t, "topics", "-o", "jsonl")
+			if got.code != exitDone || !strings.Contains(got.stdout, `{"topic":"mail.dlq","source":"mail","sourceGone":true,"partitions":1,"letters":1,"open":1,`) || strings.Count(got.stderr, "\n") != 1 || strings.Count(got.stderr, "orders.dlq") != 1 {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

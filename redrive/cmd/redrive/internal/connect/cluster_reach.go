@@ -19,7 +19,6 @@ import (
 // Reach tries the brokers one after the other until one answers, each for its share of Timeout. Its
 // error says what to do, or is the context's cause.
 func (c *Cluster) Reach(ctx context.Context) error {
-	start := time.Now()
 	var err error
 	for _, broker := range c.Brokers {
 		err = c.ask(ctx, broker)
@@ -34,14 +33,14 @@ func (c *Cluster) Reach(ctx context.Context) error {
 	if isType[*kgo.ErrFirstReadEOF](err) {
 		reason = "it hung up at once" // the client's own text guesses what the hint knows
 	}
-	return fmt.Errorf("no broker can be used: tried %s for %s: %s; %s",
-		strings.Join(c.Brokers, ", "), time.Since(start).Round(time.Millisecond), reason, c.hint(err))
+	return fmt.Errorf("no broker can be used: tried %s: %s; %s", strings.Join(c.Brokers, ", "), reason, c.hint(err))
 }
 
 // ask uses a client of its own, whose context ends the wait for a broker that accepts the
 // connection and never answers.
 func (c *Cluster) ask(ctx context.Context, broker string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout/time.Duration(len(c.Brokers)))
+	share := c.Timeout / time.Duration(len(c.Brokers))
+	ctx, cancel := context.WithTimeout(ctx, share)
 	defer cancel()
 	cl, err := kgo.NewClient(append(c.Opts, kgo.SeedBrokers(broker), kgo.WithContext(ctx), kgo.DisableClientMetrics())...)
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *Cluster) ask(ctx context.Context, broker string) error {
 	defer cl.Close()
 	err = cl.Ping(ctx)
 	if err != nil && ctx.Err() != nil {
-		return errors.New("no answer came")
+		return fmt.Errorf("no answer came within %s", share.Round(time.Millisecond))
 	}
 	return err
 }
