@@ -100,26 +100,22 @@ func (l listing) from(topics []string) (*dlq.Cursor, error) {
 // they are.
 func listAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
 	rows := s.screen.List()
-	var errs []error
 	var words []string // about what is not listed
-	for _, topic := range topics {
+	err := onEach(ctx, s, topics, func(topic string) (bool, error) {
 		more, err := list(ctx, s, rows, topic, sel, from, how, len(topics) > 1)
-		errs = append(errs, err)
 		if more != "" {
 			words = append(words, more)
 		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if err := rows.Close(); err != nil {
-		return err
+		return false, err
+	})
+	if exitCode(err) != exitUsage {
+		err = errors.Join(err, rows.Close())
 	}
 	warnOfWhere(s.tool, sel)
 	for _, w := range words {
 		s.screen.Say("%s", w)
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // list lists a page of a topic's letters. more says how to continue, or that there are none.

@@ -94,6 +94,17 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 		prints(t, got, exitError, `"topic":"mail.dlq"`, "redrive: topic none.dlq does not exist", verb)
 		prints(t, b.redrive(t, verb, "mail.dlq", "mail.dlq"), exitUsage, "", "redrive: mail.dlq is given twice", verb)
 	}
+	// Nothing is done about a name that can be no dead-letter topic's: it may be that of another command.
+	for _, verb := range []string{"summary", "list", "plan"} {
+		for _, f := range output.Formats {
+			got := b.redrive(t, verb, "mail.dlq", "nosuch", "orders", "-o", f)
+			exactly(t, got, exitUsage, "", "redrive: nosuch is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean nosuch.dlq?\n"+
+				"  orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\nsee redrive "+verb+" --help\n", verb, f)
+		}
+	}
+	// A partition that one of them lacks is an error about that one: the other is shown.
+	prints(t, b.redrive(t, "summary", "mail.dlq", "orders.dlq", "--partition", "1"), exitError, "TOPIC        orders.dlq", "redrive: mail.dlq has no partition 1: it has 1, from 0 on")
+	prints(t, b.redrive(t, "summary", "mail.dlq", "--partition", "1"), exitUsage, "", "redrive: mail.dlq has no partition 1: it has 1, from 0 on")
 	got := b.redrive(t, "list", "orders.dlq", "mail.dlq", "--limit", "1")
 	prints(t, got, exitDone, "mail.dlq    0:0", "more letters of orders.dlq may follow: redrive list orders.dlq --cursor v1/orders.dlq/")
 	prints(t, b.redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), exitUsage, "", "--cursor: it belongs to one topic")

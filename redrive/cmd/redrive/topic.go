@@ -55,16 +55,14 @@ func eachTopic(ctx context.Context, s *session, topics []string, do func(topic s
 		}
 		return unwritten
 	}
-	var errs []error
-	for _, topic := range topics {
-		if errs = append(errs, do(topic, show)); unwritten != nil || ctx.Err() != nil {
-			break
-		}
+	err := onEach(ctx, s, topics, func(topic string) (bool, error) {
+		err := do(topic, show)
+		return unwritten != nil, err
+	})
+	if several && unwritten == nil && exitCode(err) != exitUsage {
+		err = errors.Join(err, list.Close())
 	}
-	if several && unwritten == nil {
-		errs = append(errs, list.Close())
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 // missingSources reports for each source topic whether it is missing. A list of all topics omits
@@ -121,6 +119,30 @@ func notDeadLetters(naming retrytopics.Naming, topic string) error {
 		hint = fmt.Sprintf("; did you mean %s?", s.DLQ)
 	}
 	return usage(fmt.Errorf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)%s", topic, template, hint))
+}
+
+// onEach does something for each topic, one after the other, until it has enough. An error about
+// one topic leaves the others as they are. A name that can be no dead-letter topic's is an error of
+// usage: nothing is done then.
+func onEach(ctx context.Context, s *session, topics []string, do func(topic string) (enough bool, err error)) error {
+	var errs []error
+	for _, topic := range topics {
+		errs = append(errs, notDeadLetters(s.Naming, topic))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	errs = nil
+	for _, topic := range topics {
+		enough, err := do(topic)
+		if len(topics) > 1 && exitCode(err) == exitUsage {
+			err = coded(exitError, err) // the others are done
+		}
+		if errs = append(errs, err); enough || ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // findTopic finds a dead-letter topic by its name, or returns why it can't be used.
