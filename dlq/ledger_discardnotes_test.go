@@ -139,8 +139,8 @@ type interloper struct{ write func() }
 
 func (i *interloper) OnProduceRecordBuffered(*kgo.Record) { i.write() }
 
-// A group was rewound while an operator pruned notes. The consumer noted a discard again just before
-// the old note was deleted, which deleted the new one.
+// A group was rewound while an operator pruned notes. The consumer noted a discard again just
+// before the old note was deleted, which deleted the new one.
 func TestLedger_PruneDiscardNotesKeepsWhatIsNotedMeanwhile(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		now := time.Now()

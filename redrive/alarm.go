@@ -71,8 +71,8 @@ func (a *alarm) withdraw(cause string, seen ...Failure) {
 	a.fire(cause)
 }
 
-// onRefail handles the first new failure of a letter of the run. retried is the retry topic in which
-// it waits for its next attempt; empty for a dead letter.
+// onRefail handles the first new failure of a letter of the run. retried is the retry topic in
+// which it waits for its next attempt; empty for a dead letter.
 func (a *alarm) onRefail(key, retried string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -209,8 +209,8 @@ func TestEngine_ReportsWhyItAbortsWithoutPermission(t *testing.T) {
 	})
 }
 
-// Who follows a run learns of its next state when it begins, and of its ramp: the record was written
-// every five seconds, so that others saw a canary that was long over.
+// Who follows a run learns of its next state when it begins, and of its ramp: the record was
+// written every five seconds, so that others saw a canary that was long over.
 func TestEngine_RecordsANewStateAtOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -72,8 +72,8 @@ type Outcome struct {
 	Counts Counts `json:"counts"`
 }
 
-// RateAt returns the limit of the run at a time, in records a second: what its ramp has risen to. It
-// is negative without a limit. The time is by the clock of the run's owner, as Heartbeat is.
+// RateAt returns the limit of the run at a time, in records a second: what its ramp has risen to.
+// It is negative without a limit. The time is by the clock of the run's owner, as Heartbeat is.
 func (o *Outcome) RateAt(at time.Time) float64 {
 	if o.RampBegan.IsZero() {
 		at = o.RampBegan

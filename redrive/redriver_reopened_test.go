@@ -126,7 +126,7 @@ func TestRun_SaysHowTheLettersOfItsPlanWereResolved(t *testing.T) {
 
 // A run in progress has read which letters are open. It would redrive what is discarded now, and
 // would record a reopened letter as processed once its group passed it.
-func TestReopen_WaitsUntilTheRunIsOver(t *testing.T) {
+func TestRun_UnfinishedKeepsOthersFromReopening(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, discarding)

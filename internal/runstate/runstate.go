@@ -1,5 +1,6 @@
-// Package runstate has the final states of redrive runs, as ledgers name them: package redrive writes
-// them, and package dlq looks for runs in other states before an operator decides about letters.
+// Package runstate has the final states of redrive runs, as ledgers name them: package redrive
+// writes them, and package dlq looks for runs in other states before an operator decides about
+// letters.
 package runstate
 
 // The final states. A run in any other state is unfinished.

@@ -23,11 +23,13 @@ func TestSpeed_IsSlowOnlyBehindTheLimit(t *testing.T) {
 		{0, redrive.Canary, 0, 0, "canary"},
 		{5, redrive.Sending, 1, 0, "sending (1m44s left)"}, // the ramp begins
 		{10, redrive.Sending, 164, 0, "sending (1m39s left)"},
-		{15, redrive.Sending, 551, 0, "sending (1m34s left)"}, // 77 a second, which is what the ramp allows
+		// 77 a second, which is what the ramp allows
+		{15, redrive.Sending, 551, 0, "sending (1m34s left)"},
 		{20, redrive.Sending, 1051, 0, "sending (1m29s left)"},
 		{25, redrive.Sending, 1151, 20, "sending (7m22s left)"}, // now it is the group that is slow
 		{30, redrive.Waiting, 1151, 0, "waiting"},
-		{35, redrive.Sending, 1151, 0, "sending (1m28s left)"}, // nothing is known of the speed again
+		// nothing is known of the speed again
+		{35, redrive.Sending, 1151, 0, "sending (1m28s left)"},
 		{40, redrive.Sending, 1651, 0, "sending (1m23s left)"},
 	} {
 		o.State, o.Counts.Sent, o.Heartbeat = c.state, c.sent, noon.Add(time.Duration(c.after)*time.Second)

@@ -50,14 +50,15 @@ func seconds(s float64) time.Duration {
 }
 
 // timeLeft is how long the phase of a run goes on: until all is sent, or until the window ends. It
-// is unknown for a run that waits for something or was stopped. slow is as in sendingLeft, and now is by the
-// clock of the run's owner.
+// is unknown for a run that waits for something or was stopped. slow is as in sendingLeft, and now
+// is by the clock of the run's owner.
 func timeLeft(o redrive.Outcome, slow float64, now time.Time) (left time.Duration, known bool) {
 	switch {
 	case !o.Stopped.IsZero():
 	case o.State == redrive.Sending:
 		left, known = sendingLeft(o, o.RateAt(o.Heartbeat), slow)
-		return max(0, left-now.Sub(o.Heartbeat).Round(time.Second)), known // the counts are as of then
+		// the counts are as of then
+		return max(0, left-now.Sub(o.Heartbeat).Round(time.Second)), known
 	case o.State == redrive.Watching:
 		left = o.WindowEnds.Sub(now).Round(time.Second)
 		return left, left > 0 && o.Waiting == ""

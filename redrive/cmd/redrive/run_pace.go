@@ -195,7 +195,8 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 			errs = append(errs, fmt.Errorf("--%s is negative", name))
 		}
 	}
-	// Zero is the default of these two. Whoever gives it means none, and with none the run would send nothing.
+	// Zero is the default of these two. Whoever gives it means none, and with none the run would
+	// send nothing.
 	if p.set.Changed("burst") && p.burst == 0 {
 		errs = append(errs, errors.New("--burst: with 0 the run would send nothing: give 1 or more, or omit it"))
 	}

@@ -94,7 +94,8 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 		prints(t, got, exitError, `"topic":"mail.dlq"`, "redrive: topic none.dlq does not exist", verb)
 		prints(t, b.redrive(t, verb, "mail.dlq", "mail.dlq"), exitUsage, "", "redrive: mail.dlq is given twice", verb)
 	}
-	// Nothing is done about a name that can be no dead-letter topic's: it may be that of another command.
+	// Nothing is done about a name that can be no dead-letter topic's: it may be that of another
+	// command.
 	for _, verb := range []string{"summary", "list", "plan"} {
 		for _, f := range output.Formats {
 			got := b.redrive(t, verb, "mail.dlq", "nosuch", "orders", "-o", f)

@@ -67,7 +67,7 @@ func TestTopics_WarnsOnceOfADeletedTopic(t *testing.T) {
 			var once sync.Once
 			b.ControlKey(int16(at), func(kmsg.Request) (kmsg.Response, error, bool) {
 				b.KeepControl()
-				once.Do(func() { b.DeleteTopic("orders.dlq") })
+				once.Do(func() { _ = b.DeleteTopic("orders.dlq") })
 				return nil, nil, false
 			})
 			got := b.redrive(t, "topics", "-o", "jsonl")
