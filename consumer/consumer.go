@@ -207,6 +207,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() { c.drainedTierLoop(polls) })
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
 	c.wg.Go(func() { c.logJoining(polls) })
+	c.wg.Go(func() { c.logBlocked(polls) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}

@@ -68,6 +68,17 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	return StateRunning
 }
 
+// blocked returns since when and why the lane is blocked; why is empty if it is not.
+func (l *lane) blocked(now time.Time) (since time.Time, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var h LaneHealth
+	if l.state != laneRunning || l.healthState(now, &h) != StateBlocked {
+		return time.Time{}, ""
+	}
+	return h.Since, h.Why
+}
+
 // stuckAttempt returns an attempt of the lane that runs past its timeout despite its cancellation,
 // or nil; the caller holds the lock.
 func (l *lane) stuckAttempt(now time.Time) *attempt {
