@@ -15,6 +15,7 @@ import (
 // showLetter prints a letter, its state and the ledger's records about it.
 func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
 	l, redacted := t.redact.Letter(whole)
+	notes = t.redact.Notes(notes)
 	size := fmt.Sprintf("%d bytes", len(whole.Record.Value))
 	if redacted {
 		size += ", redacted"

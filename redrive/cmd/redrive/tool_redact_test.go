@@ -49,7 +49,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 		"topics":  {"topics", "topics --parked"},
 		"summary": {"summary orders.dlq", "summary orders.dlq --where value.customer", "summary orders.dlq --where int(text)>0"},
 		"list":    {"list orders.dlq", "list orders.dlq --all --where value.customer.card", "list orders.dlq --where value.note.x==1", "list orders.dlq --values"},
-		"show":    {"show orders.dlq 0:4", "show orders.dlq 0:4 --as json", "show orders.dlq 0:4 --as hex", "show orders.dlq 0:5", "show orders.dlq 0:4 --around 100"},
+		"show":    {"show orders.dlq 0:4", "show orders.dlq 0:4 --as json", "show orders.dlq 0:4 --as hex", "show orders.dlq 0:5", "show orders.dlq 1:1", "show orders.dlq 0:4 --around 100"},
 		"plan":    {"plan orders.dlq --class tax --target orders", "plan orders.dlq --class tax --target orders --patch {\"a\":1}", "plan orders.dlq --class tax --set-header x=" + card},
 		"run":     {"run orders.dlq --class tax --target orders --patch {\"a\":1} --yes"},
 		"runs":    {"runs orders.dlq"}, "status": {"status orders.dlq/x"}, "resume": {"resume orders.dlq/x"}, "abort": {"abort orders.dlq/x"},

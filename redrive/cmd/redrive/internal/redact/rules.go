@@ -186,6 +186,27 @@ func (r *Rules) Key(key []byte) []byte {
 	return shown
 }
 
+// Notes returns the ledger's records about a letter with texts that follow the rules. The reason of
+// a discard in a run is the message of the handler's failure. The records themselves stay as they
+// are.
+func (r *Rules) Notes(notes []*dlq.LedgerRecord) []*dlq.LedgerRecord {
+	if r == nil {
+		return notes
+	}
+	shown := make([]*dlq.LedgerRecord, len(notes))
+	for i, n := range notes {
+		copied := *n
+		if copied.Entry.Why = r.Text(n.Entry.Why); n.Entry.State == dlq.Discarded && n.Entry.Run != "" {
+			copied.Entry.Why = r.Message(n.Entry.Why)
+		}
+		if n.Err != nil {
+			copied.Err = errors.New(r.Text(n.Err.Error()))
+		}
+		shown[i] = &copied
+	}
+	return shown
+}
+
 // names reports whether a header is hidden by its name.
 func (r *Rules) names(header string) bool {
 	return slices.ContainsFunc(r.headers, func(name string) bool { return strings.EqualFold(name, header) })

@@ -139,6 +139,33 @@ func TestRules_HidePartsOfALetter(t *testing.T) {
 	}
 }
 
+// The reason of a discard by a handler is its error, which was hidden in the headers and not in what
+// the ledger says of the letter.
+func TestRules_HidePartsOfNotes(t *testing.T) {
+	t.Parallel()
+	notes := []*dlq.LedgerRecord{
+		{Entry: dlq.Entry{State: dlq.Discarded, Run: "r1", By: "group billing", Why: "card 4111"}},
+		{Entry: dlq.Entry{State: dlq.Discarded, By: "ada", Why: "refunded to 4111"}},
+		{Err: errors.New("its state is 4111")},
+	}
+	for _, c := range []struct {
+		r    *Rules
+		want string
+	}{
+		{rules(t, "", "", "4111"), "card [redacted]; refunded to [redacted]; its state is [redacted]"},
+		{rules(t, "", "dlq-error-msg", ""), "[redacted]; refunded to 4111; its state is 4111"},
+		{nil, "card 4111; refunded to 4111; its state is 4111"},
+	} {
+		shown := c.r.Notes(notes)
+		if got := shown[0].Entry.Why + "; " + shown[1].Entry.Why + "; " + shown[2].Err.Error(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	if notes[0].Entry.Why != "card 4111" {
+		t.Errorf("the ledger's record has changed: %+v", notes[0])
+	}
+}
+
 func TestParse_RefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
