@@ -35,15 +35,16 @@ type recordEvent struct {
 	of              func(*recordCounts) *atomic.Int64 // nil if it counts nowhere
 }
 
+// The first two say "goes": they are told when that is decided, before the copy is acknowledged.
 var (
 	eventParked = &recordEvent{
 		slog.LevelInfo,
-		"siding: record parked", "siding: records parked", "siding: no more records are parked",
+		"siding: record goes to a retry topic", "siding: records go to a retry topic", "siding: no more records go to a retry topic",
 		"records", func(c *recordCounts) *atomic.Int64 { return &c.parked },
 	}
 	eventDeadLettered = &recordEvent{
 		slog.LevelWarn,
-		"siding: record dead-lettered", "siding: records dead-lettered", "siding: no more records are dead-lettered",
+		"siding: record goes to the dead-letter topic", "siding: records go to the dead-letter topic", "siding: no more records go to the dead-letter topic",
 		"records", func(c *recordCounts) *atomic.Int64 { return &c.deadLettered },
 	}
 	eventDiscarded = &recordEvent{

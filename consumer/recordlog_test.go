@@ -67,16 +67,16 @@ func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
 				eventually(t, "all are dead letters", func() bool { return endOf(k, "orders.dlq") == 5000 })
 				if !c.stop {
 					time.Sleep(time.Minute) // and nothing comes that could bring the rest with it
-					if n := log.records("dead-lettered", ""); n != 5000 {
+					if n := log.records("to the dead-letter topic", ""); n != 5000 {
 						t.Errorf("while it runs, the lines tell of %d dead letters, want 5,000", n)
 					}
 					log.has(t, 1, "level=INFO", `msg="siding: the last minute"`, "handled=0 copies_parked=0 dead_lettered=5000 discarded=0")
 				}
 				stop(t, consumer)
-				if n := log.records("dead-lettered", ""); n != 5000 {
+				if n := log.records("to the dead-letter topic", ""); n != 5000 {
 					t.Errorf("the lines tell of %d dead letters, want 5,000", n)
 				}
-				if n := log.with("dead-lettered") - log.with("dead-lettered", "level=DEBUG"); n > c.lines {
+				if n := log.with("to the dead-letter topic") - log.with("to the dead-letter topic", "level=DEBUG"); n > c.lines {
 					t.Errorf("%d lines, want %d at most", n, c.lines)
 				}
 				log.has(t, 0, "unknown\\n")
@@ -106,16 +106,16 @@ func TestRecordLog_TellsWhatBecameOfRecords(t *testing.T) {
 		for p := range int32(2) {
 			k.Produce(onPartition(int(p), "v", 100)...)
 		}
-		eventually(t, "all are finished", func() bool { return log.records("parked", "") == 20 })
+		eventually(t, "all are finished", func() bool { return log.records("to a retry topic", "") == 20 })
 		k.Conserved()
 		stop(t, c)
 		log.has(t, 1, `msg="siding: stopped"`, "handled=160 copies_parked=20 dead_lettered=20 discarded=20")
-		for text, want := range map[string]int{"dead-lettered": 20, "discarded": 20, "parked": 20} {
-			if n := log.records("siding: record "+text, "") + log.records("siding: records "+text, ""); n != want {
+		for text, want := range map[string]int{"to the dead-letter topic": 20, "discarded": 20, "to a retry topic": 20} {
+			if n := log.records("siding: record", text); n != want {
 				t.Errorf("the lines tell of %d records %s, want %d", n, text, want)
 			}
 		}
-		log.has(t, 1, `level=INFO msg="siding: record parked" group=billing topic=orders`, "attempts=1 tier=300ms class=busy error=", "records=1")
+		log.has(t, 1, `level=INFO msg="siding: record goes to a retry topic" group=billing topic=orders`, "attempts=1 tier=300ms class=busy error=", "records=1")
 	})
 }
 
@@ -155,9 +155,9 @@ func TestRecordLog_CountsALargeCopyOnce(t *testing.T) {
 		log.has(t, 0, "=-1")
 		stop(t, c)
 		log.has(t, 1, `msg="siding: stopped"`, "handled=0 "+tt.counts)
-		parked := log.records("siding: record parked", "") - log.records("siding: record dead-lettered", "reason=too-large")
+		parked := log.records("siding: record goes to a retry topic", "") - log.records("siding: record goes to the dead-letter topic", "reason=too-large")
 		discarded := log.records("siding: record discarded", "")
-		dead := log.records("siding: record dead-lettered", "") - discarded - log.with("siding: the lane halts")
+		dead := log.records("siding: record goes to the dead-letter topic", "") - discarded - log.with("siding: the lane halts")
 		if got := fmt.Sprintf("copies_parked=%d dead_lettered=%d discarded=%d", parked, dead, discarded); got != tt.counts {
 			t.Errorf("the lines add up to %s, want %s", got, tt.counts)
 		}

@@ -38,7 +38,7 @@ func TestTheProgramPrintsWhatBecomesOfEachRecord(t *testing.T) {
 		{
 			"orders: attempt 1, from the source: the warehouse is down",
 			"orders: attempt 2, from the 10s tier", "orders: attempt 3, from the 1m tier", "orders: attempt 4, from the 5m tier",
-			`"siding: record dead-lettered" group=shop topic=orders partition=0 offset=0 attempts=4 reason=exhausted`,
+			`"siding: record goes to the dead-letter topic" group=shop topic=orders partition=0 offset=0 attempts=4 reason=exhausted`,
 		},
 		{"mails: attempt 1, from the source: too many mails", "mails: attempt 2, from the 30m tier: handled"},
 		{
