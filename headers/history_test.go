@@ -96,7 +96,7 @@ func TestHistory_HoldsAnyText(t *testing.T) {
 				Number: rapid.IntRange(0, 9).Draw(t, "number"), Run: rapid.IntRange(0, 3).Draw(t, "run"), At: t0,
 				Class: rapid.StringN(1, -1, 140).Draw(t, "class"), Verdict: rapid.SampledFrom([]string{"", "retry", "later-word", "NOT ONE"}).Draw(t, "verdict"),
 				Message: rapid.OneOf(rapid.StringN(-1, -1, 300), rapid.StringMatching(`[,%\x00-\x1f\x7f-\x9f]{0,140}`)).Draw(t, "message") +
-					rapid.SampledFrom([]string{"", "\xff", "\xe2\x82"}).Draw(t, "tail"),
+					strings.Repeat("x", rapid.IntRange(0, 150).Draw(t, "length")) + rapid.SampledFrom([]string{"", "\xff", "\xe2\x82"}).Draw(t, "tail"),
 			})
 		}
 		text, _ := valueOf(m.Append(nil), History)

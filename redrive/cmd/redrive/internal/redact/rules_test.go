@@ -139,8 +139,8 @@ func TestRules_HidePartsOfALetter(t *testing.T) {
 	}
 }
 
-// The reason of a discard by a handler is its error, which was hidden in the headers and not in what
-// the ledger says of the letter.
+// The reason of a discard by a handler is its error, which was hidden in the headers and not in
+// what the ledger says of the letter.
 func TestRules_HidePartsOfNotes(t *testing.T) {
 	t.Parallel()
 	notes := []*dlq.LedgerRecord{
