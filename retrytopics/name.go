@@ -39,7 +39,9 @@ type Name struct {
 
 // Parse derives the kind of a sibling and its source from a topic's name. Like [Naming.SourceOf] it
 // returns false for a topic that is no sibling by these templates, for an ambiguous name, and if
-// the templates are invalid.
+// the templates are invalid. A name that fits [DefaultLedger] is a ledger's under every naming:
+// "orders.dlq.ledger" fits "{topic}.dlq.{group}" too, and to take a ledger for a dead-letter topic
+// may cost its entries.
 func (n Naming) Parse(topic string) (Name, bool) {
 	ts, err := n.compile()
 	if err != nil {
@@ -54,5 +56,18 @@ func (n Naming) Parse(topic string) (Name, bool) {
 	if len(found) != 1 {
 		return Name{}, false
 	}
+	if source, ok := defaultLedgerOf(topic); ok && found[0].Kind != KindLedger {
+		return Name{Kind: KindLedger, Source: source}, true
+	}
 	return found[0], true
 }
+
+// defaultLedgerOf returns the source of a topic that is named like a ledger by the default naming.
+func defaultLedgerOf(topic string) (source string, ok bool) {
+	for r := range defaultLedger.readings(topic) {
+		return r.topic, true
+	}
+	return "", false
+}
+
+var defaultLedger = template{placeTopic, ".dlq.ledger"}

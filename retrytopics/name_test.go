@@ -19,6 +19,8 @@ func TestName_SaysTheKindOfSibling(t *testing.T) {
 		{Naming{}, "shop.orders.dlq", Name{Kind: KindDLQ, Source: "shop.orders"}},
 		{Naming{}, "orders.dlq.dlq", Name{Kind: KindDLQ, Source: "orders.dlq"}},
 		{grouped, "billing_orders_dlq", Name{Kind: KindDLQ, Source: "orders", Group: "billing"}},
+		// a ledger of the default naming, not the dead-letter topic of a group "ledger"
+		{Naming{Retry: "{topic}.retry.{group}.{delay}", DLQ: "{topic}.dlq.{group}", Ledger: "{topic}.dlq.{group}.ledger"}, "orders.dlq.ledger", Name{Kind: KindLedger, Source: "orders"}},
 		{grouped, "billing_orders_retry_5s", Name{Kind: KindRetry, Source: "orders", Group: "billing", Delay: 5 * time.Second}},
 
 		{Naming{}, "orders", Name{}},

@@ -62,7 +62,8 @@ func (n Naming) Validate() error {
 //
 // The error names every problem of the templates, of the delays and of the names. A name is wrong
 // if it has more than 249 characters, or characters that Kafka does not allow. It is also wrong if
-// it cannot be read backwards, or collides with another name: Kafka treats '.' and '_' as one.
+// it cannot be read backwards, or collides with another name: Kafka treats '.' and '_' as one. Only
+// a ledger may have a name that fits [DefaultLedger].
 func (n Naming) Siblings(source, group string, delays ...time.Duration) (Siblings, error) {
 	ts, err := n.compile()
 	if err != nil {
@@ -85,6 +86,10 @@ func (n Naming) Siblings(source, group string, delays ...time.Duration) (Sibling
 			if got := ts.sources(topic); len(got) != 1 || got[0] != source {
 				errs = append(errs, fmt.Errorf(
 					"topic %q of source %q reads backwards as a sibling of %q: put text between the placeholders that the names do not contain", topic, source, got))
+			}
+			if _, ledger := defaultLedgerOf(topic); ledger && topic != s.Ledger {
+				errs = append(errs, fmt.Errorf(
+					"topic %q of source %q has the name of a ledger by the default naming, and would be taken for one: choose another template or group", topic, source))
 			}
 		}
 	}

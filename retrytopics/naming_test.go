@@ -115,6 +115,7 @@ func TestNaming_RefusesInvalidNamesWithEachReason(t *testing.T) {
 		{Naming{DLQ: "{topic}.dlq.{group}"}, "orders", "team billing", nil, []string{`" "`, "orders.dlq.team billing"}},
 		{Naming{DLQ: "{topic}.dlq.{group}"}, "orders", "", nil, []string{"the group is empty"}},
 		{Naming{DLQ: "{topic}.{group}.dlq"}, "shop.orders", "billing", nil, []string{"reads backwards", `"shop" "shop.orders"`}},
+		{Naming{DLQ: "{topic}.dlq.{group}", Ledger: "{topic}.dlq.{group}.log"}, "orders", "ledger", nil, []string{`topic "orders.dlq.ledger" of source "orders" has the name of a ledger by the default naming`}},
 		{Naming{}, "orders", "g", []time.Duration{time.Second, time.Second, -time.Second, 1500 * time.Microsecond}, []string{
 			"tier 2, 1s, is not longer", "tier 3: delay -1s is not positive", "tier 4: delay 1.5ms is not a whole number",
 		}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -103,22 +104,27 @@ func names(all []sibling) []string {
 	return list
 }
 
-// notDeadLetters returns an error for a topic that by its name is no dead-letter topic.
-func notDeadLetters(naming retrytopics.Naming, topic string) error {
-	name, ok := naming.Parse(topic)
+// notDeadLetters returns an error for a topic that by its name is no dead-letter topic. It suggests
+// the dead-letter topic of the same source, if that exists.
+func notDeadLetters(ctx context.Context, s *session, topic string) error {
+	name, ok := s.Naming.Parse(topic)
 	if ok && name.Kind == retrytopics.KindDLQ {
 		return nil
 	}
-	template := templateOf(naming, retrytopics.KindDLQ)
-	hint := ""
-	source := topic
+	template := templateOf(s.Naming, retrytopics.KindDLQ)
+	source, what := topic, fmt.Sprintf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)", topic, template)
 	if ok {
 		source = name.Source
 	}
-	if s, err := naming.Siblings(source, "group"); err == nil && !strings.Contains(template, "{group}") {
-		hint = fmt.Sprintf("; did you mean %s?", s.DLQ)
+	if ok && name.Kind == retrytopics.KindLedger {
+		what = fmt.Sprintf("%s is a ledger by its name, so it has no dead letters", topic)
 	}
-	return usage(fmt.Errorf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)%s", topic, template, hint))
+	if names, err := s.Naming.Siblings(source, "group"); err == nil && !strings.Contains(template, "{group}") {
+		if all, err := s.admin.ListTopics(ctx, names.DLQ); err == nil && all.Has(names.DLQ) {
+			what += fmt.Sprintf("; did you mean %s?", names.DLQ)
+		}
+	}
+	return usage(errors.New(what))
 }
 
 // onEach does something for each topic, one after the other, until it has enough. An error about
@@ -127,7 +133,7 @@ func notDeadLetters(naming retrytopics.Naming, topic string) error {
 func onEach(ctx context.Context, s *session, topics []string, do func(topic string) (enough bool, err error)) error {
 	var errs []error
 	for _, topic := range topics {
-		errs = append(errs, notDeadLetters(s.Naming, topic))
+		errs = append(errs, notDeadLetters(ctx, s, topic))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -147,7 +153,7 @@ func onEach(ctx context.Context, s *session, topics []string, do func(topic stri
 
 // findTopic finds a dead-letter topic by its name, or returns why it can't be used.
 func findTopic(ctx context.Context, s *session, topic string) (sibling, error) {
-	if err := notDeadLetters(s.Naming, topic); err != nil {
+	if err := notDeadLetters(ctx, s, topic); err != nil {
 		return sibling{}, err
 	}
 	all, err := s.admin.ListTopics(ctx, topic)
@@ -160,7 +166,26 @@ func findTopic(ctx context.Context, s *session, topic string) (sibling, error) {
 	case d.Err != nil:
 		return sibling{}, onTopic("DESCRIBE", topic, d.Err)
 	}
+	// A user who may not read the configuration has the name alone.
+	if configs, err := s.admin.DescribeTopicConfigs(ctx, topic); err == nil && isCompacted(configs, topic) {
+		return sibling{}, errors.New(compacted(topic))
+	}
 	return siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil
+}
+
+// compacted is why a compacted topic is not used, whatever its name: a ledger is compacted, and
+// under another team's naming its name may fit the templates. To prune it would cost its entries.
+func compacted(topic string) string {
+	return fmt.Sprintf("%s is compacted, as ledgers are: by its name it is a dead-letter topic, which must not be compacted. "+
+		"If it is a ledger of another naming, --dlq-name and --ledger-name set the naming; if it has dead letters, set its cleanup.policy to delete first", topic)
+}
+
+// isCompacted reports whether a topic is known to be compacted.
+func isCompacted(configs kadm.ResourceConfigs, topic string) bool {
+	c, err := configs.On(topic, nil)
+	return err == nil && c.Err == nil && slices.ContainsFunc(c.Configs, func(kv kadm.Config) bool {
+		return kv.Key == "cleanup.policy" && strings.Contains(kv.MaybeValue(), "compact")
+	})
 }
 
 // templateOf is how topics of a kind are named.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,9 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 		}{
 			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: redrive topics --quick lists those that there are\n"},
 			"orders":    {exitUsage, "redrive: orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\n"},
+			// it suggested a topic that did not exist
+			"orders.dlq.riskd":  {exitUsage, "redrive: orders.dlq.riskd is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another)\n"},
+			"orders.dlq.ledger": {exitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters; did you mean orders.dlq?\n"},
 		} {
 			if verb == "status" || verb == "abort" || verb == "resume" {
 				topic += "/20260102-150405-a1b2c3"
@@ -71,5 +75,42 @@ func TestMissingSources_ASourceThatMayNotBeSeenIsNot(t *testing.T) {
 	}
 	if got := b.as("ann").run(t, "topics", "--all"); strings.Count(got.stdout, "gone") != 1 || !strings.Contains(got.stdout, "its source is gone\n") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A ledger's name may fit another group's template of dead-letter topics: with {topic}.dlq.{group}
+// the ledger orders.dlq.ledger was the dead-letter topic of a group "ledger", and prune offered to
+// delete its entries.
+func TestFindTopic_TakesNoLedgerForADeadLetterTopic(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t) // with orders.dlq.ledger, of the default naming
+	b.topic(t, "orders.dlq.audit", 1, map[string]string{"cleanup.policy": "compact"})
+	b.topic(t, "orders.dlq.riskd", 1, nil)
+	grouped := []string{"--retry-name", "{topic}.retry.{group}.{delay}", "--dlq-name", "{topic}.dlq.{group}", "--ledger-name", "{topic}.dlq.{group}.ledger"}
+	for _, verb := range []string{"summary", "list", "show", "discard", "reopen", "export", "import", "prune", "plan", "run", "runs", "status", "abort", "resume"} {
+		for topic, want := range map[string]struct {
+			code int
+			says string
+		}{
+			"orders.dlq.ledger": {exitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters\n"},
+			"orders.dlq.audit":  {exitError, "redrive: orders.dlq.audit is compacted, as ledgers are: by its name it is a dead-letter topic, which must not be compacted. "},
+		} {
+			args := map[string][]string{
+				"show": {"0:0"}, "import": {save(t, "")}, "prune": {"--older-than", "1s", "--yes"}, "discard": {"--why", "x", "--yes"}, "reopen": {"--why", "x", "--yes"}, "run": {"--yes"},
+			}[verb]
+			if verb == "status" || verb == "abort" || verb == "resume" {
+				topic += "/20260102-150405-a1b2c3"
+			}
+			got := b.redrive(t, slices.Concat([]string{verb, topic}, args, grouped)...)
+			if got.code != want.code || got.stdout != "" || !strings.HasPrefix(got.stderr, want.says) {
+				t.Errorf("%s %s: %+v, want %+v", verb, topic, got, want)
+			}
+		}
+	}
+	for _, flag := range []string{"--all", "--quick"} {
+		got := b.redrive(t, slices.Concat([]string{"topics", flag, "-o", "jsonl"}, grouped)...)
+		if got.code != exitDone || strings.Count(got.stdout, "\n") != 1 || !strings.Contains(got.stdout, `{"topic":"orders.dlq.riskd",`) || !strings.HasPrefix(got.stderr, "warning: orders.dlq.audit is compacted, ") {
+			t.Errorf("topics %s: %+v", flag, got)
+		}
 	}
 }

@@ -115,6 +115,12 @@ func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
 		return err
 	}
 	stats, problems := readTopicStats(ctx, s, names(found), s.now())
+	found = slices.DeleteFunc(found, func(f sibling) bool {
+		if stats[f.topic].compacted {
+			problems = append(problems, errors.New(compacted(f.topic)))
+		}
+		return stats[f.topic].compacted
+	})
 	sourceGone := missingSources(ctx, s, found)
 	contents := map[string]topicContents{}
 	if !how.quick {

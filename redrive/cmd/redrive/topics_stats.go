@@ -22,6 +22,7 @@ type topicStats struct {
 	oldest        time.Time      // when the first record was appended; zero where there is none
 	retention     *time.Duration // negative: for ever
 	gone          bool           // brokers do not know the topic
+	compacted     bool
 }
 
 // readTopicStats asks for all the topics at once. Each part that is not known has a problem.
@@ -63,6 +64,7 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 		if st.retention = retention; retentionErr != nil {
 			problems = append(problems, onTopic("DESCRIBE_CONFIGS", topic, retentionErr))
 		}
+		st.compacted = configErr == nil && isCompacted(configs, topic)
 		found[topic] = st
 	}
 	return found, problems
