@@ -19,8 +19,8 @@ import (
 // is [Redriven] or that a consumer reports about. It takes bits where such letters are dense, and
 // more than two bytes where only a few in many thousands have an entry.
 //
-// [Ledger.Read] changes it, and must not run concurrently with any other method. After it, all
-// other methods are safe for concurrent use.
+// [Ledger.Read] changes it, as does [Ledger.Prune], and must not run concurrently with any other
+// method. After it, all other methods are safe for concurrent use.
 type Ledger struct {
 	topic, name string
 	opts        []kgo.Opt
@@ -29,6 +29,7 @@ type Ledger struct {
 	begun, whole bool // a Read found the topic; the last Read came to the end
 	missing      bool
 	at           Cursor
+	taken        int64 // counts what changed the states
 
 	states map[int32]*stateSets
 	runs   map[string][]byte

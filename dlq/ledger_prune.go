@@ -33,7 +33,15 @@ type Prunable struct {
 	Pending int64
 
 	duplicates map[int32]*duplicates // the letters that Copies counts
+	stays      map[int32]int64       // offsets of the first letters that have to stay
+	before     time.Time
+	ledger     *Ledger // that found it, and its taken at that time
+	taken      int64
 }
+
+// ErrChanged reports that letters have other states than when they were counted. The error around
+// it says what changed.
+var ErrChanged = errors.New("letters changed since they were counted: count them again")
 
 // Prunable reads the topic once and returns which letters can be deleted: in each partition those
 // before the first letter that has to stay. A letter has to stay if no entry of its own resolves
@@ -47,19 +55,33 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
+	p, err := l.findPrunable(ctx, before, nil, progress)
+	if err != nil {
+		return nil, fmt.Errorf("dlq: find what can be pruned from %q: %w", l.topic, err)
+	}
+	return p, nil
+}
+
+// findPrunable finds what can be pruned. With most it leaves the letters from these offsets on.
+func (l *Ledger) findPrunable(ctx context.Context, before time.Time, most map[int32]int64, progress func(read, total int64)) (*Prunable, error) {
 	p := &pruning{judge: newJudge(l, true), before: before, parts: map[int32]*prunedPart{}}
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
 		narrow: func(left map[int32]span) {
 			for i, s := range left {
+				if most != nil {
+					s.end = min(s.end, most[i])
+				}
 				p.parts[i] = &prunedPart{start: s.start, until: s.end}
 			}
 		},
 	}
 	if _, err := s.all(ctx, Cursor{}, p.add); err != nil {
-		return nil, fmt.Errorf("dlq: find what can be pruned from %q: %w", l.topic, err)
+		return nil, err
 	}
-	return p.prunable(), nil
+	found := p.prunable()
+	found.before, found.ledger, found.taken = before, l, l.taken
+	return found, nil
 }
 
 // Prune deletes the letters that [Ledger.Prunable] found, by moving the start of the partitions
@@ -67,6 +89,10 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 // [Duplicate], because they would count as open once their originals are deleted. If that fails it
 // deletes nothing. An error names the partitions in which nothing was deleted. Prune can be called
 // again after an error.
+//
+// Before that Prune reads what the ledger got since. If a letter has to stay by now, or more of the
+// letters are open or discarded, it deletes nothing, and the error wraps [ErrChanged]. Only an
+// entry that comes while Prune deletes can still be overtaken.
 func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
 	if err := l.prune(ctx, p); err != nil {
 		return fmt.Errorf("dlq: prune %q: %w", l.topic, err)
@@ -75,10 +101,11 @@ func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
 }
 
 func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
-	if _, _, err := l.poll(ctx); err != nil {
+	now, err := l.stillPrunable(ctx, p)
+	if err != nil {
 		return err
 	}
-	if err := l.noteDuplicates(ctx, p); err != nil {
+	if err := l.noteDuplicates(ctx, now); err != nil {
 		return err
 	}
 	adm, err := client.NewAdmin(l.opts...)
@@ -104,6 +131,35 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// stillPrunable reads the ledger again, and the topic if the ledger has got anything. It returns
+// what can be pruned by now, of the letters that were found before.
+func (l *Ledger) stillPrunable(ctx context.Context, was *Prunable) (*Prunable, error) {
+	if err := l.Read(ctx, nil, nil); err != nil && !errors.Is(err, ErrNewerVersion) {
+		return nil, err
+	}
+	if was.ledger == l && was.taken == l.taken {
+		return was, nil
+	}
+	most := was.Until
+	if most == nil {
+		most = map[int32]int64{}
+	}
+	now, err := l.findPrunable(ctx, was.before, most, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range slices.Sorted(maps.Keys(was.Until)) {
+		if until, ok := now.stays[i]; ok && until < was.Until[i] {
+			return nil, fmt.Errorf("nothing was deleted: the letter %v has to stay by now: %w", position(l.topic, place{i, until}), ErrChanged)
+		}
+	}
+	if now.Open > was.Open || now.Discarded > was.Discarded {
+		return nil, fmt.Errorf("nothing was deleted: of the letters to delete %d were open or without an outcome and %d discarded, and by now it is %d and %d: %w",
+			was.Open, was.Discarded, now.Open, now.Discarded, ErrChanged)
+	}
+	return now, nil
 }
 
 // noteDuplicates records the letters that Copies counts as duplicates.

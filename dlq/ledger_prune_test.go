@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -39,6 +40,42 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 			t.Errorf("once more: %+v", p)
 		}
 		prune(t, l, p)
+	})
+}
+
+// The ledger may get entries after the letters were counted. Only those that spare a letter, or
+// could be missed, matter.
+func TestPruning_DeletesOnlyWhatMayStillBeDeleted(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		for p := range int32(2) {
+			k.fill(t, "orders.dlq", p, 3)
+			for offset := range int64(3) {
+				k.note(t, "orders.dlq", p, offset, Entry{State: Discarded})
+			}
+		}
+		l := k.ledger("orders.dlq")
+		p := prunable(t, l, time.Time{})
+		k.note(t, "orders.dlq", 1, 2, Entry{State: Reopened})
+		err := l.Prune(t.Context(), p)
+		wantError(t, err, "the letter orders.dlq/1/2 has to stay by now")
+		if !errors.Is(err, ErrChanged) {
+			t.Errorf("it fails with %v", err)
+		}
+		old := prunable(t, l, time.Now().Add(time.Hour))
+		k.note(t, "orders.dlq", 0, 0, Entry{State: Reopened})
+		wantError(t, l.Prune(t.Context(), old), "1 were open or without an outcome and 5 discarded, and by now it is 2 and 4")
+		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:0", "0:1", "0:2", "1:0", "1:1", "1:2")
+
+		k.note(t, "orders.dlq", 0, 0, Entry{State: Discarded})
+		l = k.ledger("orders.dlq")
+		p = prunable(t, l, time.Time{})
+		k.fill(t, "orders.dlq", 0, 2) // nobody was asked about these
+		k.note(t, "orders.dlq", 0, 3, Entry{State: Succeeded})
+		prune(t, l, p)
+		k.wantRead(t, "orders.dlq", Filter{}, Cursor{At: map[int32]int64{0: 3}}, "0:0", "0:1", "1:2")
+		if start := k.PartitionInfo("orders.dlq", 0).LogStartOffset; start != 3 {
+			t.Errorf("partition 0 begins at %d", start)
+		}
 	})
 }
 

@@ -56,6 +56,7 @@ func (l *Ledger) record(r *kgo.Record) *LedgerRecord {
 	if !l.take(n) {
 		return nil
 	}
+	l.taken++
 	return n
 }
 
@@ -88,6 +89,7 @@ func (l *Ledger) find(ctx context.Context) error {
 func (l *Ledger) found(letters, ledger kadm.TopicDetail) {
 	if l.begun && l.ledgerID != ledger.ID {
 		l.forget() // the ledger was created or recreated: the old entries are gone
+		l.taken++
 	}
 	l.begun, l.id, l.ledgerID, l.missing = true, letters.ID, ledger.ID, ledger.Err != nil
 }

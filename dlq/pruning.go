@@ -39,8 +39,8 @@ func (p *pruning) add(r *kgo.Record) {
 	open := p.judge.copy == copyOfOpen || !state.Resolves()
 	// A pending letter may be all that is left of the record, if the redriven copy was lost.
 	pending := p.judge.ledger.pending(r.Partition, r.Offset)
-	if !part.stays && (open || pending || copied) && !r.Timestamp.Before(p.before) {
-		part.stays, part.until = true, r.Offset
+	if !part.stays && (r.Offset >= part.until || (open || pending || copied) && !r.Timestamp.Before(p.before)) {
+		part.stays, part.until = true, min(part.until, r.Offset)
 	}
 	switch {
 	case part.stays && pending:
@@ -63,11 +63,14 @@ func (p *pruning) add(r *kgo.Record) {
 }
 
 func (p *pruning) prunable() *Prunable {
-	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*duplicates{}}
+	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*duplicates{}, stays: map[int32]int64{}}
 	for i, part := range p.parts {
 		all.Pending += part.pending
 		all.Copies += int64(part.duplicates.Len())
 		all.duplicates[i] = &part.duplicates
+		if part.stays {
+			all.stays[i] = part.until
+		}
 		if part.until <= part.start {
 			continue
 		}

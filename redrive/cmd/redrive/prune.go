@@ -32,7 +32,8 @@ outcome yet. Kafka deletes from the beginning only, so resolved letters behind s
 outcomes that became known after the runs ended. A copy without an entry in the ledger stays once more: prune records
 it, and the next prune deletes it.
 
-Prune counts the letters first and asks you to type their number. Without a terminal, as in a cron job, pass --yes.
+Prune counts the letters first and asks you to type their number. Without a terminal, as in a cron job, pass --yes. If
+a letter has to stay when prune is about to delete, such as one that was reopened meanwhile, prune deletes nothing.
 
 With --older-than prune also deletes open and pending letters that were written before that time. With
 --discarded-older-than prune also deletes the notes of records that consumers discarded before that time, which list
@@ -144,6 +145,9 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 	err = ledger.Prune(ctx, found)
 	if err != nil {
 		err = onTopic("DELETE", topic, err)
+		if errors.Is(err, dlq.ErrChanged) {
+			err = coded(exitRefused, err)
+		}
 		if p.archive != "" {
 			err = fmt.Errorf("%w; the archive %s exists and is complete: choose another name next time", err, p.archive)
 		}

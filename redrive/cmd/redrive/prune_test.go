@@ -29,6 +29,29 @@ func TestPrune_SparesOpenLetters(t *testing.T) {
 	prints(t, got, exitDone, `"deleted":0,`, "nothing of orders.dlq can be deleted")
 }
 
+// A colleague may reopen a letter while prune asks. It stays, and so do the letters that nobody was
+// asked about.
+func TestPrune_SparesWhatWasReopenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	was := b.hold(t, "orders.dlq")
+	archive := filepath.Join(t.TempDir(), "archive.jsonl")
+	for _, args := range [][]string{nil, {"--older-than", "1m"}, {"--archive", archive}} {
+		b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon})
+		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "1\n"}
+		if len(args) > 0 && args[0] == "--older-than" {
+			i.stdin = "7\n"
+		}
+		i.typed = func() {
+			prints(t, b.redrive(t, "reopen", "orders.dlq", "--offset", "0:0", "--why", "wanted after all", "--yes"), exitDone, "REOPENED  1", "")
+		}
+		got := i.run(t, append([]string{"prune", "orders.dlq"}, args...)...)
+		prints(t, got, exitRefused, "", "nothing was deleted: ", args)
+		prints(t, got, exitRefused, "", "letters changed since they were counted: count them again", args)
+		b.wantHeld(t, "orders.dlq", was)
+	}
+}
+
 // The outcome of a pending letter may stay unknown. The letter may then be all that is left of the
 // record.
 func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
