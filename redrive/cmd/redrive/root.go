@@ -21,7 +21,7 @@ func newRoot(t *tool) *cobra.Command {
 first, then more, and stops when they fail again.
 
 Data goes to stdout, messages and progress to stderr. Exit codes: 0 done, 1 error, 2 usage, 3 records failed
-again, 4 refused, 5 done, and some records have no outcome yet.
+again, 4 refused, 5 done, and some records have no outcome yet, 6 done, and records were not sent.
 
 Options of the connection and of names come from flags, then from the environment (--tls-ca is SIDING_TLS_CA),
 then from a profile of the configuration file. All others are flags only. The file is ` + connect.DefaultFile + `

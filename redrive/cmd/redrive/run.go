@@ -30,7 +30,8 @@ It aborts by itself, with exit code 3, if
   - more than a tenth of the last 50 letters fail, with any class;
   - the dead-letter topic fills faster than the run drains it, or was recreated.
 
-The exit code is 3 too if the run ends with fewer failures, and 5 if no letter failed and some have no outcome yet.
+The exit code is 3 too if the run ends with fewer failures. It is 6 if letters that it could not send are open, or
+if it sent none. It is 5 if no letter failed and some have no outcome yet.
 Ctrl-C stops the run cleanly; resume continues it, from any machine.
 
 The ledger beside the dead-letter topic records the run, with --by and --why, and what became of each letter.`,

@@ -43,7 +43,8 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 	return err
 }
 
-// unfinishedError is the error of a run that is done while letters failed again or are pending.
+// unfinishedError is the error of a run that is done while letters failed again, were not sent or
+// are pending. Some letters that expired or were resolved meanwhile are no fault; all of them are.
 func unfinishedError(o redrive.Outcome, noWait bool) error {
 	switch c := o.Counts; {
 	case c.Failed+c.Retrying > 0:
@@ -55,6 +56,11 @@ func unfinishedError(o redrive.Outcome, noWait bool) error {
 			return coded(exitFailedAgain, errors.New(text+fmt.Sprintf(": redrive status %s/%s reports their outcomes", o.Topic, o.ID)))
 		}
 		return coded(exitFailedAgain, errors.New(text+fmt.Sprintf(": redrive summary %s shows the causes", o.Topic)))
+	case c.Sent == 0 && c.Selected > 0:
+		return coded(exitNotSent, fmt.Errorf("%s/%s is done, and it sent nothing: %s", o.Topic, o.ID, countsText(c.Skipped)))
+	case openOf(c) > 0:
+		return coded(exitNotSent, fmt.Errorf("%s/%s is done, and could not send %s, still open: redrive status %s/%s shows why",
+			o.Topic, o.ID, letters(openOf(c)), o.Topic, o.ID))
 	case c.Pending > 0 && !noWait:
 		return coded(exitPending, fmt.Errorf("%s/%s is done, without an outcome yet for %s", o.Topic, o.ID, letters(c.Pending)))
 	}

@@ -48,7 +48,7 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 }
 
 // A letter that failed again and waits in a retry topic counted as pending: the exit code was 5, or
-// 0 with --no-wait.
+// 0 with --no-wait. A run that sent nothing ended with 0: a Kubernetes Job was complete.
 func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -65,6 +65,11 @@ func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 		{redrive.Counts{Failed: 3, Pending: 2, Retrying: 2}, true, 3, "5 letters failed again (2 in a retry topic): redrive summary orders.dlq shows the causes"},
 		{redrive.Counts{Succeeded: 2, Pending: 1}, false, 5, "without an outcome yet for 1 letter"},
 		{redrive.Counts{Succeeded: 2, Pending: 1}, true, 0, ""},
+		{redrive.Counts{Selected: 3, Sent: 2, Succeeded: 2, Skipped: map[string]int64{redrive.SkippedExpired: 1}}, false, 0, ""},
+		{redrive.Counts{Selected: 3, Sent: 2, Succeeded: 2, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}}, false, 6, "could not send 1 letter, still open: redrive status orders.dlq/r-1 shows why"},
+		{redrive.Counts{Selected: 3, Sent: 2, Succeeded: 1, Failed: 1, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}}, false, 3, "shows the causes"},
+		{redrive.Counts{Selected: 3, Sent: 2, Pending: 2, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}}, true, 6, "shows why"},
+		{redrive.Counts{Selected: 3, Skipped: map[string]int64{redrive.SkippedExpired: 2, redrive.SkippedTooLarge: 1}}, true, 6, "done, and it sent nothing: 2 letters: expired; 1 letter: too large for the target"},
 	} {
 		err := unfinishedError(redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Done, Counts: c.counts}, c.noWait)
 		if got := exitCode(err); got != c.want || err != nil && !strings.HasSuffix(err.Error(), c.says) {

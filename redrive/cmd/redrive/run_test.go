@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,22 @@ func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 		t.Errorf("%d were processed, in %d calls", records, calls)
 	}
 	if got := s.redrive(t, "status", o.Run); !strings.Contains(got.stdout, "NOT SENT      ") || !strings.Contains(got.stdout, " letters: expired\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// All letters of a stored plan expired before it was run. The run was done, with exit code 0.
+func TestRun_SendingNothingIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	s := incidentOf(t, bug{"tax", "no rate", 20, false})
+	file := filepath.Join(t.TempDir(), "p.plan")
+	s.redrive(t, "plan", "orders.dlq", "--save", file)
+	for p := range int32(4) {
+		s.deleteTo(t, "orders.dlq", p, -1)
+	}
+	got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file, "-o", "json"}, fast...)...)
+	o := outcomeOf(t, got.stdout)
+	if got.code != exitNotSent || o.State != "done" || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and it sent nothing: 20 letters: expired\n") {
 		t.Errorf("%+v", got)
 	}
 }
