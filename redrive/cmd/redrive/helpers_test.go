@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -117,6 +118,7 @@ type invocation struct {
 	now    func() time.Time
 	heard  func(words string) // each time that something is written to stderr
 	folder string             // of configuration
+	full   bool               // stdout takes nothing
 }
 
 func (i invocation) run(t *testing.T, args ...string) result {
@@ -135,11 +137,19 @@ func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result
 		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
 		now: i.now, user: "oncall",
 	}
+	if i.full {
+		p.stdout = fullDisk{}
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	code := run(ctx, p, args)
 	return result{stdout.String(), stderr.String(), code}
 }
+
+// fullDisk is a file on a disk without space.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // listener calls heard with each text that is written.
 type listener struct {

@@ -25,8 +25,9 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 		err = unfinishedError(o, end.noWait)
 	}
 	end.tell(t, o, err)
-	if err := showOutcome(t, o); err != nil {
-		return err
+	unshown := showOutcome(t, o)
+	if unshown != nil {
+		unshown = fmt.Errorf("the outcome could not be printed: %w", unshown)
 	}
 	if len(o.Counts.Skipped) > 0 {
 		t.screen.Warn("not sent: %s", countsText(o.Counts.Skipped))
@@ -40,7 +41,8 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 	if err != nil && !o.State.Finished() && !errors.Is(err, redrive.ErrTaken) {
 		reportUnfinished(t, o)
 	}
-	return err
+	// a broken stdout hides neither that letters failed nor the exit code for that
+	return errors.Join(err, unshown)
 }
 
 // unfinishedError is the error of a run that is done while letters failed again, were not sent or
