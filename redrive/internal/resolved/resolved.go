@@ -87,8 +87,8 @@ func became(state dlq.State, e dlq.Entry) (fate, remedy string) {
 	const reopen = "; reopen it first"
 	switch state {
 	case dlq.Discarded:
-		if e.Run != "" {
-			return fmt.Sprintf("its handler discarded it in run %s, at %s%s", e.Run, at, why), reopen
+		if e.Run != "" { // the reason is the handler's error, which an operator may have to hide
+			return fmt.Sprintf("its handler discarded it in run %s, at %s", e.Run, at), reopen
 		}
 		return fmt.Sprintf("%s discarded it at %s%s", by, at, why), reopen
 	case dlq.Compensated:

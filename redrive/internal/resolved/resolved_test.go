@@ -19,7 +19,7 @@ func TestText_SaysHowByWhomAndWhatToDo(t *testing.T) {
 		want string
 	}{
 		{dlq.Entry{State: dlq.Discarded, By: "ada", Why: "sold out"}, "ada discarded it at 2026-11-21T03:00:00Z: sold out; reopen it first"},
-		{dlq.Entry{State: dlq.Discarded, Run: "r1", By: "ada"}, "its handler discarded it in run r1, at 2026-11-21T03:00:00Z; reopen it first"},
+		{dlq.Entry{State: dlq.Discarded, Run: "r1", By: "group billing", Why: "card 4111"}, "its handler discarded it in run r1, at 2026-11-21T03:00:00Z; reopen it first"},
 		{dlq.Entry{State: dlq.Compensated, By: "ada", Why: "refunded"}, "ada recorded at 2026-11-21T03:00:00Z that it is compensated: refunded; reopen it first"},
 		{dlq.Entry{State: dlq.Reopened, By: "ben"}, "it is open: ben reopened it at 2026-11-21T03:00:00Z"},
 		{dlq.Entry{State: dlq.Redriven, Run: "r1", By: "ada"}, "run r1 of ada sent it at 2026-11-21T03:00:00Z, and its outcome is not known yet: the run's status"},
