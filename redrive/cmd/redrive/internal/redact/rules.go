@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Mark stands where something was hidden.
@@ -120,7 +121,9 @@ func (r *Rules) Bytes(b []byte) (shown []byte, hidden bool) {
 // bytes hides parts of a value. whole hides all of what is no JSON.
 func (r *Rules) bytes(b []byte, whole bool) (shown []byte, hidden bool) {
 	shown = b
-	if json.Valid(b) {
+	if isNumber(b) { // is shown as text, so the mark needs no quotes; no path leads into it
+		whole = false
+	} else if json.Valid(b) {
 		var err error
 		if shown, hidden, err = r.walk(b, r.paths); err != nil {
 			shown, whole = b, true // json.Valid and the decoder disagree
@@ -168,9 +171,14 @@ func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
 	record.Headers = slices.Clone(record.Headers)
 	for i := range record.Headers {
 		h := &record.Headers[i]
-		// The text of the history is encoded, so that a pattern may not fit it there.
-		if h.Value = r.headerValue(*h); history && h.Key == headers.History {
+		switch {
+		// The text of the history is encoded, so that a pattern may not fit it there. Its times are
+		// not the user's.
+		case h.Key == headers.History && history:
 			h.Value = []byte(Mark)
+		case h.Key == headers.History && l.MetaErr == nil && len(m.History) > 0:
+		default:
+			h.Value = r.headerValue(*h)
 		}
 		h.Key = r.Text(h.Key)
 	}
@@ -219,8 +227,26 @@ func (r *Rules) headerValue(h kgo.RecordHeader) []byte {
 	if r.names(h.Key) {
 		return []byte(Mark)
 	}
+	if slices.Contains(numbers, h.Key) {
+		if _, err := reserved.Int(h.Value, 0, reserved.MaxMillis); err == nil {
+			return h.Value
+		}
+	}
 	shown, _ := r.bytes(h.Value, false)
 	return shown
+}
+
+// numbers are siding's headers that hold a number or a time. A pattern for the numbers of cards fits
+// Unix milliseconds too, and these headers hold nothing of the user's. A larger number than a time
+// can be is no exception: somebody else may have written it.
+var numbers = []string{
+	headers.OriginalPartition, headers.OriginalOffset, headers.OriginalTimestamp, headers.Attempts, headers.FirstFailedAt, headers.FailedAt,
+	headers.NotBefore, headers.Hops, headers.RedriveCount, headers.RedriveAt, headers.RedriveMaxAttempts,
+}
+
+// isNumber reports whether JSON is a number, perhaps a key or a header's value.
+func isNumber(b []byte) bool {
+	return len(b) > 0 && (b[0] == '-' || b[0] >= '0' && b[0] <= '9') && json.Valid(b)
 }
 
 // header hides the text of one of siding's headers.

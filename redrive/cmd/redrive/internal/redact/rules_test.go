@@ -66,6 +66,8 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		{"a", "", "", ""},
 		{"", `\d{16}`, value, strings.Replace(value, "4111111111111111", `"[redacted]"`, 1)},
 		{"", `\d{16}`, `{"note":"card 4111111111111111 declined"}`, `{"note":"card [redacted] declined"}`},
+		// of the documentation: cards in groups, and no Unix milliseconds
+		{"", `\b\d(?:[ -]?\d){13,18}\b`, `{"at":1763640000123,"a":"4111 1111 1111 1111","b":"4111-1111-1111-1111.","c":4111111111111111}`, `{"at":1763640000123,"a":"[redacted]","b":"[redacted].","c":"[redacted]"}`},
 		// as a reader of the JSON sees it
 		{"", `\d{16}`, `{"note":"\u00341111111\u00311111111"}`, `{"note":"[redacted]"}`},
 		{"", `\d{16}`, `{"4111111111111111":true}`, `{"[redacted]":true}`},
@@ -163,6 +165,34 @@ func TestRules_HidePartsOfNotes(t *testing.T) {
 	}
 	if notes[0].Entry.Why != "card 4111" {
 		t.Errorf("the ledger's record has changed: %+v", notes[0])
+	}
+}
+
+// A pattern for the numbers of cards fits Unix milliseconds too, and hid the times of siding's own
+// headers. A header whose whole text is a number is no JSON for its reader: the mark stood in quotes.
+func TestRules_APatternLeavesTheTimesOfSiding(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1763640000123)
+	m := headers.Meta{
+		Class: "tax", Reason: headers.ReasonTerminal, Message: "at 1763640000123", Attempts: 1, FirstFailedAt: at, FailedAt: at, Redrive: headers.Redrive{ID: "r", Count: 1, From: headers.Position{Topic: "orders.dlq"}, At: at},
+		Original: headers.Position{Topic: "orders", Offset: 1763640000123, Timestamp: at}, History: []headers.Attempt{{Number: 1, Class: "tax", At: at, Verdict: "retry", Message: "no card"}},
+	}
+	user := []kgo.RecordHeader{{Key: "card", Value: []byte("4111111111111")}, {Key: "dlq-hops", Value: []byte("4111111111111111")}}
+	r := &kgo.Record{Key: []byte("4111111111111"), Value: []byte("4111111111111"), Headers: append(m.Append(nil), user...)}
+	shown, hidden := rules(t, "", "", `\b\d{13,19}\b`).Letter(&dlq.Letter{Record: r, Meta: m})
+	if string(shown.Record.Key) != Mark || string(shown.Record.Value) != Mark || !hidden {
+		t.Errorf("key %s, value %s", shown.Record.Key, shown.Record.Value)
+	}
+	for i, h := range shown.Record.Headers {
+		want := string(r.Headers[i].Value)
+		if h.Key == "card" || want == "4111111111111111" {
+			want = Mark
+		} else if h.Key == headers.ErrorMessage {
+			want = "at " + Mark
+		}
+		if string(h.Value) != want {
+			t.Errorf("%s: %s, want %s", h.Key, h.Value, want)
+		}
 	}
 }
 
