@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	letterset "github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/resolved"
 )
 
@@ -18,9 +20,10 @@ type decision struct {
 	verb  string // "discard"
 	done  string // "discarded"
 	takes string // "open letter"
-	// count counts the letters that would be written, before the operator is asked
-	count func(context.Context, *dlq.Ledger, dlq.Filter, dlq.Cursor) (int64, error)
-	write func(context.Context, *dlq.Ledger, dlq.Filter, dlq.Cursor, func(headers.Position, error)) (int64, error)
+	// scope has the letters that the decision takes, and takesState their states
+	scope      dlq.Scope
+	takesState func(dlq.State) bool
+	write      func(context.Context, *dlq.Ledger, dlq.Filter, dlq.Cursor, func(headers.Position, error)) (int64, error)
 	// raced is what a run that begins meanwhile means for the letters
 	raced string
 }
@@ -35,7 +38,8 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 	if err != nil {
 		return err
 	}
-	most, err := d.count(ctx, ledger, sel.Filter, frozen)
+	asked, err := d.find(ctx, s, ledger, sel, frozen)
+	most := asked.Len()
 	warnOfWhere(s.tool, sel)
 	switch {
 	case err != nil:
@@ -54,8 +58,12 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 	if err := stillIdle(ctx, ledger); err != nil {
 		return err
 	}
+	if err := d.unchanged(ledger, topic, asked); err != nil {
+		return err
+	}
+	filter, later := only(asked, sel.Filter)
 	var written int64
-	n, err := d.write(ctx, ledger, sel.Filter, frozen, func(headers.Position, error) {
+	n, err := d.write(ctx, ledger, filter, frozen, func(headers.Position, error) {
 		if written++; written%1000 == 0 {
 			s.screen.Status("%s %s", d.verb, output.Bar(written, most))
 		}
@@ -66,6 +74,9 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 		}
 		return onTopic("WRITE", ledger.Name(), err)
 	}
+	if *later > 0 {
+		s.screen.Say("not %s: %s of %s came to fit after the others were counted: run %s again for more", d.done, letters(*later), topic, d.verb)
+	}
 	if err := stillIdle(ctx, ledger); err != nil {
 		s.screen.Warn("%v; %s: redrive show reports what became of a letter", err, d.raced)
 	}
@@ -75,4 +86,59 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 		output.NewField("by", "BY", d.by),
 		output.NewField("why", "WHY", d.why),
 	)
+}
+
+// find finds the letters about which the operator will be asked.
+func (d *decision) find(ctx context.Context, s *session, ledger *dlq.Ledger, sel *selection.Selection, until dlq.Cursor) (letterset.Set, error) {
+	found, classes := letterset.Set{}, map[string]bool{}
+	s.screen.Status("counting letters of %s …", ledger.Topic())
+	for l, err := range ledger.Letters(ctx, sel.Filter, until, d.scope) {
+		if err != nil {
+			return found, err
+		}
+		if l.State == dlq.Duplicate {
+			continue
+		}
+		found.Add(letterset.At(l.Record.Partition, l.Record.Offset))
+		classes[l.Meta.Class] = true
+		if n := found.Len(); n%1000 == 0 {
+			s.screen.Status("counting letters of %s: %d", ledger.Topic(), n)
+		}
+	}
+	warnOfClasses(s.tool, ledger.Topic(), sel, maps.Keys(classes))
+	return found, nil
+}
+
+// unchanged refuses if a letter has another state since the operator was asked.
+func (d *decision) unchanged(ledger *dlq.Ledger, topic string, asked letterset.Set) error {
+	var changed int64
+	first := ""
+	for at := range asked.All() {
+		if state := ledger.State(at.Partition, at.Offset); !d.takesState(state) {
+			if changed++; changed == 1 {
+				first = fmt.Sprintf("%v is %s by now", at.In(topic), state)
+			}
+		}
+	}
+	if changed == 0 {
+		return nil
+	}
+	return refuse("nothing was %s: %d of the %s changed since they were counted; %s: run %s again", d.done, changed, letters(asked.Len()), first, d.verb)
+}
+
+// only returns a filter that selects letters of a set alone, and counts the others that fit.
+func only(of letterset.Set, f dlq.Filter) (filter dlq.Filter, others *int64) {
+	others = new(int64)
+	fits := f.Match
+	f.Match = func(l *dlq.Letter) bool {
+		if fits != nil && !fits(l) {
+			return false
+		}
+		if of.Has(letterset.At(l.Record.Partition, l.Record.Offset)) {
+			return true
+		}
+		*others++
+		return false
+	}
+	return f, others
 }

@@ -24,7 +24,8 @@ reason. No run redrives them from then on. The letters stay in the topic until r
 With --compensated it records that a compensating action resolved what the records asked for, such as a refund. summary
 and show tell these letters from those that were only given up. reopen withdraws either.
 
-Discard counts the letters first and asks you to type their number. Letters that arrive meanwhile are not discarded.
+Discard counts the letters first and asks you to type their number. It discards these letters and no others: a letter
+that arrives or is reopened meanwhile stays open. If one of them has an outcome by then, nothing is discarded.
 
 Discard is refused while a run on the topic is unfinished. A run that begins while discard writes redrives the letters
 that it has read already; discard warns of that, and show reports what became of each.`,
@@ -34,20 +35,7 @@ that it has read already; discard warns of that, and show reports what became of
 			sel, err := flags.Compile(t.now())
 			d := &decision{
 				operator: o, verb: "discard", done: "discarded", takes: "open letter",
-				count: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor) (int64, error) {
-					sum, err := l.Summarize(ctx, f, until, progress(t, "counting letters of "+args[0]))
-					if err != nil {
-						return 0, err
-					}
-					warnOfClasses(t, args[0], sel, func(yield func(string) bool) {
-						for _, f := range sum.Failures {
-							if !yield(f.Class) {
-								return
-							}
-						}
-					})
-					return sum.Open, nil
-				},
+				scope: dlq.WithCopies, takesState: func(s dlq.State) bool { return !s.Resolves() },
 				write: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
 					return l.Discard(ctx, f, until, dlq.DiscardOptions{By: o.by, Why: o.why, Compensated: compensated, Done: done})
 				},

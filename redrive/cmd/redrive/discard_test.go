@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -36,6 +37,31 @@ func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 	got := i.run(t, "discard", "orders.dlq", "--why", "x", "-o", "json")
 	prints(t, got, exitDone, `"discarded":5,`, "type 5 to continue:\n")
 	b.wantOpen(t, "0:4")
+}
+
+// A colleague reopens two letters while discard asks about three. Nobody typed for these two.
+func TestDiscard_LeavesLettersThatAreReopenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "1:0-1", "--why", "x", "--compensated", "--yes"), exitDone, "COMPENSATED  2", "")
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "3\n"}
+	i.typed = func() {
+		prints(t, b.redrive(t, "reopen", "orders.dlq", "--offset", "1:0-1", "--why", "not refunded", "--yes"), exitDone, "REOPENED  2", "")
+	}
+	got := i.run(t, "discard", "orders.dlq", "--why", "cleanup")
+	prints(t, got, exitDone, "DISCARDED  3\n", "not discarded: 2 letters of orders.dlq came to fit after the others were counted: run discard again for more\n")
+	b.wantOpen(t, "1:0 1:1")
+}
+
+// What was typed for is not there any more: the operator has to look again.
+func TestDiscard_RefusesIfALetterHasAnOutcomeMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
+	i.typed = func() { b.note(t, 1, 2, dlq.Entry{State: dlq.Compensated, At: noon, By: "ada", Why: "refunded"}) }
+	got := i.run(t, "discard", "orders.dlq", "--why", "x")
+	prints(t, got, exitRefused, "", "nothing was discarded: 1 of the 5 letters changed since they were counted; orders.dlq/1/2 is compensated by now: run discard again")
+	b.wantOpen(t, "0:1 0:3 1:0 1:1")
 }
 
 func TestDiscard_DoesNothingUnlessItShould(t *testing.T) {

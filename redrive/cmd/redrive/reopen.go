@@ -23,23 +23,15 @@ takes letters that were discarded or compensated, whether by an operator or by t
 handler discards the record again when it is redriven, unless the handler was changed. Letters in other states stay as
 they are.
 
-Reopen counts the letters first and asks you to type their number. It is refused while a run on the topic is
-unfinished.`,
+Reopen counts the letters first and asks you to type their number. It reopens these letters and no others. It is
+refused while a run on the topic is unfinished.`,
 		Example: `  redrive reopen orders.dlq --offset 3:41 --why "the customer wants it after all"
   redrive reopen orders.dlq --class orders.SKUError --state compensated --why OPS-4714`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
 			reopens := &decision{
 				operator: o, verb: "reopen", done: "reopened", takes: "discarded letter",
-				count: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor) (n int64, err error) {
-					for _, err := range l.Letters(ctx, f, until, dlq.DiscardedOnly) {
-						if err != nil {
-							return n, err
-						}
-						n++
-					}
-					return n, nil
-				},
+				scope: dlq.DiscardedOnly, takesState: dlq.State.Discards,
 				write: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
 					return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: o.by, Why: o.why, Done: done})
 				},

@@ -29,6 +29,20 @@ func TestReopen_WithdrawsADiscard(t *testing.T) {
 	prints(t, b.redrive(t, "reopen", "orders.dlq", "--class", "decode", "--why", "x", "--yes"), exitRefused, "", "nothing was reopened: no discarded letter of orders.dlq fits")
 }
 
+// A colleague discards more letters, or reopens one, while reopen asks.
+func TestReopen_TakesOnlyTheLettersThatItAskedAbout(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.note(t, 1, 0, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "x"})
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "2\n"}
+	i.typed = func() { b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "x"}) }
+	got := i.run(t, "reopen", "orders.dlq", "--why", "x")
+	prints(t, got, exitDone, "REOPENED  2\n", "not reopened: 1 letter of orders.dlq came to fit after the others were counted: run reopen again for more\n")
+	i.stdin, i.typed = "1\n", func() { b.note(t, 1, 1, dlq.Entry{State: dlq.Reopened, At: noon, By: "ada", Why: "x"}) }
+	got = i.run(t, "reopen", "orders.dlq", "--why", "x")
+	prints(t, got, exitRefused, "", "nothing was reopened: 1 of the 1 letter changed since they were counted; orders.dlq/1/1 is reopened by now: run reopen again\n")
+}
+
 func TestReopen_DoesNothingUnlessItShould(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
