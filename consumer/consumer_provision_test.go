@@ -141,3 +141,21 @@ func TestConsumer_RetentionKeepsWhatWaits(t *testing.T) {
 		}
 	})
 }
+
+// A dead-letter topic that keeps letters too short was a line at INFO that said "siblings
+// provisioned", with numbers of milliseconds, and nothing had been provisioned.
+func TestProvisioner_WarnsOfWeakerSiblings(t *testing.T) {
+	each(t, map[string]retrytopics.Mode{"verify": retrytopics.Verify, "create": retrytopics.Create}, 1, func(t *testing.T, k *consumertest.Kafka, mode retrytopics.Mode) {
+		cfg := config(fine)
+		first := logged(&cfg)
+		stop(t, k.Run(cfg))
+		first.has(t, 1, `level=INFO msg="siding: siblings provisioned"`, "created orders.dlq")
+		first.has(t, 0, "level=WARN")
+		cfg.Provision = retrytopics.Spec{Mode: mode, DLQRetention: 90 * 24 * time.Hour}
+		log := logged(&cfg)
+		stop(t, k.Run(cfg))
+		log.has(t, 0, "siblings provisioned")
+		log.has(t, 1, `level=WARN msg="siding: a sibling is weaker than Config.Provision wants`, "topic=orders.dlq ", "retention.ms=1209600000 (",
+			"kafka-configs.sh", "--alter --topic orders.dlq --add-config retention.ms=7776000000")
+	})
+}

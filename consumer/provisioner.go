@@ -51,9 +51,7 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		all = append(all, p.siblings[t])
 	}
 	report, err := retrytopics.Ensure(ctx, p.admin, p.spec, all...)
-	if len(report.Created) > 0 || len(report.Grown) > 0 || len(report.Differences) > 0 {
-		p.throttle.Once("report "+report.String(), time.Hour, func() { p.log.Info("siding: siblings provisioned", "report", report.String()) })
-	}
+	p.tell(report)
 	if err != nil {
 		return err
 	}
@@ -75,6 +73,25 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		}
 	}
 	return errors.Join(missing...)
+}
+
+// tell logs what Ensure changed, and what it found and does not change. Equal lines of later calls
+// follow an hour apart.
+func (p *provisioner) tell(report retrytopics.Report) {
+	if changes := (retrytopics.Report{Created: report.Created, Grown: report.Grown, Partitions: report.Partitions}); len(changes.Created)+len(changes.Grown) > 0 {
+		p.throttle.Once("report "+changes.String(), time.Hour, func() {
+			p.log.Info("siding: siblings provisioned", "report", changes.String())
+		})
+	}
+	for i, d := range report.Differences[:min(len(report.Differences), mostNamed)] {
+		p.throttle.Once("weaker "+d.String(), time.Hour, func() {
+			about := appendTexts([]any{"topic", d.Topic, "difference", d.String()}, "fix", d.Command())
+			if more := len(report.Differences) - mostNamed; i == mostNamed-1 && more > 0 {
+				about = append(about, "more", more)
+			}
+			p.log.Warn("siding: a sibling is weaker than Config.Provision wants, and siding does not change existing topics", about...)
+		})
+	}
 }
 
 // loadTopicConfigs reads the maximum batch size and the retention of the siblings. If the consumer
