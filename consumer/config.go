@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -196,10 +197,8 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 		all = append(all, cfg.provisionProblems(siblings)...)
 	}
 	for i, hook := range cfg.Hooks {
-		switch hook.(type) {
-		case HookDeadLettered, HookParked, HookDiscarded, HookLaneState:
-		default:
-			add("Hooks[%d]: %T implements no hook; if its methods have a pointer receiver, pass a pointer", i, hook)
+		for _, problem := range hookProblems(hook) {
+			add("Hooks[%d]: %s", i, problem)
 		}
 	}
 	all = append(all, clientProblems(cfg)...)
@@ -210,7 +209,10 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 // retention.
 func (cfg Config) provisionProblems(siblings map[string]retrytopics.Siblings) (all []error) {
 	if err := cfg.Provision.Validate(slices.Collect(maps.Values(siblings))...); err != nil {
-		return []error{fmt.Errorf("the spec in Provision: %w", err)}
+		for line := range strings.Lines(err.Error()) {
+			all = append(all, errors.New("Provision: "+strings.TrimPrefix(strings.TrimSpace(line), "spec: ")))
+		}
+		return all
 	}
 	for t, s := range siblings {
 		p := cfg.policyOf(t)
@@ -233,6 +235,10 @@ func (cfg Config) siblings() (map[string]retrytopics.Siblings, error) {
 	var all []retrytopics.Siblings
 	var problems []error
 	for _, t := range cfg.Topics {
+		if strings.ContainsAny(t, `*+?^$|()[]{}\`) {
+			problems = append(problems, fmt.Errorf("Topics has %q: regular expressions are not supported, name each topic", t))
+			continue
+		}
 		// Another check reports a missing group; this one reports the other problems of the names.
 		s, err := cfg.Naming.Siblings(t, cmp.Or(cfg.Group, "group"), cfg.policyOf(t).Tiers...)
 		if err != nil {

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -59,6 +63,14 @@ func clientProblems(cfg Config) (all []error) {
 	}
 	user, err := probe(opts...)
 	if err != nil {
+		// kgo names no option in its error about acks
+		var failed error
+		if user, failed = probe(append(opts, kgo.RequiredAcks(kgo.AllISRAcks()))...); failed == nil {
+			all = append(all, errors.New("option kgo.RequiredAcks in Kafka is siding's: a copy is safe when all in-sync replicas have it"))
+			err = nil
+		}
+	}
+	if err != nil {
 		return append(all, fmt.Errorf("the options in Kafka: %w (remove the options that siding sets itself: group, callbacks, commits, acks)", err))
 	}
 	defer user.Close()
@@ -73,12 +85,36 @@ func clientProblems(cfg Config) (all []error) {
 			all = append(all, fmt.Errorf("option kgo.%s in Kafka is siding's: %s", o.option, o.why))
 		}
 	}
+	brokers, _ := user.OptValue(kgo.SeedBrokers).([]string)
+	for _, broker := range brokers {
+		if !isAddress(broker) {
+			all = append(all, fmt.Errorf("kgo.SeedBrokers in Kafka has %q, which is not host:port, such as kafka-1:9092: name each broker by itself, without a scheme", broker))
+		}
+	}
 	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
 	if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
 		all = append(all, fmt.Errorf("DrainTimeout is %v: with %v more for stuck handlers and the last commit, it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
 			cfg.DrainTimeout, need, rebalance))
 	}
 	return all
+}
+
+// isAddress reports whether kgo can dial it: host:port, or a host or an IPv6 address without a
+// port. kgo takes any other text for the name of a host, which it asks for for ever.
+func isAddress(broker string) bool {
+	host, port, err := net.SplitHostPort(broker)
+	if err != nil {
+		host, port = strings.TrimSuffix(strings.TrimPrefix(broker, "["), "]"), "9092"
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return isPort(port)
+	}
+	return host != "" && !strings.ContainsAny(host, ":/, \t\r\n[]@") && isPort(port)
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
 // stuckAfter is the time that a cancelled handler has to return.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 		"a nil option":         {func(c *Config) { c.Kafka = append(c.Kafka, nil) }, []string{"Kafka", "nil"}},
 		"a topic twice":        {func(c *Config) { c.Topics = []string{"orders", "orders"} }, []string{`"orders" is given twice`}},
 		"an empty topic":       {func(c *Config) { c.Topics = []string{""} }, []string{"the name is empty"}},
-		"a regex as a topic":   {func(c *Config) { c.Topics = []string{"^orders.*"} }, []string{`"^*" are not allowed`}},
+		"a regex as a topic":   {func(c *Config) { c.Topics = []string{"^orders.*"} }, []string{`Topics has "^orders.*": regular expressions are not supported`}},
 		"a sibling as source":  {func(c *Config) { c.Topics = []string{"orders", "orders.retry.5s"} }, []string{`"orders.retry.5s"`, "its siblings follow"}},
 		"a DLQ as source":      {func(c *Config) { c.Topics = []string{"orders.dlq", "orders"} }, []string{`"orders.dlq"`, "its siblings follow"}},
 		"names of . and _":     {func(c *Config) { c.Topics = []string{"a.b", "a_b"} }, []string{"differ in '.' and '_' only"}},
@@ -126,8 +127,15 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 			func(c *Config) { c.Kafka = append(c.Kafka, kgo.RebalanceTimeout(20*time.Second)) },
 			[]string{"DrainTimeout is 20s", "20s (kgo.RebalanceTimeout)"},
 		},
-		"no acks":    {func(c *Config) { c.Kafka = append(c.Kafka, kgo.RequiredAcks(kgo.NoAck())) }, []string{"Kafka", "remove the options", "acks"}},
-		"no commits": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "remove the options", "commits"}},
+		"no acks": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.RequiredAcks(kgo.NoAck())) }, []string{"option kgo.RequiredAcks in Kafka is siding's"}},
+		"acks of the leader, and a broker that is a URL": {
+			func(c *Config) {
+				c.Kafka = append(c.Kafka, kgo.RequiredAcks(kgo.LeaderAck()), kgo.SeedBrokers("http://localhost:9292"))
+			},
+			[]string{`kgo.SeedBrokers in Kafka has "http://localhost:9292", which is not host:port`},
+		},
+		"a retention": {func(c *Config) { c.Provision.TierRetention = time.Second }, []string{"Provision: TierRetention 1s is too short"}},
+		"no commits":  {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "remove the options", "commits"}},
 		"a callback of the group": {
 			func(c *Config) {
 				c.Kafka = append(c.Kafka, kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}))
@@ -168,12 +176,38 @@ func TestConfig_OneErrorNamesEveryProblem(t *testing.T) {
 	}
 	problems := strings.Join(problemsOf(t, cfg), "\n")
 	for _, want := range []string{
-		"Group is empty", "Handler is nil", "Order is", `"orders" is given twice`, `"orders.dlq"`, `"*" are not allowed`,
+		"Group is empty", "Handler is nil", "Order is", `"orders" is given twice`, `"orders.dlq"`, `Topics has "a*": regular`,
 		"CommitInterval", "MaxInFlight", "MaxParkedBytes", "MaxAttempts", "Jitter is 3", "OnExhausted", "OnTerminal", `"nowhere"`,
 		"Jitter is 4", "kgo.ConsumerGroup", "kgo.RecordRetries",
 	} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("the error does not name %q; it is\n%s", want, problems)
+		}
+	}
+}
+
+// One mistake was told once for the topic and once for each of its siblings.
+func TestConfig_TellsAMistakeOnce(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"payments.*", "pay ments"} {
+		cfg := valid(t)
+		cfg.Topics = []string{topic}
+		if problems := problemsOf(t, cfg); len(problems) != 1 || !strings.Contains(problems[0], strconv.Quote(topic)) {
+			t.Errorf("of the topic %q: %q, want one line", topic, problems)
+		}
+	}
+}
+
+// kgo looks up an address that is none for ever.
+func TestConfig_BrokersAreAddresses(t *testing.T) {
+	t.Parallel()
+	for address, good := range map[string]bool{
+		"kafka-1:9092": true, "kafka-1": true, "10.0.0.1:9092": true, "[::1]:9092": true, "[::1]": true, "::1": true, "kafka_1.svc.cluster.local:29092": true,
+		"http://localhost:9292": false, "SASL_SSL://kafka-1:9092": false, "a:9092,b:9092": false, "a,b": false, " a:9092": false, "": false, ":9092": false,
+		"a:70000": false, "user@a:9092": false, "a/b": false,
+	} {
+		if isAddress(address) != good {
+			t.Errorf("%q is an address: %v, want %v", address, !good, good)
 		}
 	}
 }
@@ -292,6 +326,11 @@ type misspelt struct{}
 
 func (misspelt) OnDeadLettered(*kgo.Record) {}
 
+// halfRight would be called for parked records only.
+type halfRight struct{ pointerHook }
+
+func (halfRight) OnDiscarded(Routed) error { return nil }
+
 // A hook whose method is misspelt, or has another receiver, is refused.
 func TestConfig_RefusesAHookWithoutItsMethods(t *testing.T) {
 	t.Parallel()
@@ -302,11 +341,12 @@ func TestConfig_RefusesAHookWithoutItsMethods(t *testing.T) {
 		{parkedHook{}, ""},
 		{&parkedHook{}, ""},
 		{&pointerHook{}, ""},
-		{nil, "Hooks[0]: <nil> implements no hook"},
-		{hook{}, "Hooks[0]: consumer.hook implements no hook"},
-		{func(Routed) {}, "implements no hook"},
-		{pointerHook{}, "consumer.pointerHook implements no hook; if its methods have a pointer receiver, pass a pointer"},
-		{misspelt{}, "implements no hook"},
+		{nil, "Hooks[0]: it is nil"},
+		{hook{}, "Hooks[0]: consumer.hook has no method of a hook: OnDeadLettered, "},
+		{func(Routed) {}, "has no method of a hook"},
+		{pointerHook{}, "consumer.pointerHook.OnParked is never called, since its receiver is a pointer: pass a pointer"},
+		{misspelt{}, "consumer.misspelt.OnDeadLettered is never called: it is a func(*kgo.Record), and consumer.HookDeadLettered wants a func(consumer.Routed)"},
+		{&halfRight{}, "*consumer.halfRight.OnDiscarded is never called: it is a func(consumer.Routed) error, and consumer.HookDiscarded wants a func(consumer.Routed)"},
 	} {
 		cfg := valid(t)
 		cfg.Hooks = []Hook{tt.hook}

@@ -1,7 +1,9 @@
 package consumer
 
 import (
+	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -13,9 +15,9 @@ import (
 )
 
 // Hook is notified of events inside a consumer. A hook implements one or more of the one-method
-// interfaces below, and is called for those only. They are found by type assertion, so a new
-// interface breaks no existing hook. [New] refuses a value that implements none. A declaration such
-// as var _ consumer.HookParked = myHook{} makes the compiler check a signature.
+// interfaces below, and is called for those only. They are found by type assertion. [New] refuses a
+// value that implements none, and one whose method has the name of a hook's and another signature.
+// A declaration such as var _ consumer.HookParked = myHook{} makes the compiler check a signature.
 //
 // Hooks are called in the order of Config.Hooks. Unless the interface says otherwise, several
 // goroutines may call one method at a time. siding holds no lock meanwhile, so a hook may call the
@@ -112,6 +114,47 @@ func newHooks(all []Hook, log *slog.Logger, throttle *logthrottle.Throttle, show
 		h.laneState = collect(h.laneState, hook)
 	}
 	return h
+}
+
+// hookKinds are the interfaces of hooks.
+var hookKinds = []reflect.Type{
+	reflect.TypeFor[HookDeadLettered](), reflect.TypeFor[HookParked](), reflect.TypeFor[HookDiscarded](), reflect.TypeFor[HookLaneState](),
+}
+
+// hookProblems says why a hook is never called, or why one of its methods is not.
+func hookProblems(hook Hook) (all []string) {
+	is := reflect.TypeOf(hook)
+	if is == nil {
+		return []string{"it is nil"}
+	}
+	called := false
+	for _, kind := range hookKinds {
+		want := kind.Method(0)
+		switch has, ok := is.MethodByName(want.Name); {
+		case is.Implements(kind):
+			called = true
+		case ok:
+			all = append(all, fmt.Sprintf("%v.%s is never called: it is a %v, and %v wants a %v", is, want.Name, withoutReceiver(has.Type), kind, want.Type))
+		case is.Kind() != reflect.Pointer && reflect.PointerTo(is).Implements(kind):
+			all = append(all, fmt.Sprintf("%v.%s is never called, since its receiver is a pointer: pass a pointer", is, want.Name))
+		}
+	}
+	if !called && len(all) == 0 {
+		all = append(all, fmt.Sprintf("%v has no method of a hook: OnDeadLettered, OnParked, OnDiscarded or OnLaneState", is))
+	}
+	return all
+}
+
+// withoutReceiver returns the type of a method that was found on a type, as it is declared.
+func withoutReceiver(method reflect.Type) reflect.Type {
+	in, out := []reflect.Type{}, []reflect.Type{}
+	for i := 1; i < method.NumIn(); i++ {
+		in = append(in, method.In(i))
+	}
+	for i := range method.NumOut() {
+		out = append(out, method.Out(i))
+	}
+	return reflect.FuncOf(in, out, method.IsVariadic())
 }
 
 func collect[H any](all []H, hook Hook) []H {

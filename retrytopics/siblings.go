@@ -86,7 +86,8 @@ func Check(all ...Siblings) error {
 func (s Siblings) problems() []error {
 	var errs []error
 	if err := nameProblem(s.Source); err != nil {
-		errs = append(errs, fmt.Errorf("topic %q: %w", s.Source, err))
+		// the names of its siblings have the same fault
+		return []error{fmt.Errorf("topic %q: %w", s.Source, err)}
 	}
 	names := map[string]string{collisionKey(s.Source): s.Source}
 	for _, name := range s.Topics() {
