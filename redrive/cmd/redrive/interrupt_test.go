@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -16,12 +17,18 @@ import (
 )
 
 // TestMain makes the test's program the command itself where a test starts it as such.
+//
+// Most tests wait for runs in real time. While one works on the code, more of them do so side by
+// side than there are processors. With the race detector they compute more than they wait.
 func TestMain(m *testing.M) {
 	switch os.Getenv("REDRIVE_TEST_AS") {
 	case "command":
 		main()
 	case "deaf":
 		deaf()
+	}
+	if flag.Parse(); testing.Short() {
+		_ = flag.Set("test.parallel", "6")
 	}
 	os.Exit(m.Run())
 }
