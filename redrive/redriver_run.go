@@ -21,6 +21,9 @@ import (
 // *[DeniedError] about a permission that was revoked meanwhile. An error that wraps [ErrTaken]
 // means that another process resumed or aborted the run.
 //
+// Run makes the plan's warnings again. Those that the plan does not have are messages of the first
+// events.
+//
 // While brokers cannot be reached, a run waits and reports the reason. The returned Outcome is as
 // of the return.
 func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, error) {
@@ -33,6 +36,7 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, err
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
+	known := p.Warnings
 	p, err = r.recheck(ctx, p)
 	if err != nil {
 		return Outcome{}, within(topic, err)
@@ -40,6 +44,11 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, err
 	h, err := r.claim(ctx, p, &o)
 	if err != nil {
 		return Outcome{}, within(topic, err)
+	}
+	for _, w := range p.Warnings {
+		if o.On != nil && !slices.Contains(known, w) {
+			o.On(Event{Outcome: h.rec.outcome(topic), Message: "warning: " + w})
+		}
 	}
 	return r.drive(ctx, h, o.On)
 }

@@ -2,9 +2,11 @@ package redrive_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -71,5 +73,32 @@ func TestRedriver_RefusesAStoredPlanOfAnotherTopic(t *testing.T) {
 		k.Produce(records(3, "{}")...)
 		_, err = r.Run(t.Context(), stored, ann(redrive.Pace{}, nil))
 		refused(t, err, redrive.RefusedNothing, "recreated since the plan was made, or the plan is of another cluster")
+	})
+}
+
+// A plan was stored while its group was away. When it ran, the group was back, and another one read
+// the source too. The run showed the warning of then, and not that of now.
+func TestRedriver_WarnsOfAStoredPlanAsOfNow(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 3, succeeding)
+		s.stop(t)
+		r := redriver(t, k)
+		p := elsewhere(t, planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders", Wait: true}}))
+		if len(p.Warnings) != 1 {
+			t.Errorf("the plan warns %q", p.Warnings)
+		}
+		s.run(k)
+		k.Run(consumer.Config{Group: "mail", Topics: []string{"orders"}, Handler: succeeding})
+		time.Sleep(10 * time.Second) // both commit
+		var said []string
+		_, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, func(e redrive.Event) {
+			if strings.HasPrefix(e.Message, "warning: ") {
+				said = append(said, e.Message)
+			}
+		}))
+		if want := "warning: 2 groups read orders, and all of them get the records again: billing, mail"; err != nil || len(said) != 1 || said[0] != want {
+			t.Errorf("%v: it says %q, want %q", err, said, want)
+		}
 	})
 }

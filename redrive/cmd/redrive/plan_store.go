@@ -50,6 +50,7 @@ func readPlan(topic, name string) (*redrive.Plan, error) {
 	if p.Selection.Topic != topic {
 		return nil, fmt.Errorf("--plan: %s is a plan of %s, not of %s", name, p.Selection.Topic, topic)
 	}
+	p.Warnings = nil // as of then; Redriver.Run has those of now
 	return &p, nil
 }
 

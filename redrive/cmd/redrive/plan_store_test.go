@@ -28,6 +28,20 @@ func TestPlan_IsSavedAndRun(t *testing.T) {
 	prints(t, s.redrive(t, "run", "orders.dlq", "--plan", file), exitRefused, "", "the plan was run already, as "+o.Run)
 }
 
+// A run of a stored plan showed the warnings of the file, and none of its own.
+func TestRun_ShowsTheWarningsOfAStoredPlanAsOfNow(t *testing.T) {
+	t.Parallel()
+	s := incidentOf(t, bug{"tax", "no rate", 2, false})
+	s.topic(t, "copies", 4, nil)
+	file := filepath.Join(t.TempDir(), "tax.plan")
+	const warning = "warning: the outcomes of the letters will not be known, and there is no canary: copies is neither the source topic orders nor its retry topic"
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--target", "copies", "--save", file), exitDone, "copies", warning)
+	got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file}, fast...)...)
+	if inOrder(t, got.stderr, "2 letters to copies", warning); strings.Count(got.stderr, "warning: ") != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPlan_RefusesAStoredOneThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
