@@ -76,6 +76,8 @@ const (
 	// the letter names no group: another program wrote it, or its headers are damaged. A named
 	// target takes it.
 	SkippedNoGroup = "no group"
+	// the letter is of another source topic: it was imported, or moved. A named target takes it.
+	SkippedOtherSource = "another source topic"
 	// the letter has no value, and the original record is gone
 	SkippedValueLost = "value lost"
 	// the patch cannot be applied to the value
@@ -158,8 +160,11 @@ func (p *Plan) take(l *dlq.Letter) bool {
 	case most >= 0 && l.Meta.Redrive.Count >= most:
 		p.Skipped[SkippedTooOften]++
 		return false
-	case p.toTier && (l.MetaErr != nil || l.Meta.Group == "" || l.Meta.Original.Topic != p.topics.source):
+	case p.toTier && (l.MetaErr != nil || l.Meta.Group == ""):
 		p.Skipped[SkippedNoGroup]++
+		return false
+	case p.toTier && l.Meta.Original.Topic != p.topics.source:
+		p.Skipped[SkippedOtherSource]++
 		return false
 	case l.Meta.ValueOmitted: // the run applies the edit to the original value
 		if topic := l.Meta.Original.Topic; topic != "" && p.Selection.Edit.Value == nil {

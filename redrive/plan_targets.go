@@ -27,8 +27,8 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit"))
 	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
 		return t.refuse(RefusedEdit, "%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit)
-	case p.Letters == 0 && p.Skipped[SkippedNoGroup] > 0:
-		return t.refuse(RefusedNothing, "%s, and none names its group: name a target topic", counted(p.Skipped[SkippedNoGroup], "fit"))
+	case p.Letters == 0 && p.Skipped[SkippedNoGroup]+p.Skipped[SkippedOtherSource] > 0:
+		return p.refuseWithoutHome()
 	case p.Letters == 0 && p.resolved != "":
 		return t.refuse(RefusedNothing, "no open letter fits: %s", p.resolved)
 	case p.Letters == 0:
@@ -83,12 +83,30 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
 		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
 	}
+	if n := p.Skipped[SkippedOtherSource]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: of another source topic than %s; name a target topic for them", counted(n, "stay"), t.source))
+	}
 	if n, why := p.unfollowed(); n == p.Letters {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
 	} else if n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
 	}
 	return nil
+}
+
+// refuseWithoutHome refuses a plan of which no letter has a retry topic of the source to go to.
+func (p *Plan) refuseWithoutHome() error {
+	nameless, other := p.Skipped[SkippedNoGroup], p.Skipped[SkippedOtherSource]
+	all := counted(nameless+other, "fit")
+	if other == 0 {
+		return p.topics.refuse(RefusedNothing, "%s, and none names its group: name a target topic", all)
+	}
+	apart := ", "
+	if nameless > 0 {
+		apart = fmt.Sprintf(": %d without a group, and %d ", nameless, other)
+	}
+	return p.topics.refuse(RefusedNothing, "%s%sof another source topic than %s: export them and import them into its dead-letter topic, or name a target topic",
+		all, apart, p.topics.source)
 }
 
 func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {

@@ -191,3 +191,24 @@ func (s *received) take(_ context.Context, r *kgo.Record) error {
 	s.all = append(s.all, r)
 	return nil
 }
+
+// Letters of orders were imported into the dead-letter topic of payments. The refusal said that none
+// named its group, and all did.
+func TestPlan_CountsLettersOfAnotherSourceApart(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 3, succeeding)
+		k.CreateTopic("payments", 1)
+		k.CreateTopic("payments.dlq", 1)
+		k.CreateTopic("payments.dlq.ledger", 1)
+		for _, r := range on(t, k, "orders.dlq") {
+			k.Produce(&kgo.Record{Topic: "payments.dlq", Value: r.Value, Headers: r.Headers})
+		}
+		r := redriver(t, k)
+		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "payments.dlq"})
+		refused(t, err, redrive.RefusedNothing, "3 letters fit, of another source topic than payments: export them")
+		k.Produce(&kgo.Record{Topic: "payments.dlq"})
+		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "payments.dlq"})
+		refused(t, err, redrive.RefusedNothing, "4 letters fit: 1 without a group, and 3 of another source topic than payments: ")
+	})
+}
