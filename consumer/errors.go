@@ -103,3 +103,11 @@ func textOf(err error, message string, shown func(error) string) (s string) {
 	}
 	return message
 }
+
+// cut returns at most n bytes of a text. It does not keep the rest in memory.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.Clone(text[:n])
+}

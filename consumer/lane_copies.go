@@ -2,7 +2,9 @@ package consumer
 
 import (
 	"fmt"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -17,6 +19,19 @@ type copySource struct {
 	redriven    *headers.Meta     // of a redriven source record: see cleanSource
 	traceParent string            // of the failed attempt
 	earlier     []headers.Attempt // calls of this delivery that failed and were repeated in place
+}
+
+// mostEarlier is more entries than the history ever has: the shortest has 27 bytes.
+const mostEarlier = headers.MaxHistory / 24
+
+// noteEarlier notes a call that failed and is repeated in place. It keeps what a header may have
+// of an error's text, and the newest calls, beside the first, at which the record first failed.
+func (s *copySource) noteEarlier(a headers.Attempt, message string) {
+	if len(s.earlier) > mostEarlier {
+		s.earlier = slices.Delete(s.earlier, 1, 2)
+	}
+	a.Message = cut(message, headers.MaxHistoryMessage+utf8.UTFMax)
+	s.earlier = append(s.earlier, a)
 }
 
 // onOversize maps Policy.OnOversize.

@@ -3,15 +3,19 @@ package consumer
 import (
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // The copies of a lane were within its share of MaxInFlightBytes when they were sent, and over it
@@ -50,4 +54,40 @@ func TestLane_WakesWhenItsCopiesHaveRoomAgain(t *testing.T) {
 			t.Errorf("%d records ran, want 1: there is room again", n)
 		}
 	})
+}
+
+// 100 runs in place with errors of 5 MiB kept 497 MiB. The history has the newest runs, and 128
+// bytes of each text.
+func TestCopySource_KeepsOfRunsInPlaceWhatHeadersHave(t *testing.T) {
+	t.Parallel()
+	var s copySource
+	began := time.UnixMilli(1_800_000_000_000)
+	const runs = 1000
+	for n := 1; n <= runs; n++ {
+		s.noteEarlier(headers.Attempt{Run: n, Class: "c", At: began.Add(time.Duration(n)), Verdict: "retry"}, "")
+	}
+	newest := []headers.Attempt{s.earlier[len(s.earlier)-1], {Class: "c", Run: runs + 1}}
+	var m headers.Meta
+	m.Fail(classify.Result{Class: "c"}, "", began, s.earlier...)
+	back, err := headers.Parse(m.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range back.History[len(back.History)-2:] {
+		if a.Run != newest[i].Run {
+			t.Errorf("the history ends with run %d, want %d", a.Run, newest[i].Run)
+		}
+	}
+	if first := back.History[0].Run; first != runs+2-len(back.History) || !m.FirstFailedAt.Equal(began.Add(1)) {
+		t.Errorf("the %d runs of the history begin with %d, and the first failed at %v", len(back.History), first, m.FirstFailedAt)
+	}
+	long := strings.Repeat("é", 1<<20)
+	s.noteEarlier(headers.Attempt{}, long)
+	if n := len(s.earlier); n > headers.MaxHistory/20 {
+		t.Errorf("%d of %d runs are kept", n, runs)
+	}
+	last := s.earlier[len(s.earlier)-1].Message
+	if len(last) > 2*headers.MaxHistoryMessage || unsafe.StringData(last) == unsafe.StringData(long) {
+		t.Errorf("%d bytes of a text of %d are kept, or all", len(last), len(long))
+	}
 }

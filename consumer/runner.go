@@ -109,7 +109,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		rec := recs[r.unit.ran]
 		a := &r.slab[r.unit.ran]
 		a.off = rec.Offset
-		r.source.redriven = nil
+		r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
 		if len(rec.Headers) > 0 {
 			r.source.redriven = r.lane.cleanSource(rec)
 		}
@@ -192,34 +192,47 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 // the record that panicked.
 //
 // runtime.Goexit in a handler (for example a test's FailNow) ends the worker's goroutine. The
-// record fails as after a panic, and workerPool.worker starts a successor.
-func (r *runner) guarded(f func() bool) (more bool) {
+// record fails as after a panic, and workerPool.worker starts a successor. A deferred function
+// routes the record, and must not call the handler, which may call runtime.Goexit again: so the run
+// is not repeated in place.
+func (r *runner) guarded(f func() bool) bool {
+	more, err := r.caught(f)
+	if err != nil {
+		panicked := err
+		more, err = r.caught(func() bool { return r.panicked(panicked, r.failed) })
+	}
+	if err != nil { // of a rule, or a text: no panic of the handler comes here
+		more = r.panicked(err, r.routed)
+	}
+	return more
+}
+
+// caught runs f. It returns a panic as an error, and routes the running record if its handler calls
+// runtime.Goexit.
+func (r *runner) caught(f func() bool) (more bool, panicked error) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
-		value := recover()
-		exiting := value == nil
-		if exiting {
-			value = "runtime.Goexit called by the handler"
+		if value := recover(); value != nil {
+			panicked = &classify.PanicError{Value: value, Stack: debug.Stack()}
+			return
 		}
-		more = r.panicked(&classify.PanicError{Value: value, Stack: debug.Stack()}) && !exiting
-		if exiting {
-			r.report()
-		}
+		r.panicked(&classify.PanicError{Value: "runtime.Goexit called by the handler", Stack: debug.Stack()}, r.routed)
+		r.report()
 	}()
 	more = f()
 	returned = true
-	return more
+	return more, nil
 }
 
-// panicked routes the record whose handler panicked.
-func (r *runner) panicked(err error) bool {
+// panicked ends the run whose handler panicked, and has its record routed.
+func (r *runner) panicked(err error, route func(*attempt, *kgo.Record, *headers.Meta, error) bool) bool {
 	a := r.unit.current.Load()
 	a.end()
 	r.attemptTelemetry.stop(r.c.telemetry)
-	ok := r.failed(a, a.rec, a.meta, err)
+	ok := route(a, a.rec, a.meta, err)
 	if ok && r.unit.item == nil {
 		r.unit.ran++
 	}
@@ -250,8 +263,9 @@ func (r *runner) report() {
 	r.doneTo, r.handled = 0, 0
 }
 
-// failed decides what happens to a record whose handler returned an error, and does it. It reports
-// false if the record stays as it is, because its lane is revoked or halts at it.
+// failed repeats the run in place, if the policy says so, or decides what happens to a record whose
+// handler returned an error, and does it. It reports false if the record stays as it is, because
+// its lane is revoked or halts at it.
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.report() // the range of finished offsets ends before this record
 	if a.drained() {
@@ -259,13 +273,27 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
-	r.source.earlier = r.source.earlier[:0]
 	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
 		var over bool
 		if err, result, over = r.retryInPlace(a, rec, err, result); over {
 			return err == nil
 		}
 	}
+	return r.route(a, meta, err, result)
+}
+
+// routed is failed without a further run.
+func (r *runner) routed(a *attempt, _ *kgo.Record, meta *headers.Meta, err error) bool {
+	r.report()
+	if a.drained() {
+		r.cutOff()
+		return false
+	}
+	return r.route(a, meta, err, r.c.cfg.Classifier.Classify(err))
+}
+
+// route decides what happens to a record that failed, and does it.
+func (r *runner) route(a *attempt, meta *headers.Meta, err error, result classify.Result) bool {
 	r.source.traceParent = r.traceParent()
 	outcome, message, done := r.lane.route(r.feed, &r.source, meta, err, result)
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcome, message, result)
@@ -287,13 +315,11 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		if asked > policy.Max {
 			break
 		}
-		wait := asked + policy.wait(n)
+		wait := plus(asked, policy.wait(n), 1)
 		before := r.attemptTelemetry.spanContext()
 		message := textOf(err, result.Message, r.c.cfg.ErrorText)
 		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, message, result)
-		r.source.earlier = append(r.source.earlier, headers.Attempt{
-			Class: result.Class, At: time.Now(), Verdict: result.Verdict.String(), Message: message,
-		})
+		r.source.noteEarlier(headers.Attempt{Run: n, Class: result.Class, At: time.Now(), Verdict: result.Verdict.String()}, message)
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}

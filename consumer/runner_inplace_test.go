@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // No handler runs between two in-place retries. The lane was reported as stuck, others had to wait
@@ -142,6 +144,48 @@ func TestRunner_AsManyWaitInPlaceAsThereAreSlots(t *testing.T) {
 		}
 		over.Store(true)
 		handledOnce(k, records)
+		k.Conserved()
+	})
+}
+
+// A handler called runtime.Goexit in a run that a deferred function repeated in place. Under
+// OrderPartition its record was called again for ever; else it stayed pending. If an ordinary
+// failure came before, the history lacked it.
+func TestRunner_GoexitIsNotRepeatedInPlace(t *testing.T) {
+	type calls struct {
+		first func() error // of each delivery
+		runs  int
+	}
+	each(t, cross(orders, map[string]calls{
+		"goexit at once":        {func() error { runtime.Goexit(); return nil }, 1},
+		"goexit after an error": {func() error { return classify.Retryable(errBusy) }, 2},
+		"goexit after a panic":  {func() error { panic("x") }, 2},
+	}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, calls]) {
+		var runs atomic.Int64
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset != 1 {
+				return nil
+			}
+			if n := runs.Add(1); n == 1 {
+				return c.b.first()
+			} else if n > 100 {
+				return nil // the test has failed
+			}
+			runtime.Goexit()
+			return nil
+		})
+		cfg.Order = c.a
+		cfg.Policy.Immediate = consumer.Immediate{Attempts: 2}
+		cfg.Classifier.Rules = []classify.Rule{classify.Type[*classify.PanicError](classify.VerdictRetry, "")}
+		k.Run(cfg)
+		records := k.Produce(many(3)...)
+		m := k.DeadLettered(records[1], headers.ReasonExhausted)
+		want := c.b.runs + 2 // one in each tier
+		if n := int(runs.Load()); n != want || len(m.History) != want || m.Attempts != 3 {
+			t.Errorf("%d calls, %d attempts, history %+v; want %d calls, all of them in the history", n, m.Attempts, m.History, want)
+		}
+		k.Handled(records[0], 1)
+		k.Handled(records[2], 1)
 		k.Conserved()
 	})
 }

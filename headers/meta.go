@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -93,7 +94,8 @@ type Redrive struct {
 
 // Fail records one more failed delivery. It counts the attempt, sets the last error and the times,
 // and adds to the history. message is the text that may be shown, after redaction. earlier are the
-// failed calls of the same delivery before this one, oldest first; Fail sets their Number and Run.
+// failed calls of the same delivery before this one, oldest first; Fail sets their Number, and
+// their Run if it is 0.
 // Fail clears Reason, NotBefore and Held, which the caller sets. Earlier copies of m keep their
 // history.
 func (m *Meta) Fail(r classify.Result, message string, at time.Time, earlier ...Attempt) {
@@ -113,10 +115,10 @@ func (m *Meta) Fail(r classify.Result, message string, at time.Time, earlier ...
 		m.History = append(slices.Clip(h), last)
 		return
 	}
-	last.Run = len(earlier) + 1
+	last.Run = max(len(earlier), earlier[len(earlier)-1].Run) + 1
 	m.History = append(append(slices.Clip(h), earlier...), last)
 	for i := range earlier {
 		a := &m.History[len(h)+i]
-		a.Number, a.Run, a.Message = m.Attempts, i+1, shown(a.Message)
+		a.Number, a.Run, a.Message = m.Attempts, cmp.Or(a.Run, i+1), shown(a.Message)
 	}
 }
