@@ -50,7 +50,7 @@ var over = func() *stdContext {
 // early, so timeoutAt adds a tick: an attempt never times out early.
 func (a *attempt) timeoutAt() (int64, bool) {
 	d := a.from.policy.HandlerTimeout
-	return a.start + int64(clock.Tick) + int64(d), d > 0
+	return int64(plus(time.Duration(a.start)+clock.Tick, d, 1)), d > 0
 }
 
 // Deadline implements context.Context.

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -307,4 +308,20 @@ func TestAttempt_FitsACacheLine(t *testing.T) {
 	if got := unsafe.Sizeof(attempt{}); got > 64 {
 		t.Errorf("an attempt takes %d bytes, want 64 at most: every healthy record pays for it", got)
 	}
+}
+
+// The longest Duration as a timeout gave a deadline in the past: every run timed out.
+func TestAttempt_LongestTimeoutIsInTheFuture(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		a := bench(t, math.MaxInt64).attemptNow()
+		at, ok := a.Deadline()
+		if in := time.Until(at); !ok || in < 290*365*24*time.Hour || a.Err() != nil {
+			t.Errorf("the deadline is in %v, with error %v", in, a.Err())
+		}
+		select {
+		case <-a.Done():
+			t.Error("the run is over")
+		case <-time.After(time.Hour):
+		}
+	})
 }

@@ -101,7 +101,7 @@ func (m Immediate) wait(n int) time.Duration {
 
 // jittered is the wait with the largest possible jitter.
 func (p *Policy) jittered(wait time.Duration) time.Duration {
-	return wait + time.Duration(p.Jitter*float64(wait))
+	return plus(wait, share(p.Jitter, wait), 1)
 }
 
 func (p Policy) withDefaults() Policy {
@@ -197,5 +197,5 @@ func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *header
 	asked := p.asked(r)
 	tier := next(s, from, asked)
 	wait := max(tier.Delay, asked)
-	return decision{tier: tier, due: wholeMillis(now.Add(wait + spread(p.Jitter, wait)))}
+	return decision{tier: tier, due: wholeMillis(now.Add(plus(wait, spread(p.Jitter, wait), 1)))}
 }

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -72,11 +73,19 @@ func next(s retrytopics.Siblings, from retrytopics.Tier, atLeast time.Duration) 
 
 // spread returns a random share of a wait, at most jitter of it, in whole milliseconds.
 func spread(jitter float64, wait time.Duration) time.Duration {
-	most := int64(jitter * float64(wait.Milliseconds()))
+	most := share(jitter, wait).Milliseconds()
 	if most <= 0 {
 		return 0
 	}
 	return time.Duration(rand.Int64N(most+1)) * time.Millisecond
+}
+
+// share returns a share, at most 1, of a wait. The float64 of the longest wait is longer than any.
+func share(of float64, wait time.Duration) time.Duration {
+	if f := of * float64(wait); f < math.MaxInt64 {
+		return time.Duration(f)
+	}
+	return wait
 }
 
 // terminalReason returns the most specific reason of a terminal failure.

@@ -3,8 +3,10 @@ package consumer_test
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,4 +93,24 @@ func TestPolicy_RetryAfterIsTheLeastWaitInPlace(t *testing.T) {
 			t.Errorf("%d of %d waits are the same as another", same, lanes)
 		}
 	})
+}
+
+// The longest wait and its jitter were more than a Duration can be: the record came at once.
+func TestPolicy_LongestRetryAfterIsNeverEarly(t *testing.T) {
+	each(t, map[string]consumer.Immediate{"in the tier": {}, "in place": {Attempts: 3, Base: math.MaxInt64, Max: math.MaxInt64}}, 1,
+		func(t *testing.T, k *consumertest.Kafka, in consumer.Immediate) {
+			var calls atomic.Int64
+			cfg := config(func(context.Context, *kgo.Record) error {
+				calls.Add(1)
+				return classify.RetryAfter(errBusy, math.MaxInt64)
+			})
+			cfg.Policy.MaxRetryAfter, cfg.Policy.Immediate, cfg.Provision.TierRetention = math.MaxInt64, in, -1
+			c := k.Run(cfg)
+			k.Produce(many(1)...)
+			time.Sleep(10 * time.Minute)
+			if n := calls.Load(); n != 1 {
+				t.Errorf("the handler asked for a wait of 292 years, and was called %d times in 10 minutes", n)
+			}
+			isOK(t, c)
+		})
 }

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ const (
 )
 
 // fullWait returns the longest that an ordinary failure waits in the tier.
-func (t *Tier) fullWait() time.Duration { return t.cfg.Wait + staySlack }
+func (t *Tier) fullWait() time.Duration { return min(t.cfg.Wait, math.MaxInt64-staySlack) + staySlack }
 
 // maxStay returns the least and the longest time that a record stays in the tier before it is
 // written again, by this host's clock since it was read here. limited is false if the topic keeps
@@ -51,7 +52,7 @@ func (t *Tier) longestWait() time.Duration {
 	if keeps <= 0 {
 		return 0
 	}
-	return max(keeps, retrytopics.Spec{}.RetentionOf(t.cfg.Delay), t.cfg.MaxWait) + clocksDiffer
+	return min(max(keeps, retrytopics.Spec{}.RetentionOf(t.cfg.Delay), t.cfg.MaxWait), math.MaxInt64-clocksDiffer) + clocksDiffer
 }
 
 // dueOf returns when to hand a record out, in Unix milliseconds: when it is due, or earlier if it
