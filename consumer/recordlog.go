@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -115,6 +116,10 @@ var (
 	}
 )
 
+// mostError is how much of an error's text waits for its line, which may leave out some of it: the
+// indentation of a stack.
+const mostError = 2 * logline.MaxText
+
 // recordKind is what the records of a line have in common. Empty fields have no attribute.
 type recordKind struct {
 	event                  *recordEvent
@@ -148,6 +153,8 @@ func (g *recordLog) add(k recordKind, is recordExample) { g.addAt(time.Now(), &k
 
 // addAt is add for callers that know the time, on the path of every failed record.
 func (g *recordLog) addAt(now time.Time, k *recordKind, is *recordExample) {
+	// A storm keeps its latest example.
+	is.error, k.why = cut(is.error, mostError), cut(k.why, mostError)
 	if k.event.of != nil {
 		k.event.of(&g.counts).Add(1)
 	}
