@@ -107,3 +107,34 @@ func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 		isOK(t, c)
 	})
 }
+
+// Sessions that ended soon after they began, again and again, left health OK for ever: each join
+// began to count anew. Nothing was consumed.
+func TestHealth_OfAMemberThatIsLostAgainAndAgainIsNotOK(t *testing.T) {
+	cases := cross(balancers, map[string][]kmsg.Key{"no heartbeat is accepted": {kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat}})
+	cases["no offset is told"] = pair[[]kgo.Opt, []kmsg.Key]{nil, []kmsg.Key{kmsg.OffsetFetch}}
+	each(t, cases, 1, func(t *testing.T, k *consumertest.Kafka, c pair[[]kgo.Opt, []kmsg.Key]) {
+		cfg := config(fine)
+		cfg.Kafka, cfg.DrainTimeout = c.a, time.Second
+		member := k.Run(cfg)
+		time.Sleep(time.Hour)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: c.b, Count: -1, Err: kerr.UnknownServerError})
+		expel(t, k, 0)
+		time.Sleep(time.Minute)
+		isOK(t, member)
+		time.Sleep(5 * time.Minute)
+		for range 100 {
+			if h := member.Health(); h.OK || !strings.Contains(h.Group.Why, "UNKNOWN_SERVER_ERROR") {
+				t.Fatalf("health is OK %v, with %+v, while each session ends at once", h.OK, h.Group)
+			}
+			time.Sleep(731 * time.Millisecond)
+		}
+		fault.Remove()
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		time.Sleep(2 * time.Minute)
+		isOK(t, member)
+		if h := member.Health(); h.Group.Why != "" {
+			t.Errorf("health is %+v once a session lasts", h.Group)
+		}
+	})
+}

@@ -32,8 +32,9 @@ const (
 //   - A needed topic is missing.
 //   - A lane is blocked, stuck or stopped, or has been starting for more than a minute.
 //   - A lane has written a dead letter without its value.
-//   - The consumer has been joining its group, or failing to commit, for longer than the rebalance
-//     timeout (kgo.RebalanceTimeout, 1 m by default) plus half a minute.
+//   - The consumer has been joining its group, losing its membership soon after each join, or
+//     failing to commit, for longer than the rebalance timeout (kgo.RebalanceTimeout, 1 m by
+//     default) plus half a minute.
 //
 // None of this should fail a liveness probe, since a restart does not help. Only stuck may be an
 // exception: a restart then runs the same record again. A readiness probe should check Started.
@@ -92,7 +93,7 @@ type GroupHealth struct {
 	Joined bool `json:"joined"`
 	// Since is when the membership entered that state; zero before Run, and after Run returned nil.
 	Since time.Time `json:"since,omitzero"`
-	// Why is why the consumer cannot join, if known.
+	// Why is why the consumer cannot join, or loses its membership again and again, if known.
 	Why string `json:"why,omitempty"`
 	// CommitsFailSince is when the first of the commits began that have failed since the last
 	// accepted one. It is zero while commits succeed, or there is nothing to commit.

@@ -24,6 +24,10 @@ type Membership struct {
 	within   time.Duration      // how long a join or failing commits may take
 	ever     bool               // the member has joined once
 	refuse   int                // times that a broker refused the member
+	kept     time.Time          // since when the member has not been lost; zero after a loss
+	unkept   time.Time          // since when it has been lost again and again; zero if it was not
+	lost     time.Time          // the last loss
+	lostBy   string             // the error of the last loss
 }
 
 // NewMembership makes the membership of a consumer that has not joined yet.
@@ -79,10 +83,13 @@ func (m *Membership) SetJoining(joining bool) {
 		m.reported.Joined, m.reported.Since, m.reported.Why = !joining, time.Now(), ""
 	}
 	m.ever = m.ever || !joining
+	if !joining && m.kept.IsZero() {
+		m.kept = time.Now()
+	}
 }
 
-// Begin is called by Run. A join that takes longer than within makes the health bad, and so do
-// commits that fail for that long.
+// Begin is called by Run. A join that takes longer than within makes the health bad. So do commits
+// that fail for that long, and a membership that is lost again and again for that long.
 func (m *Membership) Begin(within time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,15 +101,16 @@ func (m *Membership) Begin(within time.Duration) {
 func (m *Membership) End() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.reported = Health{}
+	m.reported, m.unkept = Health{}, time.Time{}
 }
 
 // NoteJoinError notes the error that ended a session or a try to join.
 func (m *Membership) NoteJoinError(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.lostBy = err.Error()
 	if !m.reported.Joined {
-		m.reported.Why = err.Error()
+		m.reported.Why = m.lostBy
 	}
 }
 
@@ -131,14 +139,34 @@ func (m *Membership) NoteCommit(began time.Time, err error) {
 	}
 }
 
-// Health returns the state of the membership. ok is false if a join or failing commits last longer
-// than Begin allows.
+// Health returns the state of the membership. ok is false if a join, failing commits or repeated
+// losses last longer than Begin allows.
 func (m *Membership) Health(now time.Time) (h Health, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h = m.reported
 	late := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) > m.within }
-	return h, !late(h.CommitsFailSince) && (h.Joined || !late(h.Since))
+	ok = !late(h.CommitsFailSince) && (h.Joined || !late(h.Since))
+	// Each join starts h.Since anew, so it does not show that the member is lost after each.
+	if m.lost.Sub(m.unkept) > m.within && !m.unkept.IsZero() && !late(m.kept) {
+		ok = false
+		h.Why = "no membership has lasted since " + m.unkept.UTC().Format(time.RFC3339) + ": " + m.lostBy
+	}
+	return h, ok
+}
+
+// noteLoss notes that the membership was lost. One that was kept for long enough is no part of a
+// row of losses.
+func (m *Membership) noteLoss(now time.Time) {
+	switch {
+	case m.kept.IsZero(): // a join failed
+		return
+	case now.Sub(m.kept) > m.within:
+		m.unkept = time.Time{}
+	case m.unkept.IsZero():
+		m.unkept = m.kept
+	}
+	m.kept, m.lost = time.Time{}, now
 }
 
 // Lost is SetJoining(true) after a loss. It ends the commit in flight, which is void, instead of
@@ -148,6 +176,7 @@ func (m *Membership) Lost() {
 	if m.cancel != nil {
 		m.cancel()
 	}
+	m.noteLoss(time.Now())
 	m.mu.Unlock()
 	m.SetJoining(true)
 }
