@@ -99,7 +99,7 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 	for _, verb := range []string{"summary", "list", "plan"} {
 		for _, f := range output.Formats {
 			got := b.redrive(t, verb, "mail.dlq", "nosuch", "orders", "-o", f)
-			exactly(t, got, exitUsage, "", "redrive: nosuch is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean nosuch.dlq?\n"+
+			exactly(t, got, exitUsage, "", "redrive: nosuch is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another)\n"+
 				"  orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\nsee redrive "+verb+" --help\n", verb, f)
 		}
 	}
