@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // logStarting logs which program begins to consume what.
@@ -39,12 +42,26 @@ func (c *Consumer) logJoining(ctx context.Context) {
 			}
 			if waited := now.Sub(h.Since); !h.Joined && waited >= tellJoin {
 				c.throttle.Once("joining", tellJoinAgain, func() {
+					if strings.Contains(h.Why, kerr.InconsistentGroupProtocol.Message) {
+						c.log.Warn("siding: the group's members have no balancer in common with this one; give all of them the same kgo.Balancers, or stop the others",
+							"waited", waited, "balancers", c.balancers(), "error", h.Why)
+						return
+					}
 					c.log.Info("siding: waiting to join the group: a former member's session may have to time out",
-						appendTexts([]any{"waited", waited.Round(time.Millisecond)}, "error", h.Why)...)
+						appendTexts([]any{"waited", waited}, "error", h.Why)...)
 				})
 			}
 		}
 	}
+}
+
+// balancers returns the names of the balancers that the member offers to its group.
+func (c *Consumer) balancers() (names []string) {
+	all, _ := c.retryCl.OptValue(kgo.Balancers).([]kgo.GroupBalancer)
+	for _, b := range all {
+		names = append(names, b.ProtocolName())
+	}
+	return names
 }
 
 // logAssigned logs that the member joined, if it did just now, and which lanes it was assigned.

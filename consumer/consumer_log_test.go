@@ -85,6 +85,21 @@ func TestConsumer_TellsThatItWaitsToJoin(t *testing.T) {
 	})
 }
 
+// A member whose balancer the group refused was told of a former member's session.
+func TestConsumer_TellsThatItsBalancersAreRefused(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.InconsistentGroupProtocol})
+		cfg := config(fine)
+		cfg.Kafka = []kgo.Opt{kgo.Balancers(kgo.RangeBalancer(), kgo.StickyBalancer())}
+		log := logged(&cfg)
+		c := k.Begin(cfg)
+		time.Sleep(20 * time.Second)
+		log.has(t, 1, `level=WARN msg="siding: the group's members have no balancer in common`, `balancers="[range sticky]"`, "error=\"INCONSISTENT_GROUP_PROTOCOL")
+		log.has(t, 0, "waiting to join")
+		stop(t, c)
+	})
+}
+
 // A shutdown that cancelled handlers did not say so.
 func TestConsumer_TellsHowManyHandlersItCancelled(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
