@@ -79,8 +79,8 @@ func Words(d time.Duration) string {
 		d = d.Round(time.Second)
 	case size >= time.Second:
 		d = d.Round(10 * time.Millisecond)
-	case size >= time.Millisecond:
-		d = d.Round(100 * time.Microsecond)
+	default:
+		d = d.Round(time.Millisecond)
 	}
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

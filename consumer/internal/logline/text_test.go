@@ -54,8 +54,10 @@ func TestWords_AreAsPeopleWriteDurations(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0:                                   "0s",
-		1234 * time.Nanosecond:              "1.234µs",
-		1500*time.Microsecond + 123:         "1.5ms",
+		1234 * time.Nanosecond:              "0s",
+		499 * time.Microsecond:              "0s",
+		1500*time.Microsecond + 123:         "2ms",
+		999_600 * time.Microsecond:          "1s",
 		1234567 * time.Microsecond:          "1.23s",
 		10 * time.Second:                    "10s",
 		90 * time.Second:                    "1m30s",
