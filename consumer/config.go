@@ -20,7 +20,8 @@ import (
 )
 
 // Config configures a consumer: what it consumes, and what happens to records that fail. Group,
-// Topics, Kafka and Handler are required. Every other field has a default, which zero means.
+// Topics, Kafka and Handler are required. Every other field has a default, which zero means. A
+// negative Concurrency means no bound. [New] refuses other negative numbers.
 type Config struct {
 	// Group is the consumer group.
 	Group string

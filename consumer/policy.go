@@ -28,7 +28,9 @@ const (
 )
 
 // Policy says how often, when and for how long a record is tried, and what happens to it then. The
-// zero value of a field is its default; a negative value means none.
+// zero value of a field is its default. A negative MaxAge, HandlerTimeout, Jitter or
+// Immediate.Attempts means none, and a negative MaxRetryAfter that siding ignores what handlers ask
+// for. [New] refuses other negative numbers.
 type Policy struct {
 	// Tiers are the delays of the retry topics, in whole milliseconds, strictly ascending. Nil
 	// means 5 s, 30 s, 5 m. An empty slice that is not nil means no retry topics: one delivery,
