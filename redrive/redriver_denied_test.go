@@ -130,7 +130,7 @@ func TestAbort_KeepsItsReasonAndIsFinal(t *testing.T) {
 			t.Errorf("what was sent and what became of it is not the same: %+v", c)
 		}
 		_, err = r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
-		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: it cannot be resumed"; err == nil || err.Error() != want {
+		if want := "redrive: orders.dlq: run " + p.ID + " is aborted: it cannot be resumed; begin a new run with the same options, which takes the letters that are open"; err == nil || err.Error() != want {
 			t.Errorf("resume: %v, want %s", err, want)
 		}
 	})

@@ -102,7 +102,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 			return fmt.Errorf("run %s: %w: abort it", id, ErrTopicRecreated)
 		}
 		if rec.State.Finished() {
-			return fmt.Errorf("run %s is %s: it cannot be resumed", id, rec.State)
+			return fmt.Errorf("run %s is %s: it cannot be resumed; begin a new run with the same options, which takes the letters that are open", id, rec.State)
 		}
 		if err := w.allowed(rec); err != nil {
 			return err

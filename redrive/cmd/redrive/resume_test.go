@@ -54,7 +54,7 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 	if records, calls := s.processed(); records != 60 || calls != 60 {
 		t.Errorf("%d were processed, in %d calls", records, calls)
 	}
-	prints(t, s.redrive(t, "resume", o.Run), exitError, "", "is done: it cannot be resumed")
+	prints(t, s.redrive(t, "resume", o.Run), exitError, "", "is done: it cannot be resumed; begin a new run with the same options")
 }
 
 // A run turned out to be too slow. It goes on at another rate, which the ledger keeps. Of two

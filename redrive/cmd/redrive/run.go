@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ func newRun(t *tool) *cobra.Command {
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
 		Long: `Run redrives open dead letters: first a canary, whose outcome it waits for, then more and more up to the rate. Without
-a flag that chooses letters it redrives all open ones; you must then type their number, or pass --yes.
+a flag that chooses letters it redrives all open ones; you must then type their number, or pass --yes. So you must if
+--target is the source, and groups read it that did not fail.
 
 It aborts by itself, with exit code 3, if
   - the canary fails;
@@ -62,8 +64,8 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				for _, w := range p.Warnings {
 					t.screen.Warn("%s", w)
 				}
-				if !yes && !chooses(cmd) && stored == nil {
-					if err := confirmAll(ctx, t, p); err != nil {
+				if what := runQuestion(s, p, chooses(cmd) || stored != nil); what != "" && !yes {
+					if err := confirm(ctx, t, what, p.Letters); err != nil {
 						return err
 					}
 				}
@@ -83,7 +85,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	endFlags = addEnd(cmd)
 	cmd.Flags().StringVar(&file, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
 	offerFiles(cmd, "plan")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters or other groups process the records again")
 	return cmd
 }
 
@@ -96,11 +98,23 @@ func sayRun(t *tool, p *redrive.Plan, pace redrive.Pace) {
 	}
 }
 
-// confirmAll asks before all open letters are redriven. In a job nobody answers, so it is refused
-// there: a filter may have been lost on the way.
-func confirmAll(ctx context.Context, t *tool, p *redrive.Plan) error {
-	what := fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), p.Selection.Topic, targetsOf(p))
-	return confirm(ctx, t, what, p.Letters)
+// runQuestion is what must be confirmed before a run; empty if nothing is. Without a flag that
+// chooses letters all open ones are redriven, and in a job a filter may have been lost on the way.
+// On their source all groups read the records, also those that did not fail.
+func runQuestion(s *session, p *redrive.Plan, chosen bool) string {
+	var parts []string
+	if !chosen {
+		parts = append(parts, fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), p.Selection.Topic, targetsOf(p)))
+	}
+	name, _ := s.Naming.Parse(p.Selection.Topic)
+	failed := maps.Clone(p.ByGroup)
+	delete(failed, "")
+	others := slices.DeleteFunc(slices.Clone(p.SeenBy), func(group string) bool { return failed[group] > 0 })
+	// of letters without a group, the only group that reads the source is the one that failed
+	if unnamed := len(failed) == 0 && len(others) == 1; p.Selection.Target.Topic == name.Source && len(others) > 0 && !unnamed {
+		parts = append(parts, fmt.Sprintf("%s will be processed again on %s by groups that did not fail: %s", letters(p.Letters), name.Source, strings.Join(others, ", ")))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // planRun makes the plan that the flags ask for, and the engine that can run it.

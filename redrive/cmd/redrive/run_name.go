@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,10 @@ func onRun(ctx context.Context, t *tool, name string, do func(ctx context.Contex
 		if err != nil {
 			return err
 		}
-		return do(ctx, r, topic, id)
+		err = do(ctx, r, topic, id)
+		if errors.Is(err, redrive.ErrNoRun) {
+			err = fmt.Errorf("%w: redrive runs %s lists the runs that there are", err, topic)
+		}
+		return err
 	}, err, wrong)
 }

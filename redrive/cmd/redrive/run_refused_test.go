@@ -134,3 +134,22 @@ func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 	}
 	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"), exitDone, "DISCARDED  40\n", "")
 }
+
+// A run to the source warned that another group gets the records again, and sent them at once.
+func TestRun_AsksWhereOtherGroupsProcessTheRecordsAgain(t *testing.T) {
+	t.Parallel()
+	s := inTrouble(t)
+	s.fix("tax")
+	run := append([]string{"run", "orders.dlq", "--class", "tax", "--target", "orders"}, fast...)
+	prints(t, s.redrive(t, run...), exitDone, "done\n", "60 letters to orders", "only the group that failed reads the source")
+	s.commit(t, "audit", "orders", 0, 0)
+	s.fix("payment")
+	run = append([]string{"run", "orders.dlq", "--class", "payment", "--target", "orders"}, fast...)
+	const question = "letters will be processed again on orders by groups that did not fail: audit; type "
+	got := s.redrive(t, run...)
+	prints(t, got, exitRefused, "", question, "nobody answers")
+	if records, _ := s.processed(); records != 60 {
+		t.Errorf("%d records were processed: it sent some", records)
+	}
+	prints(t, s.redrive(t, append(run, "--yes")...), exitDone, "done\n", "40 letters to orders")
+}

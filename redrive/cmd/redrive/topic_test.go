@@ -38,7 +38,7 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 		}
 	}
 	for _, verb := range []string{"status", "abort", "resume"} {
-		exactly(t, b.redrive(t, verb, "orders.dlq/none"), exitError, "", "redrive: orders.dlq: run none: there is no such run\n", verb)
+		exactly(t, b.redrive(t, verb, "orders.dlq/none"), exitError, "", "redrive: orders.dlq: run none: there is no such run: redrive runs orders.dlq lists the runs that there are\n", verb)
 		if got := b.redrive(t, verb, "none"); got.code != exitUsage || !strings.HasPrefix(got.stderr, `redrive: "none" is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them`) {
 			t.Errorf("%s: %+v", verb, got)
 		}

@@ -169,7 +169,7 @@ func TestRules_HidePartsOfNotes(t *testing.T) {
 }
 
 // A pattern for the numbers of cards fits Unix milliseconds too, and hid the times of siding's own
-// headers. A header whose whole text is a number is no JSON for its reader: the mark stood in quotes.
+// headers. A header that is a number is no JSON for its reader: the mark stood in quotes.
 func TestRules_APatternLeavesTheTimesOfSiding(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1763640000123)
