@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/oversize"
 )
 
 // ImportOptions are the options of an import. The zero value has the defaults.
@@ -143,6 +144,12 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	large, err := client.New(append(writeOpts(i.opts), client.LargeBatches(), kgo.ProducerLinger(0))...)
+	if err != nil {
+		cl.Close()
+		return 0, err
+	}
+	by, most := cl, client.MostBytes(cl, i.topic)
 	var under sync.WaitGroup
 	for line, p := range exportLines(i.file) {
 		if err := i.check(ctx, p); err != nil { // the file may have changed since the first check
@@ -155,11 +162,23 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		if i.how.KeepTimestamps {
 			r.Timestamp = p.record.Timestamp
 		}
+		to := cl
+		if client.Size(r) > most {
+			to = large
+		}
+		if to != by || to == large { // in the order of the lines, and a large letter in a batch of its own
+			_ = by.Flush(ctx)
+			by = to
+		}
 		under.Add(1)
-		cl.Produce(ctx, r, func(r *kgo.Record, err error) {
+		by.Produce(ctx, r, func(r *kgo.Record, err error) {
 			defer under.Done()
 			if err != nil {
-				i.failed(line, fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, ended(ctx, err)))
+				err = fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, ended(ctx, err))
+				if oversize.Refused(err) {
+					err = fmt.Errorf("%w: the letter has %d bytes before compression: raise max.message.bytes of the topic, or take the line out of the file, and import it again", err, client.Size(r))
+				}
+				i.failed(line, err)
 				return
 			}
 			i.mu.Lock()
@@ -167,8 +186,9 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 			i.written++
 		})
 	}
-	_ = cl.Flush(ctx) // its error is that of ctx; each letter that was not written reports its own
+	_ = by.Flush(ctx) // its error is that of ctx; each letter that was not written reports its own
 	cl.Close()
+	large.Close()
 	under.Wait()
 	if i.err != nil {
 		return i.written, fmt.Errorf("%d letters were written, then: %w", i.written, i.err)

@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,32 @@ func TestImport_WritesWhatWasExported(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The client refuses a record of a megabyte before compression. The topic decides, and in the
+// order of the lines.
+func TestImport_WritesWhatTheTopicTakes(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.create(t, "raised.dlq", 1, "max.message.bytes", "4000000")
+		random := make([]byte, 2<<20)
+		rand.Read(random)
+		var all []*kgo.Record
+		for i, value := range [][]byte{[]byte("first"), random, []byte("third"), make([]byte, 8<<20), []byte("fifth")} {
+			all = append(all, &kgo.Record{Topic: "orders.dlq", Offset: int64(i), Timestamp: time.Now(), Value: value})
+		}
+		file := export(t, all...)
+		if n, err := Import(t.Context(), "raised.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...); n != 5 || err != nil {
+			t.Fatalf("%d letters, %v", n, err)
+		}
+		for i, l := range k.letters(t, "raised.dlq") {
+			if !bytes.Equal(l.Record.Value, all[i].Value) {
+				t.Errorf("letter %d has %d bytes, want %d", i, len(l.Record.Value), len(all[i].Value))
+			}
+		}
+		_, err := Import(t.Context(), "orders.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...)
+		wantError(t, err, "line 2: write it to orders.dlq/0: ")
+		wantError(t, err, "the letter has 2097280 bytes before compression: raise max.message.bytes of the topic, or take the line out of the file, and import it again")
+	})
 }
 
 func TestImport_WritesNothingOfABrokenFile(t *testing.T) {

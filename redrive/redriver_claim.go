@@ -56,7 +56,7 @@ func (r *Redriver) contend(ctx context.Context, t *topics, l *load, try func(*tx
 	again func(h *ownedRun, why error) (*ownedRun, error),
 ) (*ownedRun, error) {
 	for n := 1; ; n++ {
-		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout)
+		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout, l.large)
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if ids, err := r.unresolvedRuns(ctx, t); err != nil || !slices.Contains(ids, id) {
 		return 0, err
 	}
-	w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, txn.Timeout)
+	w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, txn.Timeout, false)
 	if err != nil {
 		return 0, err
 	}

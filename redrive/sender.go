@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
@@ -180,6 +181,9 @@ func (s *sender) ended(done *transaction) (stays *skip, err error) {
 	case done.err != nil:
 		return nil, s.run.load.overdue(done.began, len(done.copies)+len(done.notes), done.bytes, done.err)
 	case len(done.refused) > 0:
+		if err := s.enlarge(done); err != nil {
+			return nil, err
+		}
 		return s.refused(done), nil
 	case !done.committed: // the run aborts, and writes the notes with its final record
 		s.note(unsent(done.notes)...)
@@ -188,6 +192,23 @@ func (s *sender) ended(done *transaction) (stays *skip, err error) {
 		s.reads.free(done.held)
 	}
 	return nil, nil
+}
+
+// enlarge returns an error, for which the run takes itself back, if the client itself refused a
+// letter: the next producers send letters of any size. They are not the first ones, because then a
+// batch of several letters may be larger than its topic takes, and has to be split.
+func (s *sender) enlarge(done *transaction) error {
+	if s.run.load.large {
+		return nil
+	}
+	for _, o := range done.refused {
+		if most := client.MostBytes(done.cl, o.copy.Topic); refusal(done.failed[&o.copy]) == SkippedTooLarge && client.Size(&o.copy) > most {
+			s.run.load.large = true
+			return fmt.Errorf("letter %v has more than the %d bytes that the client takes before compression, and the next transactions have larger batches: %w",
+				o.In(s.run.topics.dlq), most, txn.ErrUncertain)
+		}
+	}
+	return nil
 }
 
 // refused returns the letters of a refused transaction to the buffer; the transaction wrote

@@ -1,6 +1,9 @@
 package redrive_test
 
 import (
+	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +37,37 @@ func TestSender_SplitsABatchThatIsTooLarge(t *testing.T) {
 		succeeds(t, 201)(r.Run(t.Context(), plan(t, r), ann(fast, nil)))
 		if n := len(on(t, k, "orders.retry.5s")); n != 201 {
 			t.Errorf("%d copies are on the tier, want 201", n)
+		}
+	})
+}
+
+// The client refuses a record of a megabyte before compression, and the broker was never asked.
+func TestSender_SendsWhateverTheTargetTakes(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 20, nil)
+		random := make([]byte, 2<<20)
+		rand.Read(random)
+		// The tier takes the first two: one compresses well. It does not take the third.
+		for _, value := range [][]byte{make([]byte, 3_000_000), random[:1_040_000], random} {
+			cl := clientOf(t, k, kgo.ProducerBatchMaxBytes(8<<20))
+			alter(t, k, "orders", "max.message.bytes", "8388608")
+			alter(t, k, "orders.dlq", "max.message.bytes", "8388608")
+			r := &kgo.Record{Topic: "orders", Value: value}
+			if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			k.DeadLettered(r, "terminal")
+		}
+		s.set(succeeding)
+		alter(t, k, "orders.retry.5s", "max.message.bytes", "1200000")
+		r := redriver(t, k)
+		said := map[string]bool{}
+		ends(t, redrive.Counts{Succeeded: 22, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), plan(t, r), ann(fast, func(e redrive.Event) {
+			said[e.Message] = true
+		})))
+		if len(said) > 4 {
+			t.Errorf("it says %q", slices.Collect(maps.Keys(said)))
 		}
 	})
 }

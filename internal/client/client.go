@@ -32,3 +32,34 @@ func NewAdmin(opts ...kgo.Opt) (*kadm.Client, error) {
 	}
 	return kadm.NewClient(cl), nil
 }
+
+// LargeBatches lets a producer send a record of any size: only the size of a request bounds it,
+// [kgo.BrokerMaxWriteBytes]. Without it a client refuses a record of 1,000,012 bytes before
+// compression, and the broker is never asked. Batches of several records then may be too large for
+// their topic.
+func LargeBatches() kgo.Opt {
+	return kgo.ProducerBatchMaxBytesFn(func(topic string) int32 {
+		if topic == "" { // kgo compares this one with BrokerMaxWriteBytes, and bounds the others by it
+			return 512
+		}
+		return 1 << 30
+	})
+}
+
+// MostBytes returns the size from which on a client may refuse a record of a topic by itself.
+func MostBytes(cl *kgo.Client, topic string) int {
+	most, ok := cl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32)
+	if !ok {
+		return 1_000_012
+	}
+	return int(most(topic))
+}
+
+// Size returns the most bytes that a record takes in a batch of its own, before compression.
+func Size(r *kgo.Record) int {
+	n := 128 + len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += 10 + len(h.Key) + len(h.Value)
+	}
+	return n
+}

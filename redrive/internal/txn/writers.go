@@ -36,8 +36,8 @@ func ID(dlq string, which int) string {
 }
 
 // Open initialises the two ids. That aborts other processes' open transactions under them, and
-// fences these processes.
-func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration) (*Writers, error) {
+// fences these processes. With large the producers send records of any size.
+func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration, large bool) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
 		w.txn[i] = ID(dlq, i)
@@ -48,6 +48,9 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 		}, kafka...)
 		if timeout > Timeout { // a large letter needs more than the client's request timeout
 			opts = append(opts, kgo.RequestTimeoutOverhead(timeout))
+		}
+		if large {
+			opts = append(opts, client.LargeBatches())
 		}
 		cl, err := client.New(append(opts,
 			kgo.TransactionalID(w.txn[i]),
