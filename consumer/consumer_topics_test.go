@@ -1,13 +1,17 @@
 package consumer_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -197,6 +201,50 @@ func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
 
 // Under Provision.Mode Off the consumer logged that a dead-letter topic was deleted with all its
 // letters, although it had never been created.
+// The lanes of new partitions started without their ledger's, and nothing tried to add them again.
+// Notes of discarded records then blocked the lanes for good.
+func TestConsumerTopics_LedgerThatCouldNotGrowGrowsLater(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(func(context.Context, *kgo.Record) error { return classify.Discard(errBusy) })
+		cfg.Policy.NoteDiscards = true
+		c := k.Run(cfg)
+		var granted atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.CreatePartitions), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			r := req.(*kmsg.CreatePartitionsRequest)
+			if !granted.Load() { // the ledger alone is not in what the broker does
+				r.Topics = slices.DeleteFunc(r.Topics, func(t kmsg.CreatePartitionsRequestTopic) bool { return t.Topic == "orders.dlq.ledger" })
+			}
+			return nil, nil, false
+		})
+		growTopic(t, k, "orders", 3)
+		time.Sleep(time.Minute)
+		if n := len(k.Cluster.PartitionInfos("orders.dlq.ledger")); n != 1 {
+			t.Fatalf("the ledger has %d partitions: this tests nothing", n)
+		}
+		granted.Store(true)
+		produceTo(t, k, 2, "x")
+		committed(t, k, "orders", 2, 1)
+		isOK(t, c)
+	})
+}
+
+func TestConsumerTopics_LedgerIsMissedWhereNotesNeedIt(t *testing.T) {
+	each(t, map[string]bool{"notes": true, "no notes": false}, 1, func(t *testing.T, k *consumertest.Kafka, notes bool) {
+		cfg := config(fine)
+		cfg.Policy.NoteDiscards = notes
+		c := k.Run(cfg)
+		k.DeleteTopic("orders.dlq.ledger")
+		time.Sleep(time.Minute)
+		if h := c.Health(); notes && (h.OK || !slices.Equal(h.Missing, []string{"orders.dlq.ledger"})) || !notes && !h.OK {
+			t.Errorf("health is %+v", h)
+		}
+		k.CreateTopic("orders.dlq.ledger", 1)
+		time.Sleep(time.Minute)
+		isOK(t, c)
+	})
+}
+
 func TestConsumerTopics_UnseenTopicIsNotCalledDeleted(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

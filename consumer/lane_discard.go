@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -63,13 +64,22 @@ func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
 // discardReport returns the discard report for the ledger. It returns nil for a record that was not
 // redriven from this source's dead-letter topic, whatever else its headers claim. A letter may be
 // on another partition than its lane's, if another producer wrote it, so the report may be for
-// another partition too. It counts only together with the ledger's entry about the letter: see
-// [dlq.Entry.DiscardReport].
+// another partition too, but not for one that the dead-letter topic lacks: made-up headers would
+// hold up the lane until the report is given up. It counts only together with the ledger's entry
+// about the letter: see [dlq.Entry.DiscardReport].
 func (l *lane) discardReport(m *headers.Meta) *kgo.Record {
 	from := m.Redrive.From
 	if m.Redrive.ID == "" || strings.Contains(m.Redrive.ID, "/") || from.Topic != l.siblings.DLQ {
 		return nil // no run has an id with a slash
 	}
-	e := dlq.Entry{State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Why: m.Message, Class: m.Class}
+	if n, ok := l.c.provisioner.partitionsOf(from.Topic); ok && from.Partition >= n {
+		l.c.recordLog.add(recordKind{event: eventNoteLost, topic: l.topic, to: l.siblings.Ledger, why: fmt.Sprintf("the record's headers name partition %d of %s, which has %d", from.Partition, from.Topic, n)},
+			recordExample{partition: l.partition, offset: m.Original.Offset})
+		return nil
+	}
+	e := dlq.Entry{
+		State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Class: m.Class,
+		Why: strings.ToValidUTF8(m.Message[:min(len(m.Message), headers.MaxMessage)], ""),
+	}
 	return e.DiscardReport(l.siblings.Ledger, from.Partition, from.Offset)
 }

@@ -179,9 +179,13 @@ func TestLane_DiscardReportGoesToTheLettersPartition(t *testing.T) {
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 1)
 		reported(t, k, "0/5 discarded run-1 group billing, sku")
-		// A made-up header names a partition that does not exist.
+		// A made-up header names a partition that does not exist: it holds up nothing.
+		began := time.Now()
 		k.Produce(broughtBack(headers.Position{Topic: "orders.dlq", Partition: 99, Offset: 5}, []byte("discard")))
 		committed(t, k, "orders.retry.300ms", 1, 2)
+		if d := time.Since(began); d > 10*time.Second {
+			t.Errorf("it took %v", d)
+		}
 		reported(t, k, "0/5 discarded run-1 group billing, sku")
 		isOK(t, c)
 	})
@@ -214,6 +218,61 @@ func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
 		fault.Remove()
 		committed(t, k, "orders.retry.300ms", 1, 1)
 		reported(t, k, "1/40 discarded run-1 group billing, sku")
+	})
+}
+
+// The whole text of an error was too large for the ledger. The report was given up, and the run
+// counted the letter as succeeded.
+func TestLane_DiscardReportCutsALongError(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := givingUp(consumer.Policy{})
+		cfg.Handler = func(context.Context, *kgo.Record) error {
+			return classify.Discard(errors.New("gateway: " + prose(3<<20)))
+		}
+		k.Run(cfg)
+		k.Produce(broughtBack(letter, []byte("v")))
+		committed(t, k, "orders.retry.300ms", 1, 1)
+		for _, r := range content(t, k, "orders.dlq.ledger") {
+			if why := dlq.ParseLedgerRecord(r).Entry.Why; len(why) != headers.MaxMessage || !strings.HasPrefix(why, "gateway: ") {
+				t.Errorf("the report has a text of %d bytes: %.40q", len(why), why)
+			}
+		}
+		if n := endOf(k, "orders.dlq.ledger"); n != 1 {
+			t.Errorf("the ledger has %d records", n)
+		}
+	})
+}
+
+// A record about a discard that is too large for its ledger was given up, and the record finished.
+func TestLane_WaitsForALedgerThatIsTooSmall(t *testing.T) {
+	each(t, map[string]bool{"a report": false, "a note": true}, 2, func(t *testing.T, k *consumertest.Kafka, note bool) {
+		makeSiblings(t, k, unlimited, unlimited)
+		cfg := givingUp(consumer.Policy{NoteDiscards: note})
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		limit(t, k, "orders.dlq.ledger", 100)
+		r := broughtBack(letter, []byte("discard"))
+		if note {
+			r = &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard")}
+		}
+		at := k.Produce(r)[0]
+		time.Sleep(5 * time.Minute)
+		if got := k.Cluster.GroupInfo("billing").Commits[at.Topic][1].Offset; got != 0 {
+			t.Errorf("%d is committed before the ledger has it", got)
+		}
+		const says = "does not fit into the ledger: raise its max.message.bytes"
+		if l := c.Health().Lanes[1]; l.State != consumer.StateBlocked || !strings.Contains(l.Why, says) {
+			t.Errorf("lane 1 is %+v, want it blocked by a ledger that is too small", l)
+		}
+		limit(t, k, "orders.dlq.ledger", 10_000)
+		committed(t, k, at.Topic, 1, 1)
+		if n := endOf(k, "orders.dlq.ledger"); n != 1 {
+			t.Errorf("the ledger has %d records", n)
+		}
+		stop(t, c)
+		if !strings.Contains(log.buf.String(), says) {
+			t.Errorf("the log does not tell what to do:\n%s", log.buf.String())
+		}
 	})
 }
 

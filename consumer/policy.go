@@ -72,7 +72,9 @@ type Policy struct {
 	// NoteDiscards writes a note to the ledger of the source's dead-letter topic about each record
 	// that is discarded: coordinates, class and attempts, neither value nor message. The record is
 	// finished when the note is acknowledged. Package dlq reads the notes, and redrive list
-	// --discarded shows them. They stay until they are pruned. Default none.
+	// --discarded shows them. They stay until they are pruned, or expire with the ledger: 7 days
+	// later than dead letters, see Provision.DLQRetention. If the ledger does not exist, or is too
+	// small for the note, the lane waits. Default none.
 	NoteDiscards bool
 
 	// OnOversize is for records that are too large for the dead-letter topic even after their

@@ -35,6 +35,17 @@ type provisioner struct {
 	// ids holds the kadm.TopicIDs of the sources, by topic. A source that is recreated gets another
 	// one.
 	ids sync.Map
+
+	// partitions holds the numbers of partitions of topics, by topic, as int32, as the monitor last
+	// found them.
+	partitions sync.Map
+}
+
+// partitionsOf returns how many partitions a topic has, if that is known.
+func (p *provisioner) partitionsOf(topic string) (n int32, ok bool) {
+	known, ok := p.partitions.Load(topic)
+	n, _ = known.(int32)
+	return n, ok
 }
 
 // id returns the id of a source, if it is known.

@@ -34,6 +34,7 @@ func (o topicOwner) Uses() map[string]topicmonitor.Use {
 			all[t.Topic] = topicmonitor.Use{Kind: topicmonitor.Tier, Source: source}
 		}
 		all[s.DLQ] = topicmonitor.Use{Kind: topicmonitor.DLQ, Source: source}
+		all[s.Ledger] = topicmonitor.Use{Kind: topicmonitor.Ledger, Source: source, Optional: !c.cfg.policyOf(source).NoteDiscards}
 		all[source] = topicmonitor.Use{Kind: topicmonitor.Source, Source: source}
 	}
 	return all
@@ -48,9 +49,15 @@ func (o topicOwner) Describe(ctx context.Context, topics []string) (map[string]c
 	return now, err
 }
 
-// Sized handles a changed number of partitions.
+// Sized handles a number of partitions, which may have changed.
 func (o topicOwner) Sized(t *topicmonitor.Topic, before int32) {
+	o.c.provisioner.partitions.Store(t.Name, t.Size)
 	switch t.Use.Kind {
+	case topicmonitor.Ledger:
+		// A lane starts without its ledger's partition, so nothing else would try again.
+		if n, ok := o.c.provisioner.partitionsOf(t.Use.Source); ok && before > 0 && t.Size < n {
+			o.grow(t.Name, t.Use.Source)
+		}
 	case topicmonitor.Source:
 		if t.Size > before {
 			// in the classic protocol, the group's leader assigns the new partitions
@@ -59,6 +66,19 @@ func (o topicOwner) Sized(t *topicmonitor.Topic, before int32) {
 	case topicmonitor.Drained:
 		o.c.resized(t.Use.Source, t.Name, t.Size)
 	}
+}
+
+// grow has the siblings of a source provisioned, since its ledger has fewer partitions.
+func (o topicOwner) grow(ledger, source string) {
+	c := o.c
+	c.throttle.Once("growth of "+ledger, time.Minute, func() {
+		c.wg.Go(func() {
+			if err := c.provisioner.ensure(c.ctx, []string{source}); err != nil && c.ctx.Err() == nil {
+				c.log.Error("siding: a ledger has fewer partitions than its source, so that discarded records cannot be noted there; siding tries again",
+					"ledger", ledger, "source", source, "error", err)
+			}
+		})
+	})
 }
 
 // Found resumes reading a topic that was missing.
@@ -101,6 +121,8 @@ func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 		c.dropDrained(t.Name, t.Use.Source)
 	case topicmonitor.DLQ: // the producer learns of it when a copy is refused
 		c.log.Error("siding: a dead-letter topic was deleted and recreated; its dead letters are gone", "topic", t.Name)
+	case topicmonitor.Ledger:
+		c.log.Error("siding: a ledger was deleted and recreated; what it had about dead letters and discarded records is gone", "topic", t.Name)
 	case topicmonitor.Source:
 		c.log.Error("siding: a source topic was deleted and recreated; its lanes restart, and their unfinished records are gone", "topic", t.Name)
 		c.provisioner.ids.Store(t.Name, t.ID)

@@ -46,8 +46,8 @@ type Spec struct {
 	// down for a while would lose records before they are due. Zero means the longer of 7 days and
 	// twice the delay, tier by tier; negative means for ever.
 	TierRetention time.Duration
-	// DLQRetention is how long a dead letter is kept. The ledger is kept 7 days
-	// longer. Zero means 14 days; negative means for ever.
+	// DLQRetention is how long a dead letter is kept. The ledger's records, also its notes of
+	// discarded records, are kept 7 days longer. Zero means 14 days; negative means for ever.
 	DLQRetention time.Duration
 	// Configs are topic configs for every sibling. New siblings get them in place of Ensure's own
 	// values, and existing siblings are compared with them. cleanup.policy and retention.bytes are

@@ -121,7 +121,7 @@ func (s *Copies) returned(c *Copy, err error) {
 	switch became {
 	case done:
 	case refused:
-		s.Observer.Refused(c, Refusal{to, int(tries), retryWait(tries), err})
+		s.Observer.Refused(c, Refusal{to, int(tries), retryWait(tries), c.advised(err)})
 	case queued:
 		s.Clients.single.send(c)
 	case Diverted:

@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"fmt"
+
 	"github.com/sidingkafka/siding/internal/oversize"
 )
 
@@ -21,6 +23,9 @@ func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 		c.alone = true // the batch had several copies, and any may be too large
 		return s.queue(c, c.shrunk)
 	}
+	if c.note { // nothing of it can be omitted
+		return s.refuse(c, c.rec.Topic+": "+c.advised(err).Error(), err)
+	}
 	letter := c.rec.Topic == s.DLQ
 	step, more := c.shrunk.Next(c.written, c.rec.Value, letter)
 	switch {
@@ -38,9 +43,21 @@ func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 		// Nothing is left to omit. The next try is of the whole copy: an operator may have raised
 		// the topic's limit far enough for it.
 		c.shrunk = oversize.Whole
-		return s.refuse(c, c.rec.Topic+": "+err.Error()+": the record's own key and headers are too large for it: raise its max.message.bytes", err)
+		return s.refuse(c, c.rec.Topic+": "+c.advised(err).Error(), err)
 	}
 	return s.queue(c, step)
+}
+
+// advised returns the refusal of a copy of which nothing is left to omit, with what an operator can
+// do about it; any other refusal as it is.
+func (c *Copy) advised(err error) error {
+	switch {
+	case !oversize.Refused(err):
+		return err
+	case c.note:
+		return fmt.Errorf("%w: a record about a discard does not fit into the ledger: raise its max.message.bytes", err)
+	}
+	return fmt.Errorf("%w: the record's own key and headers are too large for it: raise its max.message.bytes", err)
 }
 
 // queue notes that a copy will be sent alone. The caller holds the lock, and hands the copy to the

@@ -122,15 +122,16 @@ func (c *Copy) nextRecord() *kgo.Record {
 const noteTries = 8
 
 // unwritable reports whether to abandon a note. Made-up headers may name a ledger that does not
-// exist or that accepts no entry, and must not hold up a lane for ever. No outcome becomes wrong by
-// it: a run without its ledger has none.
+// exist, and must not hold up a lane for ever. No outcome becomes wrong by it: a run without its
+// ledger has none. A note that is too large for its ledger waits instead, until an operator raises
+// the ledger's max.message.bytes: the run would count the letter as succeeded.
 func (c *Copy) unwritable(err error) bool {
-	if !c.note {
+	if !c.note || c.required {
 		return false
 	}
 	code := (*kerr.Error)(nil)
 	nowhere := errors.Is(err, kerr.UnknownTopicOrPartition) || c.partition != c.of.Partition && !errors.As(err, &code)
-	return oversize.Refused(err) && c.alone || nowhere && c.tries >= noteTries && !c.required
+	return nowhere && c.tries >= noteTries
 }
 
 // RecordSize returns the approximate memory of a record, in bytes.

@@ -163,7 +163,7 @@ func (m *Monitor) compare(t *Topic, now cluster.Topic, suspected bool) (resolved
 		return m.miss(t)
 	case now.Err != nil:
 		return false, false
-	case t.missed >= missedPolls:
+	case t.missed >= missedPolls && !t.Use.Optional:
 		m.mu.Lock()
 		delete(m.missing, t.Name)
 		m.mu.Unlock()
@@ -210,7 +210,7 @@ func (m *Monitor) miss(t *Topic) (resolved, soon bool) {
 	case drained:
 		m.owner.Missing(t)
 		delete(m.known, t.Name)
-	case t.missed == missedPolls:
+	case t.missed == missedPolls && !t.Use.Optional:
 		m.mu.Lock()
 		m.missing[t.Name] = true
 		m.mu.Unlock()

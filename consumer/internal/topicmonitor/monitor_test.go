@@ -25,7 +25,9 @@ type owner struct {
 	last *Topic // that was sized
 }
 
-func (o *owner) Uses() map[string]Use { return map[string]Use{"orders": {o.kind, "orders"}} }
+func (o *owner) Uses() map[string]Use {
+	return map[string]Use{"orders": {Kind: o.kind, Source: "orders"}}
+}
 
 func (o *owner) Describe(context.Context, []string) (map[string]cluster.Topic, error) {
 	o.mu.Lock()

@@ -11,6 +11,8 @@ import (
 type Use struct {
 	Kind   Kind
 	Source string // the topic whose sibling it is; a source's own name
+	// Optional is set for a topic that the consumer can do without: it never counts as missing.
+	Optional bool
 }
 
 // Kind is a kind of topic.
@@ -21,11 +23,12 @@ const (
 	Source  Kind = iota
 	Tier         // a configured retry topic
 	DLQ          // a dead-letter topic
+	Ledger       // the ledger of a dead-letter topic
 	Drained      // a retry topic that left the configuration
 )
 
 func (k Kind) String() string {
-	return [...]string{"source topic", "retry topic", "dead-letter topic", "retry topic that is drained"}[k]
+	return [...]string{"source topic", "retry topic", "dead-letter topic", "ledger", "retry topic that is drained"}[k]
 }
 
 // Topic is a topic as the polls found it. Its fields belong to the goroutine of Loop, except

@@ -72,7 +72,7 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 	case notes > 0:
 		s.screen.Say("of the discarded records that %s knows of, none fits", name)
 	default:
-		s.screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set, and prune --discarded-older-than deletes them", name)
+		s.screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set; prune --discarded-older-than and the ledger's retention delete them", name)
 	}
 	return failed
 }
