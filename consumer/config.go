@@ -206,8 +206,12 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	return siblings, errors.Join(all...)
 }
 
-// provisionProblems lists the problems of Provision, and each MaxRetryAfter that exceeds a tier's
-// retention.
+// leastRoom is how long a tier must keep a record after its jitter made it due at the latest: for a
+// consumer that is down meanwhile.
+const leastRoom = 30 * time.Minute
+
+// provisionProblems lists the problems of Provision, and what of a policy does not fit a tier's
+// retention: MaxRetryAfter, and Jitter.
 func (cfg Config) provisionProblems(siblings map[string]retrytopics.Siblings) (all []error) {
 	if err := cfg.Provision.Validate(slices.Collect(maps.Values(siblings))...); err != nil {
 		for line := range strings.Lines(err.Error()) {
@@ -221,6 +225,11 @@ func (cfg Config) provisionProblems(siblings map[string]retrytopics.Siblings) (a
 			if keeps := cfg.Provision.RetentionOf(tier.Delay); keeps > 0 && p.MaxRetryAfter > keeps {
 				all = append(all, fmt.Errorf("the policy of %q: MaxRetryAfter is %v, but %s keeps a record for %v: lower it, or raise Provision.TierRetention",
 					t, p.MaxRetryAfter, tier.Topic, keeps))
+			}
+			latest := p.jittered(tier.Delay)
+			if keeps := cfg.Provision.RetentionOf(tier.Delay); keeps > 0 && p.Jitter <= 1 && keeps < latest+leastRoom {
+				all = append(all, fmt.Errorf("the policy of %q: with a Jitter of %v a record of %s is due up to %v after its writing, but the topic keeps it for %v: "+
+					"lower Jitter, or raise Provision.TierRetention to %v at least", t, p.Jitter, tier.Topic, latest, keeps, latest+leastRoom))
 			}
 		}
 	}

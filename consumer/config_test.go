@@ -135,7 +135,14 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 			[]string{`kgo.SeedBrokers in Kafka has "http://localhost:9292", which is not host:port`},
 		},
 		"a retention": {func(c *Config) { c.Provision.TierRetention = time.Second }, []string{"Provision: TierRetention 1s is too short"}},
-		"no commits":  {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "remove the options", "commits"}},
+		"a Jitter that outlives a retry topic": {
+			func(c *Config) {
+				c.Policy = Policy{Tiers: []time.Duration{5 * time.Hour}, Jitter: 1}
+				c.Provision.TierRetention = 10 * time.Hour
+			},
+			[]string{"Jitter of 1", "orders.retry.5h", "due up to 10h0m0s", "keeps it for 10h0m0s", "10h30m0s at least"},
+		},
+		"no commits": {func(c *Config) { c.Kafka = append(c.Kafka, kgo.DisableAutoCommit()) }, []string{"Kafka", "remove the options", "commits"}},
 		"a callback of the group": {
 			func(c *Config) {
 				c.Kafka = append(c.Kafka, kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {}))

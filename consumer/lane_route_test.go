@@ -84,6 +84,14 @@ func TestLane_HeadersOnASourceCannotSetTheAge(t *testing.T) {
 		"redriven in the future": func(now time.Time) *kgo.Record {
 			return &kgo.Record{Headers: redriven(now.AddDate(1, 0, 0))}
 		},
+		"a letter with all its headers, of a run that bounded its attempts": func(now time.Time) *kgo.Record {
+			m := headers.Meta{
+				Original: headers.Position{Topic: "orders", Offset: 3}, Group: "billing", Attempts: 1, Class: "busy", Reason: headers.ReasonExhausted,
+				FirstFailedAt: now.AddDate(0, -1, 0), FailedAt: now.AddDate(0, -1, 0), Hops: 1, Redrive: mark,
+			}
+			m.Redrive.MaxAttempts = 1
+			return &kgo.Record{Headers: m.Append(nil)}
+		},
 		"redriven and written in the future": func(now time.Time) *kgo.Record {
 			return &kgo.Record{Headers: redriven(now.AddDate(1, 0, 0)), Timestamp: now.AddDate(1, 0, 0)}
 		},

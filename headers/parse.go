@@ -73,13 +73,16 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 // ParseSource reads what a redrive wrote to a record on a source topic: Redrive, and with it
 // FirstFailedAt and History. dlqTopic is that source's dead-letter topic. ok is true only if the
 // three headers of redrive occur once and in their format, and name a position in dlqTopic.
-// Otherwise any producer could forge a redriven record. Each of the other headers counts if it
-// occurs once and in its format; FirstFailedAt and History only if [Redrive].At counts, since a run
+// Otherwise any producer could forge a redriven record. Beside headers that only copies on siblings
+// have, of the original position, the attempts or the reason, ok is false too: a tool copied a
+// letter with all its headers, and its redrive is over. Each of the other headers counts if it
+// occurs once, in its format and, if it is a time, after the epoch; FirstFailedAt and History only if [Redrive].At counts, since a run
 // writes none without it. The caller has to check whether Original and At of [Redrive] fit the
 // record.
 func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 	var p parser
 	p.read(h)
+	letter := p.any(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset, reserved.Attempts, reserved.FailureReason)
 	for k := reserved.User + 1; k < reserved.Count; k++ {
 		if p.Twice.Has(k) {
 			p.Seen.Remove(k)
@@ -87,7 +90,7 @@ func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 		}
 	}
 	p.err = nil // of other headers, which have no effect here
-	if !p.has(reserved.RedriveID) {
+	if !p.has(reserved.RedriveID) || letter {
 		return Meta{}, false
 	}
 	p.copyText()
@@ -96,11 +99,20 @@ func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 		return Meta{}, false
 	}
 	p.redriveNotes(&m.Redrive)
+	m.Redrive.At = known(m.Redrive.At)
 	if !m.Redrive.At.IsZero() {
-		m.FirstFailedAt = p.time(reserved.FirstFailedAt)
+		m.FirstFailedAt = known(p.time(reserved.FirstFailedAt))
 		m.History = p.history(reserved.History)
 	}
 	return m, true
+}
+
+// known returns a time, or the zero time for the epoch: no run wrote a record then.
+func known(t time.Time) time.Time {
+	if t.UnixMilli() == 0 {
+		return time.Time{}
+	}
+	return t
 }
 
 // parser holds the reserved headers of one record, by key.

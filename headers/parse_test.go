@@ -244,7 +244,7 @@ func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 		}
 	}
 	read("a run's", good, "orders.dlq", want)
-	read("with a broken header that steers nothing", append(clone(good), kgo.RecordHeader{Key: Attempts, Value: []byte("x")}), "orders.dlq", want)
+	read("with a broken header that steers nothing", append(clone(good), kgo.RecordHeader{Key: FailedAt, Value: []byte("x")}), "orders.dlq", want)
 	read("another topic's DLQ", good, "payments.dlq", Meta{})
 
 	whole := want
@@ -263,6 +263,14 @@ func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 	} {
 		read(name, h, "orders.dlq", Meta{})
 	}
+	for _, key := range []string{OriginalTopic, OriginalPartition, OriginalOffset, Attempts, FailureReason} {
+		read("copied from a letter with "+key, append(clone(all), kgo.RecordHeader{Key: key, Value: []byte("1")}), "orders.dlq", Meta{})
+	}
+	epoch := whole
+	epoch.Redrive.At, epoch.FirstFailedAt = time.UnixMilli(0), time.UnixMilli(0)
+	timeless := whole
+	timeless.Redrive.At, timeless.FirstFailedAt, timeless.History = time.Time{}, time.Time{}, nil
+	read("with times at the epoch", epoch.AppendSource(nil), "orders.dlq", timeless)
 
 	// Each of the others counts for itself: without what is broken, the rest stays. But no run
 	// writes the story without the time of the redrive, and without that time MaxAge would count
