@@ -33,7 +33,7 @@ func TestImportPreview_CountsWhatTheImportDoes(t *testing.T) {
 		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded})
 		k.note(t, "one.dlq", 0, 5, Entry{State: Discarded})
 		file := bytes.NewReader(append([]byte("begun"), k.export(t)...))
-		prune(t, k.readLedger(t, "one.dlq"), &Prunable{Until: map[int32]int64{0: 2}})
+		prune(t, k.readLedger(t, "one.dlq"), &Prunable{Until: map[int32]int64{0: 2}, Discarded: 1})
 		foresee := func(copies, opened int64, reopened map[State]int64) {
 			t.Helper()
 			if _, err := file.Seek(5, io.SeekStart); err != nil {
