@@ -17,11 +17,21 @@ import (
 // by the classic protocol only if the group or the broker does not know the other one. A group of
 // the other protocol looks as if it had no members.
 func members(ctx context.Context, adm *kadm.Client, group string) (ids []string, err error) {
+	ids, _, err = assignments(ctx, adm, group)
+	return ids, err
+}
+
+// assignments is like members. It also returns the partitions that the members have; nil if that
+// cannot be said, as during a rebalance.
+func assignments(ctx context.Context, adm *kadm.Client, group string) (ids []string, assigned kadm.TopicsSet, err error) {
 	described, err := adm.DescribeConsumerGroups(ctx, group)
 	next, found := described[group]
 	err = cmp.Or(err, next.Err)
 	for _, m := range next.Members {
 		ids = append(ids, m.MemberID)
+	}
+	if next.State == stable {
+		assigned = next.AssignedPartitions()
 	}
 	if err == nil && !found || errors.Is(err, kerr.GroupIDNotFound) || permission.IsUnsupported(err) {
 		var described kadm.DescribedGroups
@@ -33,12 +43,18 @@ func members(ctx context.Context, adm *kadm.Client, group string) (ids []string,
 		for _, m := range classic.Members {
 			ids = append(ids, m.MemberID)
 		}
+		if classic.State == stable {
+			assigned = classic.AssignedPartitions()
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("describe group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+		return nil, nil, fmt.Errorf("describe group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
 	}
-	return ids, nil
+	return ids, assigned, nil
 }
+
+// stable is the state of a group whose members have their partitions.
+const stable = "Stable"
 
 // fetchOffsets returns a group's committed offsets; none if there is no such group.
 func fetchOffsets(ctx context.Context, adm *kadm.Client, group string) (kadm.OffsetResponses, error) {
@@ -49,18 +65,32 @@ func fetchOffsets(ctx context.Context, adm *kadm.Client, group string) (kadm.Off
 	return offsets, nil
 }
 
-// idle returns the groups without members.
-func idle(ctx context.Context, adm *kadm.Client, groups []string) (without []string, err error) {
+// absentees returns the groups of the plan that have no members. It also returns the lanes of its
+// letters that no member of a group has.
+func (p *Plan) absentees(ctx context.Context, adm *kadm.Client) (groups []string, lanes []destination, err error) {
 	var errs []error
-	for _, g := range groups {
-		ids, err := members(ctx, adm, g)
-		if err != nil {
+	for _, g := range p.groups() {
+		if !p.follows(g) {
+			continue
+		}
+		ids, assigned, err := assignments(ctx, adm, g)
+		switch {
+		case err != nil:
 			errs = append(errs, err)
-		} else if len(ids) == 0 {
-			without = append(without, g)
+		case len(ids) == 0:
+			groups = append(groups, g)
+		case assigned != nil:
+			for d := range p.by {
+				if d.group == g && !assigned.Lookup(p.topics.source, d.partition) {
+					lanes = append(lanes, d)
+				}
+			}
 		}
 	}
-	return without, errors.Join(errs...)
+	slices.SortFunc(lanes, func(a, b destination) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.partition, b.partition))
+	})
+	return groups, lanes, errors.Join(errs...)
 }
 
 // readers returns the groups with a committed offset on a topic, without groups that the user may

@@ -41,7 +41,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		unreached = p.resolveTiers(ctx, adm)
 	}
 	denied := p.checkPermissions(ctx, cl)
-	without, unasked := idle(ctx, adm, slices.DeleteFunc(p.groups(), func(g string) bool { return !p.follows(g) }))
+	without, unread, unasked := p.absentees(ctx, adm)
 	// missing permissions first, in one error
 	if err := cmp.Or(permission.Lacking(denied, unreached, unasked), unreached, denied, unasked); err != nil {
 		return within(t.dlq, err)
@@ -68,6 +68,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		}
 		p.Warnings = append(p.Warnings, p.absent+then)
 	}
+	p.warnOfLanes(unread)
 	if p.unread != "" {
 		p.Warnings = append(p.Warnings, p.unread)
 	}

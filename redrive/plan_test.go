@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
@@ -210,5 +211,43 @@ func TestPlan_CountsLettersOfAnotherSourceApart(t *testing.T) {
 		k.Produce(&kgo.Record{Topic: "payments.dlq"})
 		_, err = r.Plan(t.Context(), redrive.Selection{Topic: "payments.dlq"})
 		refused(t, err, redrive.RefusedNothing, "4 letters fit: 1 without a group, and 3 of another source topic than payments: ")
+	})
+}
+
+// The group lives, and no member of it reads a letter's lane: its consumer has another topic now, or
+// the source was recreated with fewer partitions. The run sent the letters where nobody reads, and
+// the plan had no warning.
+func TestPlan_WarnsOfLanesThatNoMemberHas(t *testing.T) {
+	t.Parallel()
+	virtual(t, "another topic", func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 20, succeeding)
+		r, p := planned(t, k)
+		if len(p.Warnings) > 0 {
+			t.Errorf("it warns %q while its lane is read", p.Warnings)
+		}
+		k.CreateTopic("payments", 1)
+		s.stop(t)
+		k.Run(consumer.Config{Group: "billing", Topics: []string{"payments"}, Handler: succeeding})
+		time.Sleep(time.Minute)
+		want := "no consumer would run 20 of the records: no member has the partitions orders/0 of group billing; "
+		if p := plan(t, r); len(p.Warnings) != 1 || !strings.HasPrefix(p.Warnings[0], want) {
+			t.Errorf("it warns %q, want %q", p.Warnings, want)
+		}
+	})
+	virtual(t, "fewer partitions", func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		s := &switched{}
+		s.set(failing("tax"))
+		s.run(k)
+		for p := range int32(2) {
+			k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Partition: p, Value: []byte("{}")})[0], "terminal")
+		}
+		k.DeleteTopic("orders")
+		k.CreateTopic("orders", 1)
+		time.Sleep(2 * time.Minute)
+		want := "no consumer would run 1 of the records: no member has the partitions orders/1 of group billing; "
+		if p := plan(t, redriver(t, k)); len(p.Warnings) != 1 || !strings.HasPrefix(p.Warnings[0], want) {
+			t.Errorf("it warns %q, want %q", p.Warnings, want)
+		}
 	})
 }

@@ -39,6 +39,26 @@ func (p *Plan) unreadIn(ledger *dlq.Ledger) string {
 		unread, ledger.Name(), named)
 }
 
+// warnOfLanes warns of letters whose lanes no member of their group has: nobody would run their
+// copies.
+func (p *Plan) warnOfLanes(lanes []destination) {
+	var names []string
+	letters := int64(0)
+	for _, d := range lanes {
+		if letters += p.by[d]; len(names) < maxNamed {
+			names = append(names, fmt.Sprintf("%s/%d of group %s", p.topics.source, d.partition, d.group))
+		}
+	}
+	named := strings.Join(names, ", ")
+	if more := len(lanes) - len(names); more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	if letters > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("no consumer would run %d of the records: no member has the partitions %s; "+
+			"a consumer has to read them again, or name another target topic", letters, named))
+	}
+}
+
 // watches sets Watched: by group, the shortest delay first.
 func (p *Plan) watches(topics []string) {
 	p.Watched = nil
