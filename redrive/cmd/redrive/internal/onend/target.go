@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"time"
 )
 
@@ -32,10 +33,16 @@ type Call struct {
 	Words io.Writer
 }
 
+// likeURL matches texts that are meant as a URL, and that the shell would run as a command.
+var likeURL = regexp.MustCompile(`^(?i:\s+https?:|https?:(/?[^/]|/?$))`)
+
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // Parse reads the value of the flag. It fails where the call could not succeed at all.
 func Parse(text string) (Target, error) {
+	if meant := likeURL.FindString(text); meant != "" {
+		return Target{}, fmt.Errorf("%q begins no URL, which is http://HOST/PATH without blanks around it", meant)
+	}
 	if !scheme.MatchString(text) {
 		if _, err := exec.LookPath(shell); err != nil {
 			return Target{}, fmt.Errorf("a command needs the shell %s, which is not there: give a URL", shell)
@@ -50,10 +57,18 @@ func Parse(text string) (Target, error) {
 		return Target{}, fmt.Errorf("a URL begins with http:// or https://, not with %s://", u.Scheme)
 	case u.Hostname() == "":
 		return Target{}, errors.New("the URL has no host")
+	case !usablePort(u.Port()):
+		return Target{}, fmt.Errorf("the URL's port is %s: a port is from 1 to 65535", u.Port())
 	case u.User != nil:
 		return Target{}, errors.New("a secret must not be a flag's value, which all users of the machine can read: give a command that reads it, such as 'curl --netrc --json @- URL'")
 	}
 	return Target{url: u}, nil
+}
+
+// usablePort reports whether a URL's port is one. A URL may have none.
+func usablePort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // IsZero reports whether there is nothing to call.

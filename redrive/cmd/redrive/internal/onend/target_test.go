@@ -19,6 +19,14 @@ func TestParse_RefusesWhatCannotBeCalled(t *testing.T) {
 		"http://:80/":                          "the URL has no host",
 		"http://exa mple.com/hunter2":          "no URL that can be parsed",
 		"https://user:hunter2@example.com/":    "a secret must not be a flag's value",
+		"https://example.com:443/hunter2":      "",
+		"http://example.com:99999/hunter2":     "the URL's port is 99999: a port is from 1 to 65535",
+		"http://example.com:0/hunter2":         "the URL's port is 0:",
+		"http:/example.com/hunter2":            `"http:/e" begins no URL`,
+		"HTTPS:example.com/hunter2":            `"HTTPS:e" begins no URL`,
+		" https://example.com/hunter2":         `" https:" begins no URL, which is http://HOST/PATH without blanks around it`,
+		"https:":                               `"https:" begins no URL`,
+		" true":                                "",
 	} {
 		to, err := Parse(text)
 		wants(t, err, says, text)
