@@ -269,10 +269,23 @@ func (p *Plan) groups() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.ByGroup)), func(g string) bool { return g == "" })
 }
 
-// originalTime returns the timestamp of the original record.
+// The bounds of times in JSON, a day off those of RFC 3339: a time zone may shift them.
+var (
+	earliest = time.Date(0, 1, 2, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(9999, 12, 30, 0, 0, 0, 0, time.UTC)
+)
+
+// originalTime returns the timestamp of the original record. A time that JSON cannot hold is the
+// earliest or the latest that it can: producers may set any.
 func originalTime(l *dlq.Letter) time.Time {
-	if at := l.Meta.Original.Timestamp; !at.IsZero() {
-		return at
+	at := l.Meta.Original.Timestamp
+	if at.IsZero() {
+		at = l.Record.Timestamp
 	}
-	return l.Record.Timestamp
+	if at.Before(earliest) {
+		return earliest
+	} else if at.After(latest) {
+		return latest
+	}
+	return at
 }

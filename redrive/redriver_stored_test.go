@@ -2,13 +2,18 @@ package redrive_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -99,6 +104,29 @@ func TestRedriver_WarnsOfAStoredPlanAsOfNow(t *testing.T) {
 		}))
 		if want := "warning: 2 groups read orders, and all of them get the records again: billing, mail"; err != nil || len(said) != 1 || said[0] != want {
 			t.Errorf("%v: it says %q, want %q", err, said, want)
+		}
+	})
+}
+
+// A producer gave a record a timestamp before the year 0. A plan with its letter could not be stored.
+func TestRedriver_StoresAPlanWithAnyTime(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 1, nil)
+		for _, ms := range []int64{math.MinInt64, -62167219200001, math.MaxInt64} {
+			l := on(t, k, "orders.dlq")[0]
+			for i, h := range l.Headers {
+				if h.Key == headers.OriginalTimestamp {
+					l.Headers[i].Value = fmt.Append(nil, ms)
+				}
+			}
+			k.DeleteTopic("orders.dlq")
+			k.CreateTopic("orders.dlq", 1)
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: l.Value, Headers: l.Headers})
+			_, p := planned(t, k)
+			if stored := elsewhere(t, p); stored.Letters != 1 {
+				t.Errorf("%d: the plan has %d letters", ms, stored.Letters)
+			}
 		}
 	})
 }
