@@ -172,7 +172,7 @@ func list(ctx context.Context, s *session, rows *output.List, topic string, sel 
 	return more, readFailed(topic, errs...)
 }
 
-// mostOfValue is how many characters of a value a table shows.
+// mostOfValue is how many characters of a value a table shows, and how many bytes of a key.
 const mostOfValue = 400
 
 // valueFields are a letter's value, below its row.
@@ -195,7 +195,11 @@ func letterFields(l *dlq.Letter) []output.Field {
 	key, encoding := output.Text.Value(r.Key)
 	var shown any
 	if r.Key != nil {
-		shown = output.Pair{Table: string(r.Key), JSON: key}
+		text := string(r.Key)
+		if len(text) > mostOfValue { // without a terminal all rows are as wide as the widest
+			text = text[:mostOfValue] + "…"
+		}
+		shown = output.Pair{Table: text, JSON: key}
 	}
 	return []output.Field{
 		field("place", "PLACE", placeText(r.Partition, r.Offset)).Least(8),

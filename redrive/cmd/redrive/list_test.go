@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,4 +118,21 @@ func TestList_PrintsValues(t *testing.T) {
 	}
 	got := b.redrive(t, "list", "orders.dlq", "--values", "--redact", "sku", "--limit", "1")
 	prints(t, got, exitDone, "\n  {\"sku\":\"[redacted]\"}", "more letters may follow")
+}
+
+// One key of 900 KB made every row of a list without a terminal as wide.
+func TestList_CutsALongKey(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t).open(t)
+	for _, topic := range []string{"orders", "orders.dlq", "orders.dlq.ledger"} {
+		b.topic(t, topic, 1, nil)
+	}
+	long := letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1})
+	long.Key = bytes.Repeat([]byte("k"), 100_000)
+	b.produce(t, long, letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1}))
+	got := b.redrive(t, "list", "orders.dlq", "--all")
+	if got.code != exitDone || len(got.stdout) > 3000 || !strings.Contains(got.stdout, strings.Repeat("k", 400)+"…") {
+		t.Errorf("%d bytes, exit code %d: %.300s", len(got.stdout), got.code, got.stdout)
+	}
+	prints(t, b.redrive(t, "list", "orders.dlq", "--all", "-o", "json"), exitDone, string(long.Key), "")
 }
