@@ -25,7 +25,11 @@ func noteText(n *dlq.LedgerRecord, look output.Look) string {
 		}
 	}
 	add(", run %s", e.Run)
-	add(" by %s", e.By)
+	if e.Run != "" && e.State.Discards() { // By is the run's operator, who did not discard it
+		b.WriteString(" by the handler or its policy")
+	} else {
+		add(" by %s", e.By)
+	}
 	switch {
 	case e.Target.Topic == "":
 	case e.State == dlq.Duplicate:

@@ -78,10 +78,11 @@ func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 	b.note(t, 1, 0, dlq.Entry{State: dlq.Failed, Run: "r-1", At: at, Class: "decode"})
 	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: at, By: "ada", Why: "x"})
 	b.note(t, 1, 1, dlq.Entry{})
+	b.note(t, 0, 1, dlq.Entry{State: dlq.Discarded, Run: "r-1", At: at, By: "ada", Why: "not ours"})
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("2"), Value: []byte("{")})
 	for place, want := range map[string]string{
 		"0:0": "ledger (1):\n  discarded at 2026-11-20 11:59:00Z by ada: paid\\x1b[2J by hand\n",
-		"0:1": "STATE         open\n\nkey:\n",
+		"0:1": "ledger (1):\n  discarded at 2026-11-20 11:00:00Z, run r-1 by the handler or its policy: not ours\n",
 		"0:2": "STATE         duplicate\n\nkey:\n",
 		"1:0": "ledger (2):\n  redriven at 2026-11-20 11:00:00Z, run r-1 by ada, to orders.retry.5s/1/4, edited: headers and value: fixed\n  failed at 2026-11-20 11:00:00Z, run r-1, with decode\n",
 		"1:1": "ledger (2):\n  discarded at 2026-11-20 11:00:00Z by ada: x\n  open again: the entries before are withdrawn\n",
