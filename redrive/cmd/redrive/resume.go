@@ -46,7 +46,7 @@ Resume also asks if the ledger can't be read in time.`,
 					if !ok || held.Reason != redrive.RefusedOwned {
 						return finish(ctx, t, r, out, err, end)
 					}
-					if err := agree(ctx, t, held.Detail+", and would lose the run"); err != nil {
+					if err := agree(ctx, t, held.Detail+". To resume it here takes it from that process"); err != nil {
 						return err
 					}
 					// from that process only

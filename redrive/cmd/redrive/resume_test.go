@@ -92,7 +92,7 @@ func TestResume_ChangesTheRateForOneOperator(t *testing.T) {
 	if won.code != exitDone || end.State != "done" || end.Succeeded != 60 || !strings.HasPrefix(end.Owner, fmt.Sprintf("rate-%g on ", end.Rate)) {
 		t.Errorf("the first: %+v", won)
 	}
-	if lost.code != exitRefused || !strings.Contains(lost.stderr, "and would lose the run; type yes to continue:") {
+	if lost.code != exitRefused || !strings.Contains(lost.stderr, ". To resume it here takes it from that process; type yes to continue:") {
 		t.Errorf("the second: %+v", lost)
 	}
 	if again := outcomeOf(t, s.redrive(t, "status", o.Run, "-o", "json").stdout); again.Rate != end.Rate {
@@ -124,7 +124,7 @@ func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
 		t.Errorf("run: %+v", beaten)
 	}
 	asks := "run " + name + " is running: the last heartbeat of oncall on "
-	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago, and would lose the run; type yes to continue:\nredrive: yes was not typed, nothing was done: --yes skips the question\n") {
+	if unasked.code != exitRefused || !strings.HasPrefix(unasked.stderr, asks) || !strings.Contains(unasked.stderr, "s ago. To resume it here takes it from that process; type yes to continue:\nredrive: yes was not typed, nothing was done: --yes skips the question\n") {
 		t.Errorf("resume unasked: %+v", unasked)
 	}
 	if o := outcomeOf(t, took.stdout); took.code != exitDone || o.Succeeded != 60 || !strings.HasPrefix(o.Owner, "ada on ") || !strings.HasPrefix(took.stderr, asks) {

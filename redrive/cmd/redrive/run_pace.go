@@ -143,9 +143,18 @@ func (p *paceFlags) paceOf(ctx context.Context, t *tool, r *redrive.Redriver, pl
 	if err != nil {
 		return pace, err
 	}
-	pace.Rate = max(traffic*p.rate.share, leastRate)
-	t.screen.Say("%s finishes %.3g records a second now; %s of it is a rate of %.3g", groups, traffic, &p.rate, pace.Rate)
+	pace.Rate = max(rounded(traffic*p.rate.share), leastRate)
+	t.screen.Say("%s finishes %g records a second now; %s of it is a rate of %g", groups, rounded(traffic), &p.rate, pace.Rate)
 	return pace, nil
+}
+
+// rounded is a measured rate to three digits: it is no more exact.
+func rounded(rate float64) float64 {
+	rate, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'e', 2, 64), 64)
+	if err != nil {
+		panic(err) // it was a number
+	}
+	return rate
 }
 
 func checkRate(rate float64) error {

@@ -123,3 +123,13 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 	}
 	prints(t, invocation{}.run(t, "resume", "orders.dlq/r-1", "--rate=10%"), exitUsage, "", "a share of the traffic is for a new run: give resume a number")
 }
+
+// A share of the traffic was a rate of 0.19998774569088648 records a second.
+func TestRounded_HasThreeDigits(t *testing.T) {
+	t.Parallel()
+	for rate, want := range map[float64]string{0.19998774569088648: "0.2", 20.3456: "20.3", 123456: "123000", leastRate: "1.16e-05"} {
+		if got := fmt.Sprintf("%g", rounded(rate)); got != want {
+			t.Errorf("%g is %s, want %s", rate, got, want)
+		}
+	}
+}
