@@ -36,19 +36,54 @@ func (c *Consumer) Health() Health {
 	slices.SortFunc(h.Lanes, func(a, b LaneHealth) int {
 		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
+	h.Stuck = c.outlasting(now)
+	h.OK = h.OK && len(h.Stuck) == 0
 	return h
 }
 
-// watch logs each attempt that ignores its timeout, once.
+// outlasting lists the handlers of former lanes that ignore their cancellation, the oldest first.
+func (c *Consumer) outlasting(now time.Time) (all []StuckHandler) {
+	c.mu.Lock()
+	former := slices.Clone(c.abandoned)
+	c.mu.Unlock()
+	for _, l := range former {
+		if now.Sub(l.since) <= stuckAfter {
+			continue
+		}
+		for _, a := range l.running() {
+			all = append(all, StuckHandler{Topic: a.from.topic, Partition: a.from.partition, Offset: a.off, Since: l.since})
+		}
+	}
+	slices.SortFunc(all, func(a, b StuckHandler) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+	})
+	return all
+}
+
+// tellOutlasting is the interval of the lines about handlers of former lanes.
+const tellOutlasting = time.Minute
+
+// watch logs each attempt that ignores its timeout, once. Of handlers that outlasted their lanes it
+// logs the number, again and again: what they keep from running grows.
 func (c *Consumer) watch() {
 	now := time.Now()
 	for _, l := range c.lanesNow() {
 		l.mu.Lock()
-		a := l.stuckAttempt(now)
+		all := l.overdue(now)
 		l.mu.Unlock()
-		if a != nil && a.reported.CompareAndSwap(false, true) {
-			c.recordLog.add(recordKind{event: eventOverdue, topic: l.topic}, a.example("timeout", l.policy.HandlerTimeout))
+		for _, a := range all {
+			if a.reported.CompareAndSwap(false, true) {
+				c.recordLog.add(recordKind{event: eventOverdue, topic: l.topic}, a.example("timeout", l.policy.HandlerTimeout))
+			}
 		}
+	}
+	if all := c.outlasting(now); len(all) > 0 {
+		c.throttle.Once("outlasting", tellOutlasting, func() {
+			oldest := all[0]
+			c.log.Error("siding: handlers outlast their lanes and hold slots of this process; a restart frees these",
+				"handlers", len(all), "concurrency", c.cfg.Concurrency,
+				"topic", oldest.Topic, "partition", oldest.Partition, "offset", oldest.Offset, "since", oldest.Since)
+		})
 	}
 }
 

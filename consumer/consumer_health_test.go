@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,6 +136,60 @@ func TestHealth_OfAMemberThatIsLostAgainAndAgainIsNotOK(t *testing.T) {
 		isOK(t, member)
 		if h := member.Health(); h.Group.Why != "" {
 			t.Errorf("health is %+v once a session lasts", h.Group)
+		}
+	})
+}
+
+// A database hung for a minute, and the handlers that waited for it never returned. After a
+// rebalance they held all slots of a member whose lanes were new: nothing ran any more, and health
+// was OK.
+func TestHealth_NamesHandlersThatOutlastTheirLanes(t *testing.T) {
+	each(t, map[string]bool{"revoked": true, "lost": false}, 2, func(t *testing.T, k *consumertest.Kafka, revoked bool) {
+		const slots = 4
+		hang := make(chan struct{})
+		var down atomic.Bool
+		down.Store(true)
+		cfg := config(func(context.Context, *kgo.Record) error {
+			if down.Load() {
+				<-hang
+			}
+			return nil
+		})
+		cfg.Order, cfg.Concurrency, cfg.DrainTimeout = consumer.OrderNone, slots, time.Second
+		cfg.Kafka = balancers["eager"] // each rebalance revokes all lanes
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.Produce(many(40)...)
+		time.Sleep(time.Second)
+		down.Store(false)
+		began := time.Now()
+		if revoked {
+			other := config(fine)
+			other.Kafka = cfg.Kafka
+			member := k.Run(other)
+			time.Sleep(time.Minute)
+			stop(t, member)
+		} else {
+			expel(t, k, 0)
+		}
+		time.Sleep(30 * time.Minute)
+		h := c.Health()
+		if h.OK || len(h.Stuck) != slots || h.Stuck[0].Topic != "orders" || h.Stuck[0].Offset > h.Stuck[1].Offset {
+			t.Errorf("health is OK %v with stuck %+v, want the %d handlers that hold the slots", h.OK, h.Stuck, slots)
+		}
+		for _, s := range h.Stuck {
+			if s.Since.Before(began) || s.Since.Sub(began) > time.Minute {
+				t.Errorf("stuck since %v, want the end of its lane", s.Since)
+			}
+		}
+		if n := log.with("level=ERROR", "handlers outlast their lanes", "handlers=4 concurrency=4 topic=orders"); n < 29 || n > 31 {
+			t.Errorf("the log told it %d times in half an hour, want once a minute", n)
+		}
+		close(hang)
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		time.Sleep(time.Second)
+		if h := c.Health(); !h.OK || len(h.Stuck) > 0 {
+			t.Errorf("health is %+v once the handlers have returned", h)
 		}
 	})
 }

@@ -22,6 +22,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		tiers  = map[tier]held{}
 		copies = map[string]int64{}
 		states = map[State]int64{}
+		stuck  int64
 		now    = time.Now()
 		group  = semconv.MessagingConsumerGroupName(c.cfg.Group)
 	)
@@ -33,6 +34,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		states[h.State]++
 		copies[l.topic] += int64(h.Forwards)
 		l.mu.Lock()
+		stuck += int64(len(l.overdue(now)))
 		add := func(f *feed, parked int, due int64) {
 			at := tier{l.topic, tierName(f.tier.Delay)}
 			sum, ok := tiers[at]
@@ -70,6 +72,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	with := metric.WithAttributes(group)
 	o.ObserveInt64(g.evicted, c.tierEnv.Budget.Evicted(), with)
 	o.ObserveInt64(g.refetched, c.tierEnv.Budget.Refetched(), with)
+	o.ObserveInt64(g.stuck, stuck+int64(len(c.outlasting(now))), with)
 	h, _ := c.membership.Health(now)
 	state, failing := "joining", int64(0)
 	if h.Joined {

@@ -31,13 +31,16 @@ const (
 //
 //   - A needed topic is missing.
 //   - A lane is blocked, stuck or stopped, or has been starting for more than a minute.
+//   - A handler of a former lane ignores its cancellation, and so holds a slot of
+//     Config.Concurrency.
 //   - A lane has written a dead letter without its value.
 //   - The consumer has been joining its group, losing its membership soon after each join, or
 //     failing to commit, for longer than the rebalance timeout (kgo.RebalanceTimeout, 1 m by
 //     default) plus half a minute.
 //
-// None of this should fail a liveness probe, since a restart does not help. Only stuck may be an
-// exception: a restart then runs the same record again. A readiness probe should check Started.
+// None of this should fail a liveness probe, since a restart does not help. Only stuck lanes and
+// handlers may be an exception: a restart then runs the same records again. A readiness probe
+// should check Started.
 type Health struct {
 	OK      bool         `json:"ok"`
 	Started bool         `json:"started"` // Consumer.Ready is closed
@@ -46,6 +49,19 @@ type Health struct {
 	// Missing lists the topics that the consumer needs and that do not exist: they were deleted
 	// while it runs, or never created. Health is not OK then.
 	Missing []string `json:"missing,omitempty"`
+	// Stuck lists the handlers that ignore their cancellation although their lanes were revoked or
+	// lost, the oldest first. Each holds a slot of Config.Concurrency until it returns. Handlers of
+	// present lanes that ignore their timeout make their lanes [StateStuck] instead.
+	Stuck []StuckHandler `json:"stuck,omitempty"`
+}
+
+// StuckHandler is a handler that ignores its cancellation, by the position at which its record was
+// read.
+type StuckHandler struct {
+	Topic     string    `json:"topic"`
+	Partition int32     `json:"partition"`
+	Offset    int64     `json:"offset"`
+	Since     time.Time `json:"since"` // when its lane was revoked or lost
 }
 
 // LaneHealth is the state of one lane: a source partition with its retry partitions.

@@ -1,7 +1,9 @@
 package consumer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,7 +46,8 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	case laneDraining:
 		return StateDraining
 	}
-	if a := l.stuckAttempt(now); a != nil {
+	if all := l.overdue(now); len(all) > 0 {
+		a := slices.MinFunc(all, func(a, b *attempt) int { return cmp.Compare(a.start, b.start) })
 		h.Since, _ = a.Deadline()
 		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.from.topic, l.partition, a.off)
 		return StateStuck
@@ -79,19 +82,19 @@ func (l *lane) blocked(now time.Time) (since time.Time, why string) {
 	return h.Since, h.Why
 }
 
-// stuckAttempt returns an attempt of the lane that runs past its timeout despite its cancellation,
-// or nil; the caller holds the lock.
-func (l *lane) stuckAttempt(now time.Time) *attempt {
+// overdue lists the attempts of the lane that run past their timeouts despite their cancellation;
+// the caller holds the lock.
+func (l *lane) overdue(now time.Time) (all []*attempt) {
 	for u := range l.units {
 		a := u.current.Load()
 		if a == nil {
 			continue
 		}
 		if at, ok := a.Deadline(); ok && now.Sub(at) > stuckAfter {
-			return a
+			all = append(all, a)
 		}
 	}
-	return nil
+	return all
 }
 
 // failingFeed returns why one of the lane's partitions cannot be read, if so; the caller holds the

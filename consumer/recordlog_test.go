@@ -226,3 +226,30 @@ func TestRecordLog_TellsWhoDiscards(t *testing.T) {
 		}
 	})
 }
+
+var handlersAttr = regexp.MustCompile(` handlers=(\d+)`)
+
+// Of 64 handlers that ignored their timeout, the log told of 5: it looked at one of a lane, twice a
+// second.
+func TestRecordLog_TellsEveryOverdueHandler(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		const handlers = 64
+		cfg := config(func(context.Context, *kgo.Record) error {
+			time.Sleep(5 * time.Second) // ignores its context
+			return nil
+		})
+		cfg.Order, cfg.Concurrency, cfg.Policy.HandlerTimeout = consumer.OrderNone, handlers, time.Second
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		handledOnce(k, k.Produce(many(handlers)...))
+		stop(t, c)
+		told := 0
+		for _, n := range handlersAttr.FindAllStringSubmatch(log.buf.String(), -1) {
+			n, _ := strconv.Atoi(n[1])
+			told += n
+		}
+		if log.with("a handler ignores its timeout") == 0 || told != handlers {
+			t.Errorf("the log tells of %d handlers that ignored their timeout, want %d", told, handlers)
+		}
+	})
+}

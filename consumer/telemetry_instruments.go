@@ -15,7 +15,7 @@ import (
 // process share them. Most are up-down counters: values that consumers observe under equal
 // attributes add up, unlike a gauge's.
 type gauges struct {
-	parked, oldest, inflight, evicted, refetched, lanes, members, failing, gaps metric.Int64Observable
+	parked, oldest, inflight, evicted, refetched, lanes, stuck, members, failing, gaps metric.Int64Observable
 }
 
 // newTelemetry makes the instruments, which observe fills. values is the context that Run was
@@ -30,7 +30,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 	}
 	g := &gauges{}
-	var errs [14]error
+	var errs [15]error
 	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of a run of the handler."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -60,6 +60,8 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Consumers whose last commit was not accepted."))
 	g.gaps, errs[13] = meter.Int64ObservableUpDownCounter("siding.offset.gaps", metric.WithUnit("{offset}"),
 		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
+	g.stuck, errs[14] = meter.Int64ObservableUpDownCounter("siding.handlers.stuck", metric.WithUnit("{handler}"),
+		metric.WithDescription("Handlers that ignore their timeout, or the end of their lane."))
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -67,6 +69,6 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		observe(o, g)
 		return nil
-	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.members, g.failing, g.gaps)
+	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps)
 	return t, err
 }

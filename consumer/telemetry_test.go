@@ -70,9 +70,33 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 		}
 		o := observed{values: map[string]int64{}}
 		rest := named{name: "rest"}
-		c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest})
+		c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest, rest})
 		if got, there := o.values["oldest"]; got != tt.want || there != (len(tt.due) > 0) {
 			t.Errorf("due first at %d, there: %v; want %d, %v", got, there, tt.want, len(tt.due) > 0)
+		}
+	})
+}
+
+// siding.lanes counts lanes, of which one may have many handlers, and none that is gone.
+func TestTelemetry_CountsHandlersThatDoNotEnd(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		c := idle(t, Config{Policy: Policy{HandlerTimeout: time.Minute}}, func() {})
+		present, former := held(c, 0, "m"), held(c, 1, "m")
+		for _, l := range []*lane{present, present, former, former, former} {
+			u := &unit{feed: &l.source.feed}
+			a := l.attemptNow()
+			a.start = int64(time.Since(c.clock.Base))
+			u.current.Store(a)
+			l.units[u] = struct{}{}
+		}
+		delete(c.lanes, topicPartition{"orders", 1})
+		former.close()
+		time.Sleep(time.Hour)
+		o := observed{values: map[string]int64{}}
+		rest := named{name: "rest"}
+		c.observe(o, &gauges{rest, rest, rest, rest, rest, rest, named{name: "stuck"}, rest, rest, rest})
+		if got := o.values["stuck"]; got != 5 {
+			t.Errorf("%d handlers are stuck, want 5", got)
 		}
 	})
 }

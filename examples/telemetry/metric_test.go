@@ -167,6 +167,7 @@ func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 			"siding.parked.oldest_due":   "s",
 			"siding.forwards.inflight":   "{record}",
 			"siding.lanes":               "{lane}",
+			"siding.handlers.stuck":      "{handler}",
 			"siding.members":             "{consumer}",
 			"siding.commits.failing":     "{consumer}",
 			"siding.offset.gaps":         "{offset}",

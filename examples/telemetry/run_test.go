@@ -35,7 +35,7 @@ func TestTheExampleShowsSpansAndMetricsAndNoSecret(t *testing.T) {
 		names = append(names, m[1])
 	}
 	want := []string{
-		"messaging.process.duration", "siding.commits.failing", "siding.delivery.lateness", "siding.forwards.inflight", "siding.lanes",
+		"messaging.process.duration", "siding.commits.failing", "siding.delivery.lateness", "siding.forwards.inflight", "siding.handlers.stuck", "siding.lanes",
 		"siding.members", "siding.offset.gaps",
 		"siding.parked.records", "siding.parked.refetched", "siding.parked.released", "siding.routed.records",
 	}

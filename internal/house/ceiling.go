@@ -5,7 +5,7 @@ package main
 // lowered.
 var ceilings = map[string]int{
 	"README.md words": 1500,
-	"DESIGN.md words": 10400,
+	"DESIGN.md words": 10440,
 
 	longComments: 0,
 	strayFiles:   0,
