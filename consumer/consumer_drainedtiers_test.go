@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -137,5 +140,25 @@ func TestDrainedTier_OfAnotherSourceIsReportedOnce(t *testing.T) {
 		handledOnce(k, k.Produce(many(10)...))
 		log.has(t, 1, "level=WARN", "not configured", "retry_topic=bills.retry.1m", "source=bills", "records_at_most=1", "put the source back")
 		log.has(t, 0, "retry_topic=orders")
+	})
+}
+
+// A look at the offsets of the group that a broker refuses is repeated long before the next minute.
+func TestDrainedTier_LooksAgainSoonAfterAFailure(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		k.Run(config(fine))
+		handledOnce(k, k.Produce(many(1)...))
+		looks := make(chan time.Time, 100)
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Count: -1, Err: kerr.GroupAuthorizationFailed, When: func(req kmsg.Request) bool {
+			if g := req.(*kmsg.OffsetFetchRequest).Groups; len(g) != 1 || g[0].Topics != nil { // else of all topics
+				return false
+			}
+			looks <- time.Now()
+			return true
+		}})
+		first := <-looks
+		if took := (<-looks).Sub(first); took > 20*time.Second {
+			t.Errorf("the consumer looked again after %s", took)
+		}
 	})
 }
