@@ -53,6 +53,11 @@ func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id stri
 	return finish(ctx, t, r, o, followedError(t, o, f.silent()), end)
 }
 
+// goneAfter is the time without a heartbeat after which a followed run seems to have no process. A
+// process lives on while its brokers take no writes, and nobody hears of it then. So it is as long
+// as brokers may fail to answer.
+const goneAfter = patience
+
 // A follower reads a run's record again and again.
 type follower struct {
 	*view
@@ -65,6 +70,7 @@ type follower struct {
 	answered time.Time
 	heard    time.Time // when its last heartbeat was read
 	told     bool      // that it was stopped
+	quiet    bool      // it was told that no heartbeat comes
 }
 
 // begin reads what status prints without --follow: the run's record may be some seconds old, and
@@ -101,6 +107,10 @@ func (f *follower) ask(ctx context.Context) error {
 	f.answered = now
 	if !is.Heartbeat.Equal(f.is.Heartbeat) {
 		f.heard = now
+		if f.quiet && !is.State.Finished() {
+			f.screen.Say("%s is heard from again", is.Owner)
+		}
+		f.quiet = false
 	}
 	if is.Claim != f.is.Claim && !is.State.Finished() {
 		f.screen.Say("%s resumed the run", is.Owner)
@@ -127,10 +137,23 @@ func (f *follower) over() bool { return f.is.State.Finished() || f.silent() }
 // silent reports whether no process was heard from for so long that none owns the run. An old
 // heartbeat alone shows nothing, since a clock may be wrong. Nor does a run that was stopped: who
 // changes its pace stops it and resumes it, and resume may listen for some seconds.
-func (f *follower) silent() bool { return f.answered.Sub(f.heard) > silentAfter }
+func (f *follower) silent() bool {
+	after := goneAfter
+	if !f.is.Stopped.IsZero() {
+		after = silentAfter
+	}
+	return f.answered.Sub(f.heard) > after
+}
 
 func (f *follower) showRun() {
 	switch {
+	case f.is.Stopped.IsZero() && f.answered.Sub(f.heard) > silentAfter:
+		if !f.quiet {
+			f.quiet = true
+			f.screen.Say("no heartbeat of %s has come for %s: its process is gone, or the ledger can't be written or read to its end; waiting until it is %s",
+				f.is.Owner, output.Duration(silentAfter), output.Duration(goneAfter))
+		}
+		f.screen.Status("waiting for a heartbeat of %s", f.is.Owner)
 	case f.is.Stopped.IsZero():
 		f.show(redrive.Event{Outcome: f.is})
 	case !f.told:

@@ -11,6 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -120,6 +124,59 @@ func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
 		}
 		inOrder(t, follow.String(), " stopped the run; waiting 20s for somebody to resume it\n", "STATE         stopped", "redrive resume orders.dlq/", " was stopped\n")
 	})
+}
+
+// For some time the ledger takes no writes. The run's process lives, and no heartbeat says so:
+// status said that it had none, and ended.
+func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]bool{"the process lives": false, "the process is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				n := newNight(t, bug{"tax", "no rate", 120, false})
+				if _, err := n.fail(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				n.fix("tax")
+				ctx, stop := context.WithCancelCause(t.Context())
+				defer stop(nil)
+				var all sync.WaitGroup
+				all.Go(func() {
+					n.invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "2", "--window", "20s")
+				})
+				time.Sleep(20 * time.Second)
+				runs, err := n.redriver(t).Runs(t.Context(), "orders.dlq")
+				if err != nil || len(runs) != 1 {
+					t.Fatal(runs, err)
+				}
+				var follow bytes.Buffer
+				code := -1
+				all.Go(func() {
+					code = n.invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
+				})
+				time.Sleep(3 * time.Second)
+				refused := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
+				if ends {
+					stop(errInterrupted)
+				}
+				time.Sleep(80 * time.Second)
+				refused.Remove()
+				all.Wait()
+				inOrder(t, follow.String(), "no heartbeat of ada on ", " has come for 20s: its process is gone, or the ledger can't be written", "waiting until it is 2m")
+				want := exitDone
+				if ends {
+					want = exitError
+					inOrder(t, follow.String(), " has no process: ada on ", " was last heard from 2m")
+				} else {
+					inOrder(t, follow.String(), " is heard from again\n", "STATE         done", "SUCCEEDED     120")
+				}
+				if code != want {
+					t.Errorf("it ends with exit code %d, want %d: %s", code, want, follow.String())
+				}
+			})
+		})
+	}
 }
 
 // Who follows a run can leave, and a run that nobody goes on with has no end to wait for.
