@@ -3,7 +3,9 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +92,32 @@ func TestRunner_PanickingErrorStopsNothing(t *testing.T) {
 			return hostile{}
 		}))
 		deadLettered(k, k.Produce(many(3)...), "")
+		k.Conserved()
+	})
+}
+
+// panickyLog is a log that panics on lines about records.
+type panickyLog struct{ slog.Handler }
+
+func (panickyLog) WithAttrs([]slog.Attr) slog.Handler { return panickyLog{slog.DiscardHandler} }
+func (panickyLog) Enabled(context.Context, slog.Level) bool {
+	return true
+}
+
+func (panickyLog) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "record") {
+		panic("log")
+	}
+	return nil
+}
+
+// A log that panicked on the line about a parked record made it a dead letter.
+func TestRunner_PanickingLogStopsNothing(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := config(busyOnce)
+		cfg.Logger = slog.New(panickyLog{slog.DiscardHandler})
+		k.Run(cfg)
+		handledOnce(k, k.Produce(many(3)...))
 		k.Conserved()
 	})
 }

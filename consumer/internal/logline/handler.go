@@ -3,7 +3,11 @@ package logline
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
 )
 
 // Handler is a [slog.Handler] that hands lines on with these changes:
@@ -12,23 +16,47 @@ import (
 //   - A text has no line break and no other control character, and is at most [MaxText] bytes long:
 //     see [Text]. An error with such a text is replaced by one that unwraps to it. So does any
 //     other value become its text.
-type Handler struct{ inner slog.Handler }
+//
+// A panic of the inner handler loses its line and nothing else. The first one is told on the
+// standard error, since the log cannot be trusted with it.
+type Handler struct {
+	inner  slog.Handler
+	panics *panics // shared by all handlers that come of one
+}
+
+// panics tells the first panic.
+type panics struct {
+	told sync.Once
+	to   io.Writer
+}
 
 // New wraps a handler.
 func New(inner slog.Handler) Handler {
 	if h, ok := inner.(Handler); ok {
 		return h
 	}
-	return Handler{inner}
+	return Handler{inner, &panics{to: os.Stderr}}
+}
+
+// guard is deferred by the methods that call the inner handler.
+func (h Handler) guard() {
+	if v := recover(); v != nil {
+		h.panics.told.Do(func() {
+			// Of the value only the type: it may tell what Config.ErrorText is there to hide.
+			_, _ = fmt.Fprintf(h.panics.to, "siding: Config.Logger panicked with a %T; lines of the log are lost\n%s", v, debug.Stack())
+		})
+	}
 }
 
 // Enabled implements slog.Handler.
 func (h Handler) Enabled(ctx context.Context, level slog.Level) bool {
+	defer h.guard()
 	return h.inner.Enabled(ctx, level)
 }
 
 // Handle implements slog.Handler.
 func (h Handler) Handle(ctx context.Context, r slog.Record) error {
+	defer h.guard()
 	clean := slog.NewRecord(r.Time, r.Level, Text(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		clean.AddAttrs(attr(a))
@@ -37,13 +65,19 @@ func (h Handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.inner.Handle(ctx, clean)
 }
 
-// WithAttrs implements slog.Handler.
-func (h Handler) WithAttrs(all []slog.Attr) slog.Handler {
-	return Handler{h.inner.WithAttrs(attrs(all))}
+// WithAttrs implements slog.Handler. After a panic the lines lack the attributes.
+func (h Handler) WithAttrs(all []slog.Attr) (with slog.Handler) {
+	with = h
+	defer h.guard()
+	return Handler{h.inner.WithAttrs(attrs(all)), h.panics}
 }
 
 // WithGroup implements slog.Handler.
-func (h Handler) WithGroup(name string) slog.Handler { return Handler{h.inner.WithGroup(name)} }
+func (h Handler) WithGroup(name string) (with slog.Handler) {
+	with = h
+	defer h.guard()
+	return Handler{h.inner.WithGroup(name), h.panics}
+}
 
 func attrs(all []slog.Attr) []slog.Attr {
 	clean := make([]slog.Attr, len(all))

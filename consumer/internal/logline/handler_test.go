@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 )
@@ -69,3 +70,30 @@ func (h seen) Handle(_ context.Context, r slog.Record) error {
 	})
 	return nil
 }
+
+// A handler that panicked on the line about a parked record made it a dead letter; one that always
+// panicked ended the process.
+func TestHandler_PanicLosesItsLineOnly(t *testing.T) {
+	t.Parallel()
+	var told bytes.Buffer
+	h := New(broken{})
+	h.panics.to = &told
+	log := slog.New(h).With("a", 1).WithGroup("g")
+	for range 3 {
+		log.Info("m")
+		if err := log.Handler().Handle(t.Context(), slog.Record{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := strings.Count(told.String(), "Config.Logger panicked"); n != 1 || strings.Contains(told.String(), "4111") {
+		t.Errorf("the panic is told %d times, want once, without its value:\n%s", n, told.String())
+	}
+}
+
+// broken is a handler that panics with a text about a record.
+type broken struct{}
+
+func (broken) Enabled(context.Context, slog.Level) bool  { panic("card 4111") }
+func (broken) WithAttrs([]slog.Attr) slog.Handler        { panic("card 4111") }
+func (broken) WithGroup(string) slog.Handler             { panic("card 4111") }
+func (broken) Handle(context.Context, slog.Record) error { panic("card 4111") }
