@@ -45,14 +45,14 @@ func (l *lane) reportDead(m *headers.Meta, reason headers.Reason, now time.Time)
 	l.reportFailed(&recordKind{event: eventDeadLettered, reason: string(reason)}, m, now)
 }
 
-// reportDiscard logs and counts a record that is discarded. Where the handler asked for that, the
-// log has no reason: a reason says why the policy tries a record no more.
+// reportDiscard logs and counts a record that is discarded. Where the handler asked for that,
+// they have no reason: a reason says why the policy tries a record no more.
 func (l *lane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandler bool, now time.Time) {
-	l.c.countRouted(l.topic, outcomeDiscarded, m.Class, reason)
 	k := recordKind{event: eventDiscarded, by: "policy", reason: string(reason)}
 	if byHandler {
-		k.by, k.reason = "handler", ""
+		k.by, k.reason, reason = "handler", "", ""
 	}
+	l.c.countRouted(l.topic, outcomeDiscarded, m.Class, reason)
 	l.reportFailed(&k, m, now)
 }
 

@@ -63,7 +63,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 		o.want("siding.routed.records", map[string]int64{
 			"error.type=busy reason= to=1m":                      2,
 			"error.type=orders.sku reason=terminal to=dlq":       1,
-			"error.type=orders.old reason=terminal to=discarded": 1,
+			"error.type=orders.old reason= to=discarded": 1,
 		})
 
 		k.Handled(records[0], 1)
