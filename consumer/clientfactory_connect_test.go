@@ -203,9 +203,27 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
 }
 
-// Run took wrong credentials for a broker that cannot be reached, and tried for ever.
+// Run took wrong credentials for a broker that cannot be reached, and tried for ever. Then it
+// returned the bare error of Kafka, which names neither a broker nor a remedy.
 func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
 	t.Parallel()
+	for hint, refusal := range map[string]struct {
+		key kmsg.Key
+		err *kerr.Error
+	}{
+		"that listener refuses the credentials": {kmsg.SASLAuthenticate, kerr.SaslAuthenticationFailed},
+		"that listener takes no credentials":    {kmsg.SASLHandshake, kerr.IllegalSaslState},
+		"that listener has other mechanisms":    {kmsg.SASLHandshake, kerr.UnsupportedSaslMechanism},
+	} {
+		t.Run(refusal.err.Message, func(t *testing.T) {
+			t.Parallel()
+			wrongCredentials(t, refusal.key, refusal.err, hint)
+		})
+	}
+}
+
+func wrongCredentials(t *testing.T, key kmsg.Key, refusal *kerr.Error, hint string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork
 		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.Superuser("PLAIN", "billing", "secret"), kfake.SeedTopics(1, "orders"))
@@ -214,7 +232,7 @@ func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
 		}
 		defer cluster.Close()
 		// This is Kafka's answer. The embedded broker hangs up, as a restarting broker does.
-		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLAuthenticate}, TopLevel: true, Count: -1, Err: kerr.SaslAuthenticationFailed})
+		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{key}, TopLevel: true, Count: -1, Err: refusal})
 		cfg := config(fine)
 		cfg.Logger = slog.New(slog.DiscardHandler)
 		cfg.Kafka = []kgo.Opt{kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.SASL(plain.Auth{User: "billing", Pass: "guessed"}.AsMechanism())}
@@ -224,8 +242,9 @@ func TestConsumer_WrongCredentialsEndTheStart(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := c.Run(ctx); !errors.Is(err, kerr.SaslAuthenticationFailed) {
-			t.Errorf("Run returned %v, want that the credentials were refused", err)
+		broker := cluster.ListenAddrs()[0]
+		if err := c.Run(ctx); !errors.Is(err, refusal) || !strings.Contains(err.Error(), "connecting to "+broker+": ") || !strings.Contains(err.Error(), hint) {
+			t.Errorf("Run returned %v, want %v of %s, and that %s", err, refusal, broker, hint)
 		}
 	})
 }

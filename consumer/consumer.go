@@ -278,7 +278,7 @@ func (c *Consumer) connect() (err error) {
 // prepare waits for the broker, provisions the siblings, and makes the group client, which joins.
 func (c *Consumer) prepare(ctx context.Context) error {
 	if err := c.retryUntilFinal(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
-		err := c.retryCl.Ping(ctx)
+		err := connecting(c.retryCl.Ping(ctx), c.retryCl)
 		if err != nil {
 			c.membership.NoteJoinError(err)
 		}

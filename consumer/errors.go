@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -69,6 +70,24 @@ func refusesUs(err error) bool {
 		kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState,
 		kerr.ClusterAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed,
 	}, func(refusal *kerr.Error) bool { return errors.Is(err, refusal) })
+}
+
+// connecting explains an error of the first request to the brokers, if they refuse the client's
+// credentials: the errors of brokers name neither the broker nor what is to be changed.
+func connecting(err error, cl *kgo.Client) error {
+	hint := ""
+	switch {
+	case errors.Is(err, kerr.IllegalSaslState):
+		hint = "that listener takes no credentials: use the port of a listener with SASL, or remove kgo.SASL"
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		hint = "that listener has other mechanisms of SASL: change the one in kgo.SASL, or use another listener"
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		hint = "that listener refuses the credentials in kgo.SASL"
+	default:
+		return err
+	}
+	brokers, _ := cl.OptValue(kgo.SeedBrokers).([]string)
+	return fmt.Errorf("connecting to %s: %w; %s", strings.Join(brokers, ", "), err, hint)
 }
 
 // transient reports whether an error at the start may pass by itself, such as an unreachable broker
