@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
-// While no copy was acknowledged, health was 503 and the log said nothing after that records were parked.
+// While no copy was acknowledged, health was 503, and the log ended with parked records.
 func TestConsumer_LogsThatLanesAreBlocked(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)

@@ -86,6 +86,9 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 	return errors.Join(missing...)
 }
 
+// mostDifferences bounds the lines of tell about siblings that are weaker than wanted.
+const mostDifferences = 10
+
 // tell logs what Ensure changed, and what it found and does not change. Equal lines of later calls
 // follow an hour apart.
 func (p *provisioner) tell(report retrytopics.Report) {
@@ -94,10 +97,10 @@ func (p *provisioner) tell(report retrytopics.Report) {
 			p.log.Info("siding: siblings provisioned", "report", changes.String())
 		})
 	}
-	for i, d := range report.Differences[:min(len(report.Differences), mostNamed)] {
+	for i, d := range report.Differences[:min(len(report.Differences), mostDifferences)] {
 		p.throttle.Once("weaker "+d.String(), time.Hour, func() {
 			about := appendTexts([]any{"topic", d.Topic, "difference", d.String()}, "fix", d.Command())
-			if more := len(report.Differences) - mostNamed; i == mostNamed-1 && more > 0 {
+			if more := len(report.Differences) - mostDifferences; i == mostDifferences-1 && more > 0 {
 				about = append(about, "more", more)
 			}
 			p.log.Warn("siding: a sibling is weaker than Config.Provision wants, and siding does not change existing topics", about...)

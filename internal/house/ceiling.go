@@ -11,8 +11,8 @@ var ceilings = map[string]int{
 	strayFiles:   0,
 	strayTests:   0,
 
-	"consumer largest cycle, lines":                   5000,
-	"consumer references between files, upward":       61,
+	"consumer largest cycle, lines":                   5150,
+	"consumer references between files, upward":       63,
 	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,
 	"dlq references between files, upward":            6,
