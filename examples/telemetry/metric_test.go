@@ -61,9 +61,9 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 		o.want("siding.offset.gaps", map[string]int64{"tier=": 0, "tier=1m": 0})
 		o.want("siding.delivery.lateness", map[string]int64{})
 		o.want("siding.routed.records", map[string]int64{
-			"error.type=busy reason= to=1m":                      2,
-			"error.type=orders.sku reason=terminal to=dlq":       1,
-			"error.type=orders.old reason= to=discarded": 1,
+			"error.type=busy reason= to=1m":                2,
+			"error.type=orders.sku reason=terminal to=dlq": 1,
+			"error.type=orders.old reason= to=discarded":   1,
 		})
 
 		k.Handled(records[0], 1)
