@@ -104,7 +104,9 @@ func (t *summarizer) add(r *kgo.Record) {
 	if t.by > 0 {
 		t.time(at)
 	}
-	t.failure(g).add(g.message, time.UnixMilli(at), r.Partition, r.Offset)
+	row := t.failure(g)
+	row.add(g.message, time.UnixMilli(at), r.Partition, r.Offset)
+	row.addGroup(g.group)
 	if g.broken {
 		t.sum.Malformed++
 	}

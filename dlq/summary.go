@@ -2,8 +2,10 @@ package dlq
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Bounds of a summary.
@@ -11,6 +13,7 @@ const (
 	maxFailures = 1_000 // pairs of class and fingerprint
 	maxFolded   = 100   // classes with a row for their folded fingerprints
 	maxSample   = 256   // bytes of a sample message
+	maxInRow    = 10    // groups that a failure names
 	maxTimes    = 1_000 // times by which letters are counted
 )
 
@@ -62,6 +65,9 @@ type Failure struct {
 	Sample    string
 	Partition int32
 	Offset    int64
+	// Groups are the consumer groups that failed so, sorted: at most 10, those that sort first. A
+	// letter without a group adds none.
+	Groups []string
 }
 
 // TimeCount is the number of open letters that failed within one time.
@@ -118,8 +124,31 @@ func (f *Failure) after(at time.Time, partition int32, offset int64) bool {
 	return cmp.Or(at.Compare(f.First), cmp.Compare(partition, f.Partition), cmp.Compare(offset, f.Offset)) < 0
 }
 
+// addGroup adds the group of a letter.
+func (f *Failure) addGroup(group []byte) {
+	for _, known := range f.Groups {
+		if string(group) == known {
+			return
+		}
+	}
+	if len(group) > 0 && len(group) <= maxName && utf8.Valid(group) {
+		f.insertGroup(string(group))
+	}
+}
+
+// insertGroup keeps the groups that sort first, so that the order of reading does not matter.
+func (f *Failure) insertGroup(group string) {
+	if i, found := slices.BinarySearch(f.Groups, group); !found && i < maxInRow {
+		f.Groups = slices.Insert(f.Groups, i, group)
+		f.Groups = f.Groups[:min(len(f.Groups), maxInRow)]
+	}
+}
+
 // merge adds the counts of another row.
 func (f *Failure) merge(other *Failure) {
+	for _, group := range other.Groups {
+		f.insertGroup(group)
+	}
 	if f.Count == 0 || f.after(other.First, other.Partition, other.Offset) {
 		f.First, f.Partition, f.Offset, f.Sample = other.First, other.Partition, other.Offset, other.Sample
 	}

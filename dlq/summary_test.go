@@ -50,9 +50,9 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		want := &Summary{
 			Topic: "orders.dlq", Open: 5, Pending: 1, Resolved: 1, Duplicates: 1, Foreign: 1, ResolvedAs: map[State]int64{Failed: 1},
 			Failures: []Failure{
-				{Class: "sku", Fingerprint: fp, Count: 3, First: at.Add(2 * time.Hour), Last: at.Add(4 * time.Hour), Sample: "sku 4", Partition: 2},
+				{Class: "sku", Fingerprint: fp, Count: 3, First: at.Add(2 * time.Hour), Last: at.Add(4 * time.Hour), Sample: "sku 4", Partition: 2, Groups: []string{"billing", "shipping"}},
 				{Count: 1, First: at, Last: at, Partition: 1},
-				{Class: "busy", Fingerprint: fp, Count: 1, First: at.Add(9 * time.Hour), Last: at.Add(9 * time.Hour), Sample: "busy 3", Offset: 2},
+				{Class: "busy", Fingerprint: fp, Count: 1, First: at.Add(9 * time.Hour), Last: at.Add(9 * time.Hour), Sample: "busy 3", Offset: 2, Groups: []string{"billing"}},
 			},
 			Groups: []GroupCount{{Group: "billing", Open: 3}, {Open: 1}, {Group: "shipping", Open: 1}},
 			Partitions: []PartitionCount{
@@ -484,4 +484,23 @@ func TestSummary_CountsByTheTimeOfFailure(t *testing.T) {
 			t.Errorf("times that nobody asked for: %d", len(s.Times))
 		}
 	})
+}
+
+// A row names few groups, and the same ones in whichever order the letters are read.
+func TestFailure_NamesTheGroupsThatSortFirst(t *testing.T) {
+	t.Parallel()
+	var up, down Failure
+	for i := range 26 {
+		up.addGroup([]byte{byte('a' + i)})
+		down.addGroup([]byte{byte('z' - i)})
+	}
+	up.addGroup([]byte("a\xff"))
+	var merged Failure
+	merged.merge(&Failure{Groups: []string{"k", "z"}})
+	merged.merge(&down)
+	for _, f := range []Failure{up, down, merged} {
+		if got := strings.Join(f.Groups, ""); got != "abcdefghij" {
+			t.Errorf("%q", got)
+		}
+	}
 }

@@ -23,7 +23,8 @@ func newSummary(t *tool) *cobra.Command {
 		Use:   "summary TOPIC...",
 		Short: "Count the open dead letters by what failed",
 		Long: `Summary reads a dead-letter topic once and counts the open letters by class and fingerprint of their error. Each row
-has their number, when the first and the last failed, and the message of the first. A crash of a consumer may write
+has their number, the groups that failed if there are several, when the first and the last failed, and the message of
+the first. A crash of a consumer may write
 copies of a letter; summary counts them once.
 
 It lists up to 1,000 pairs of class and fingerprint, and counts the others as (other).
@@ -92,7 +93,7 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 }
 
 func showSummary(t *tool, sum *dlq.Summary, by time.Duration, show func(...output.Field) error) error {
-	failures, groups := output.RowsOf(sum.Failures, failureFields), output.RowsOf(sum.Groups, groupFields)
+	failures, groups := output.RowsOf(sum.Failures, failureFields(sum)), output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", failures),
 		output.NewField("groups", "", groups),
@@ -112,7 +113,7 @@ func totals(sum *dlq.Summary) []output.Field {
 	return []output.Field{
 		output.NewField("topic", "TOPIC", sum.Topic),
 		output.NewField("open", "OPEN", sum.Open),
-		output.NewField("pending", "PENDING", explained(sum.Pending, ": redriven, the outcome is not known yet")),
+		output.NewField("pending", "PENDING", explained(sum.Pending, ": redriven, without a recorded outcome; redrive runs "+sum.Topic+" names the run, status RUN shows what is known by now, plan records it")),
 		output.NewField("resolved", "RESOLVED", output.Pair{Table: resolvedText(sum), JSON: sum.Resolved}),
 		output.NewField("resolvedAs", "", sum.ResolvedAs),
 		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
@@ -131,17 +132,25 @@ func resolvedText(sum *dlq.Summary) string {
 	return text
 }
 
-func failureFields(f dlq.Failure) []output.Field {
-	field := output.NewField
-	return []output.Field{
-		field("count", "COUNT", f.Count).Right(),
-		field("class", "CLASS", orOther(f.Class, f.Folded)),
-		field("fingerprint", "FINGERPRINT", orOther(f.Fingerprint, f.Folded)).Spare(1),
-		field("other", "", f.Folded),
-		field("first", "FIRST", output.Ago(f.First)).Spare(2),
-		field("last", "LAST", output.Ago(f.Last)),
-		field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
-		field("sample", "SAMPLE", orNil(f.Sample)).MayCut().Last(1),
+// failureFields returns how a failure is a row. Where all letters are of one group, the table omits
+// it: its number of letters is below.
+func failureFields(sum *dlq.Summary) func(dlq.Failure) []output.Field {
+	field, groups := output.NewField, ""
+	if len(sum.Groups) > 1 {
+		groups = "GROUPS"
+	}
+	return func(f dlq.Failure) []output.Field {
+		return []output.Field{
+			field("count", "COUNT", f.Count).Right(),
+			field("class", "CLASS", orOther(f.Class, f.Folded)),
+			field("fingerprint", "FINGERPRINT", orOther(f.Fingerprint, f.Folded)).Spare(1),
+			field("other", "", f.Folded),
+			field("groups", groups, slices.Concat([]string{}, f.Groups)).MayCut(),
+			field("first", "FIRST", output.Ago(f.First)).Spare(2),
+			field("last", "LAST", output.Ago(f.Last)),
+			field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
+			field("sample", "SAMPLE", orNil(f.Sample)).MayCut().Last(1),
+		}
 	}
 }
 

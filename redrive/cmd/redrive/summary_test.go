@@ -59,7 +59,7 @@ func TestSummary_CountsPendingLettersApart(t *testing.T) {
 	got := b.redrive(t, "summary", "orders.dlq", "-o", "json")
 	prints(t, got, exitDone, `"open":4,"pending":1,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`, "")
 	prints(t, got, exitDone, `{"partition":1,"open":2,"pending":1,"resolved":0,`, "")
-	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "\nPENDING      1: redriven, the outcome is not known yet\nRESOLVED     1: 1 discarded\n", "")
+	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "\nPENDING      1: redriven, without a recorded outcome; redrive runs orders.dlq names the run, status RUN shows what is known by now, plan records it\nRESOLVED     1: 1 discarded\n", "")
 	prints(t, b.redrive(t, "topics", "-o", "json"), exitDone, `"open":4,"pending":1,"resolved":1,`, "")
 }
 
@@ -120,4 +120,21 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 	got := b.redrive(t, "list", "orders.dlq", "mail.dlq", "--limit", "1")
 	prints(t, got, exitDone, "mail.dlq    0:0", "more letters of orders.dlq may follow: redrive list orders.dlq --cursor v1/orders.dlq/")
 	prints(t, b.redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), exitUsage, "", "--cursor: it belongs to one topic")
+}
+
+// The groups had numbers of their own below the table, so nobody saw which class is whose.
+func TestSummary_ShowsWhichGroupAClassIsOf(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	got := b.redrive(t, "summary", "orders.dlq")
+	table := strings.Join(strings.Fields(got.stdout), " ")
+	for _, want := range []string{"CLASS FINGERPRINT GROUPS FIRST", "http.503 00000000000000aa billing ", "decode 00000000000000bb mail "} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in %s", want, got.stdout)
+		}
+	}
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json", "--group", "mail"), exitDone, `"groups":["mail"],"first"`, "")
+	if got := b.redrive(t, "summary", "orders.dlq", "--group", "mail"); strings.Contains(got.stdout, "GROUPS") {
+		t.Errorf("there is one group: %s", got.stdout)
+	}
 }

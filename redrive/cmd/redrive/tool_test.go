@@ -100,9 +100,9 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 	}{
 		"list":                    {letterFields(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, []string{"PLACE", "CLASS"}, "payment.Declined"},
 		"runs":                    {runFields(run, noon), []string{"RUN", "STATE", "FAILED", "PENDING", "WHY"}, []string{"RUN", "STATE", "WHY"}, run.ID},
-		"summary":                 {failureFields(failure("payment.Declined", long)), []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "3649751aadbf4e23"},
-		"summary of a long class": {failureFields(failure("java.lang.IllegalStateException", long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "java.lang.IllegalStateException"},
-		"summary of a longer one": {failureFields(failure(strings.Repeat("com.example.", 10), long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "11:1234567"},
+		"summary":                 {failureFields(&dlq.Summary{})(failure("payment.Declined", long)), []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "3649751aadbf4e23"},
+		"summary of a long class": {failureFields(&dlq.Summary{})(failure("java.lang.IllegalStateException", long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "java.lang.IllegalStateException"},
+		"summary of a longer one": {failureFields(&dlq.Summary{})(failure(strings.Repeat("com.example.", 10), long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "11:1234567"},
 		"topics":                  {topic, []string{"TOPIC", "OPEN", "NEXT EXPIRY", "TOP CLASS"}, []string{"TOPIC", "OPEN", "NEXT EXPIRY"}, "payment.Declined"},
 	} {
 		for _, width := range []int{60, 80, 1000} {
