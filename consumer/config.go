@@ -246,7 +246,7 @@ func (cfg Config) siblings() (map[string]retrytopics.Siblings, error) {
 	var problems []error
 	for _, t := range cfg.Topics {
 		if strings.ContainsAny(t, `*+?^$|()[]{}\`) {
-			problems = append(problems, fmt.Errorf("Topics has %q: regular expressions are not supported, name each topic", t))
+			problems = append(problems, fmt.Errorf("topic %q: regular expressions are not supported, name each topic in Topics", t))
 			continue
 		}
 		// Another check reports a missing group; this one reports the other problems of the names.

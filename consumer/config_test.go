@@ -84,7 +84,7 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 		"a nil option":         {func(c *Config) { c.Kafka = append(c.Kafka, nil) }, []string{"Kafka", "nil"}},
 		"a topic twice":        {func(c *Config) { c.Topics = []string{"orders", "orders"} }, []string{`"orders" is given twice`}},
 		"an empty topic":       {func(c *Config) { c.Topics = []string{""} }, []string{"the name is empty"}},
-		"a regex as a topic":   {func(c *Config) { c.Topics = []string{"^orders.*"} }, []string{`Topics has "^orders.*": regular expressions are not supported`}},
+		"a regex as a topic":   {func(c *Config) { c.Topics = []string{"^orders.*"} }, []string{`topic "^orders.*": regular expressions are not supported`}},
 		"a sibling as source":  {func(c *Config) { c.Topics = []string{"orders", "orders.retry.5s"} }, []string{`"orders.retry.5s"`, "its siblings follow"}},
 		"a DLQ as source":      {func(c *Config) { c.Topics = []string{"orders.dlq", "orders"} }, []string{`"orders.dlq"`, "its siblings follow"}},
 		"names of . and _":     {func(c *Config) { c.Topics = []string{"a.b", "a_b"} }, []string{"differ in '.' and '_' only"}},
@@ -183,7 +183,7 @@ func TestConfig_OneErrorNamesEveryProblem(t *testing.T) {
 	}
 	problems := strings.Join(problemsOf(t, cfg), "\n")
 	for _, want := range []string{
-		"Group is empty", "Handler is nil", "Order is", `"orders" is given twice`, `"orders.dlq"`, `Topics has "a*": regular`,
+		"Group is empty", "Handler is nil", "Order is", `"orders" is given twice`, `"orders.dlq"`, `topic "a*": regular`,
 		"CommitInterval", "MaxInFlight", "MaxParkedBytes", "MaxAttempts", "Jitter is 3", "OnExhausted", "OnTerminal", `"nowhere"`,
 		"Jitter is 4", "kgo.ConsumerGroup", "kgo.RecordRetries",
 	} {
