@@ -13,7 +13,7 @@ import (
 // alarm decides when a run aborts itself, from observed failures and from sent letters. It fires
 // once. Its methods may be called concurrently. See DESIGN.md, "Aborting by itself".
 type alarm struct {
-	classes  []string
+	hasClass func(string) bool // of the run
 	tolerate int
 	share    float64 // tolerated share of failures among the last outcomes
 	window   time.Duration
@@ -47,7 +47,7 @@ func newAlarm(rec *record) *alarm {
 	share := rec.Pace.TolerateShare
 	set(&share, defaultShare) // a run from an older version has none
 	return &alarm{
-		classes: rec.Classes, tolerate: rec.Pace.Tolerate, share: max(share, 0), window: rec.Pace.Window,
+		hasClass: rec.hasClass(), tolerate: rec.Pace.Tolerate, share: max(share, 0), window: rec.Pace.Window,
 		canary: rec.State == Canary || rec.State == Waiting, fired: make(chan struct{}), sent: meter{}, dead: meter{},
 	}
 }
@@ -76,7 +76,7 @@ func (a *alarm) withdraw(cause string, seen ...Failure) {
 func (a *alarm) onRefail(key, retried string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.canary && !slices.Contains(a.classes, key) {
+	if !a.canary && !a.hasClass(key) {
 		if len(a.others) < maxSeen {
 			a.others = append(a.others, f)
 		}
@@ -93,7 +93,7 @@ func (a *alarm) onRefail(key, retried string, f Failure) {
 func (a *alarm) onNewFailure(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.Contains(a.classes, key) {
+	if a.hasClass(key) {
 		a.note(f, fmt.Sprintf("new traffic fails with %s: see %s", f.Class, f.Record))
 	}
 }

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,6 +56,8 @@ type record struct {
 	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
 	Groups     []string  `json:"groups"`
 	Classes    []string  `json:"classes"` // keys from classKey
+	// hashes of many classes, in place of Classes
+	ClassHashes []byte `json:"classHashes,omitempty"`
 	// letters without a group, in a run whose entries do not tell them from others
 	Groupless int64  `json:"groupless,omitempty"`
 	Counts    Counts `json:"counts"`
@@ -100,9 +103,65 @@ func (e *editRecord) UnmarshalJSON(text []byte) error {
 }
 
 // end puts the run into a final state. It removes the edit, which is not needed any more and may be
-// personal data. Compaction removes the earlier records that have it.
+// personal data. Compaction removes the earlier records that have it. Nor are the classes needed:
+// so a run whose record is too large can be aborted.
 func (r *record) end(state State, cause string, at time.Time) {
 	r.State, r.Cause, r.Ended, r.Edit, r.WindowEnds = state, cause, at, editRecord{}, time.Time{}
+	r.Classes, r.ClassHashes = nil, nil
+}
+
+// A run's record is one record of the ledger, which is written at each heartbeat. Topics take a
+// megabyte by default, and so do clients. The rest of it is for what comes later: the counts, the
+// start of the watch.
+const (
+	maxRecord  = 800_000
+	maxClasses = 64 << 10 // bytes of Classes, beyond which they are hashed
+)
+
+// setClasses stores the run's classes.
+func (r *record) setClasses(classes []string) {
+	r.Classes, r.ClassHashes = classes, nil
+	n := 0
+	for _, c := range classes {
+		n += len(c)
+	}
+	if n <= maxClasses {
+		return
+	}
+	r.Classes = nil
+	for _, c := range classes {
+		h := classHash(c)
+		r.ClassHashes = append(r.ClassHashes, h[:]...)
+	}
+}
+
+// classHash is the hash of a class in ClassHashes: 64 bits, so that another class hardly ever has
+// the hash of one of the run's.
+func classHash(class string) (h [8]byte) {
+	sum := sha256.Sum256([]byte(class))
+	copy(h[:], sum[:])
+	return h
+}
+
+// hasClass returns a function that reports whether a class is one of the run's.
+func (r *record) hasClass() func(class string) bool {
+	names, hashes := map[string]bool{}, map[[8]byte]bool{}
+	for _, c := range r.Classes {
+		names[c] = true
+	}
+	for h := range slices.Chunk(r.ClassHashes, 8) {
+		hashes[[8]byte(append(h, make([]byte, 8-len(h))...))] = true
+	}
+	return func(class string) bool { return names[class] || len(hashes) > 0 && hashes[classHash(class)] }
+}
+
+// refuseLarge refuses a run whose record is too large for the ledger.
+func (r *record) refuseLarge(t *topics) error {
+	if n := len(r.note(t.ledger).Value); n > maxRecord {
+		return t.refuse(RefusedLarge, "the run's record in %s would have %d bytes, and %d are the most: it has an edit of %d bytes, and %d bytes about classes: select letters of fewer classes, or edit less",
+			t.ledger, n, maxRecord, len(r.Edit.Patch)+len(r.Edit.Value), len(r.ClassHashes))
+	}
+	return nil
 }
 
 // toTier reports whether the letters go to retry topics.

@@ -84,6 +84,36 @@ func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	}
 }
 
+// Letters may have any number of classes, and the record is written at each heartbeat.
+func TestRecord_KnowsItsClasses(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 1000, 40_000} {
+		var classes []string
+		for i := range n {
+			classes = append(classes, fmt.Sprintf("unclassified#%016x", i))
+		}
+		r := &record{V: 1, ID: "r", State: Canary}
+		r.setClasses(classes)
+		value := r.note("orders.dlq.ledger").Value
+		if len(value) > maxRecord {
+			t.Errorf("%d classes take %d bytes", n, len(value))
+		}
+		again, err := parseRecord(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := again.hasClass()
+		for _, c := range classes {
+			if !has(c) {
+				t.Fatalf("of %d classes it does not know %s", n, c)
+			}
+		}
+		if has(fmt.Sprintf("unclassified#%016x", n)) || has("") || has("tax") {
+			t.Errorf("of %d classes it knows one that is not the run's", n)
+		}
+	}
+}
+
 // A record of a newer version is left alone. A record of this version is read, whatever fields a
 // newer siding added.
 func TestRecord_OfANewerVersionIsRefused(t *testing.T) {

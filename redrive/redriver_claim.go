@@ -114,6 +114,9 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
 	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
+	if err := rec.refuseLarge(t); err != nil {
+		return nil, err
+	}
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
 		return h, err
 	}
@@ -137,8 +140,9 @@ func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
 	now := time.Now()
 	rec := &record{
 		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Token: token(8), Started: now, Heartbeat: now,
-		Target: p.Selection.Target, Tiers: p.tiers, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(), Classes: slices.Sorted(maps.Keys(p.ByClass)),
+		Target: p.Selection.Target, Tiers: p.tiers, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(),
 	}
+	rec.setClasses(slices.Sorted(maps.Keys(p.ByClass)))
 	rec.Counts.Selected = p.chosen.Len()
 	if n, _ := p.unfollowed(); n == p.Letters {
 		rec.Pace.Canary = 0 // its letters have no outcome to wait for

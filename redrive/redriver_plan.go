@@ -72,6 +72,9 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := p.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
+	if err := r.newRecord(p, &RunOptions{}).refuseLarge(t); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 

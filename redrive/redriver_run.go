@@ -210,9 +210,10 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 		} else if absent = append(absent, time.Now()); isGone(absent) {
 			return nil, fmt.Errorf("run %s: %w: abort it", h.rec.ID, ErrTopicRecreated)
 		}
-		// an operator has to grant a denied permission, and then resume
+		// An operator has to grant a denied permission, and then resume. What a broker refuses for
+		// good it refuses again.
 		_, denied := errors.AsType[*permission.DeniedError](err)
-		if err == nil || denied || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
+		if err == nil || denied || refusal(err) != "" || errors.Is(err, ErrTaken) || errors.Is(err, ErrNoRun) || errors.Is(err, ErrTopicRecreated) {
 			return again, err
 		}
 		if ctx.Err() != nil {

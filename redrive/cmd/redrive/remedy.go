@@ -20,6 +20,7 @@ var remedies = map[redrive.Refusal]string{
 	redrive.RefusedNaming:     "--retry-name sets how retry topics are named, --force redrives the letters all the same",
 	redrive.RefusedTooOften:   "--max-redrives raises the limit, redrive discard discards the letters",
 	redrive.RefusedRetention:  "omit --keep-timestamp, or choose younger letters by --since",
+	redrive.RefusedLarge:      "choose fewer letters by --class or --since",
 	redrive.RefusedMany:       "--offset P:OFFSET chooses one, as redrive list TOPIC prints them",
 }
 

@@ -54,6 +54,13 @@ type Counts struct {
 	Skipped                           map[string]int64
 }
 
+// maxClasses bounds FailedByClass, which is in each record of a run. OtherClasses counts the
+// failures of all classes beyond it; no class has that name.
+const (
+	maxClasses   = 200
+	OtherClasses = "other classes"
+)
+
 // Letters holds the letters of a run that are in flight, and the counts of the others. Most letters
 // succeed without a further copy. Each of these takes a bit in a set and an entry of a queue, some
 // thirty bytes.
@@ -360,7 +367,11 @@ func (c *Counts) Add(e dlq.Entry) {
 		if c.FailedByClass == nil {
 			c.FailedByClass = map[string]int64{}
 		}
-		c.FailedByClass[e.Class]++
+		class := e.Class
+		if _, known := c.FailedByClass[class]; !known && len(c.FailedByClass) >= maxClasses {
+			class = OtherClasses
+		}
+		c.FailedByClass[class]++
 	case dlq.Discarded:
 		c.Discarded++
 	case dlq.Unknown:
