@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -42,6 +44,7 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 	list := s.screen.List()
 	var failed error
 	notes, more := 0, false
+	classes := map[string]int64{} // of all that fit, also of those behind the limit
 	for n, err := range dlq.NewLedger(topic, name, s.opts...).DiscardNotes(ctx) {
 		if isA[*dlq.EntryError](err) {
 			s.screen.Warn("%v", err)
@@ -55,14 +58,24 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 		if !sel.Filter.Selects(letterOf(n)) {
 			continue
 		}
-		if more = limit > 0 && list.Rows() == limit; more {
+		if _, known := classes[n.Class]; known || len(classes) < mostClasses {
+			classes[n.Class]++
+		} else {
+			classes["(other)"]++
+		}
+		if more = limit > 0 && list.Rows() == limit; more && s.screen.Format != output.Table {
 			break
+		} else if more {
+			continue
 		}
 		if err := list.Row(noteFields(n)...); err != nil {
 			return err
 		}
 	}
 	if err := list.Close(); err != nil {
+		return err
+	}
+	if err := s.screen.Tables(classRows(classes)); err != nil {
 		return err
 	}
 	switch {
@@ -75,6 +88,17 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 		s.screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set; prune --discarded-older-than and the ledger's retention delete them", name)
 	}
 	return failed
+}
+
+// mostClasses bounds the classes that have a number of their own.
+const mostClasses = 1_000
+
+// classRows is a row for each class of discarded records, the most frequent first.
+func classRows(of map[string]int64) output.Rows {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	return output.RowsOf(names, func(class string) []output.Field {
+		return []output.Field{output.NewField("count", "COUNT", of[class]).Right(), output.NewField("class", "CLASS", orNil(class))}
+	})
 }
 
 // letterOf is a letter with what a filter can know of a note.
