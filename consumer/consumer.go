@@ -278,11 +278,7 @@ func (c *Consumer) connect() (err error) {
 // prepare waits for the broker, provisions the siblings, and makes the group client, which joins.
 func (c *Consumer) prepare(ctx context.Context) error {
 	if err := c.retryUntilFinal(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
-		err := connecting(c.retryCl.Ping(ctx), c.retryCl)
-		if err != nil {
-			c.membership.NoteJoinError(err)
-		}
-		return err
+		return connecting(c.retryCl.Ping(ctx), c.retryCl)
 	}); err != nil {
 		return err
 	}
@@ -324,6 +320,9 @@ func (c *Consumer) retryUntilFinal(ctx context.Context, passes func(error) bool,
 	looks := 0
 	ok := c.retry(ctx, what, func() error {
 		err := step()
+		if err != nil {
+			c.membership.NoteJoinError(fmt.Errorf("%s: %w", what, err))
+		}
 		if err != nil && !passes(err) {
 			if looks++; looks > 3 {
 				final = err

@@ -193,3 +193,20 @@ func TestHealth_NamesHandlersThatOutlastTheirLanes(t *testing.T) {
 		}
 	})
 }
+
+// A coordinator that refused each request of the start left the reason to the log alone.
+func TestHealth_OfAStartThatIsRefusedSaysWhy(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Count: -1, Err: kerr.CoordinatorLoadInProgress})
+		c := k.Begin(config(fine))
+		time.Sleep(3 * time.Minute)
+		if h := c.Health(); h.OK || h.Group.Joined || !strings.Contains(h.Group.Why, "COORDINATOR_LOAD_IN_PROGRESS") {
+			t.Errorf("health is OK %v, with %+v; want to hear what refuses the start", h.OK, h.Group)
+		}
+		fault.Remove()
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		if h := c.Health(); !h.OK || h.Group.Why != "" {
+			t.Errorf("health is OK %v, with %+v after the start", h.OK, h.Group)
+		}
+	})
+}
