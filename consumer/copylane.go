@@ -39,6 +39,12 @@ func (l copyLane) DiscardNotes(c *forward.Copy) []*forward.Copy {
 func (l copyLane) Acknowledged(c *forward.Copy, r *kgo.Record) {
 	h := &l.c.hooks
 	dead := r.Topic == l.siblings.DLQ
+	if dead && l.mayRefuseLetters() && !c.IsNote() {
+		m, _ := headers.Parse(c.Whole())
+		if m.Reason != headers.ReasonMalformed { // that is reported when it is found
+			l.reportDead(&m, m.Reason, time.Now())
+		}
+	}
 	if dead && len(h.deadLettered) == 0 || !dead && len(h.parked) == 0 || c.IsNote() {
 		return // the usual case, on a path that is hot when every record fails
 	}
@@ -74,20 +80,30 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 		if _, again := c.From().(parkedAgain); !again {
 			l.c.recordLog.takeBack(eventParked)
 		}
-		l.reportDead(&e.Meta, headers.ReasonTooLarge, time.Now())
+		if !l.mayRefuseLetters() {
+			l.reportDead(&e.Meta, headers.ReasonTooLarge, time.Now())
+		}
 	case forward.Dropped:
-		l.c.recordLog.takeBack(eventDeadLettered)
+		l.takeBackMalformed(&e.Meta)
 		l.reportDiscard(&e.Meta, headers.ReasonTooLarge, false, time.Now())
 		e.Meta.Reason = headers.ReasonTooLarge
 		l.reportDiscarded(e)
 	case forward.Halted:
-		l.c.recordLog.takeBack(eventDeadLettered)
+		l.takeBackMalformed(&e.Meta)
 		l.log.Error("siding: the lane halts on a record that is too large for its dead-letter topic; raise its max.message.bytes",
 			"to", c.To(), "feed", feedOf(c).topic, "offset", c.Offset(), "class", e.Meta.Class, "bytes", c.Size())
 	case forward.Omitted:
 		at := headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}
 		l.c.countOmitted(l.topic)
 		l.c.recordLog.add(recordKind{event: eventOmitted, topic: l.topic, to: c.To()}, l.example(c, "value_at", at.String(), "bytes", len(c.Value())))
+	}
+}
+
+// takeBackMalformed no longer counts a record of a retry topic with broken headers as dead-lettered.
+// Other records were not counted yet.
+func (l copyLane) takeBackMalformed(m *headers.Meta) {
+	if m.Reason == headers.ReasonMalformed {
+		l.c.recordLog.takeBack(eventDeadLettered)
 	}
 }
 

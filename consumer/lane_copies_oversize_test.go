@@ -412,3 +412,32 @@ func TestLane_BatchIsNoLargerThanItsTopicTakes(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// A record counted as dead-lettered before its letter was refused, so log and metrics had letters
+// that do not exist.
+func TestLane_OversizeCountsARecordOnce(t *testing.T) {
+	type row struct {
+		how          consumer.Disposition
+		size         int
+		counts       string
+		dead, others int
+	}
+	each(t, map[string]row{
+		"discarded":    {consumer.Discard, 10_000, "dead_lettered=0 discarded=1", 0, 1},
+		"halted":       {consumer.Stop, 10_000, "dead_lettered=0 discarded=0", 0, 0},
+		"small enough": {consumer.Discard, 10, "dead_lettered=1 discarded=0", 1, 0},
+	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
+		makeSiblings(t, k, unlimited, 9_000)
+		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("bad") })
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1}, OnOversize: c.how}
+		log := logged(&cfg)
+		h := k.Run(cfg)
+		k.Produce(&kgo.Record{Topic: "orders", Value: noise(c.size)})
+		time.Sleep(30 * time.Second)
+		stop(t, h)
+		log.has(t, 1, "siding: stopped", c.counts)
+		log.has(t, c.dead, `"siding: record goes to the dead-letter topic"`, "reason=terminal")
+		log.has(t, c.others, `"siding: record discarded"`)
+		holds(t, k, "orders.dlq", c.dead)
+	})
+}

@@ -29,7 +29,9 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
-		l.reportDead(&meta, d.reason, now)
+		if !l.mayRefuseLetters() {
+			l.reportDead(&meta, d.reason, now)
+		}
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
@@ -38,6 +40,10 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	l.forward(f, seen, d.tier.Topic, &meta, now)
 	return outcomeRetried, meta.Message, true
 }
+
+// mayRefuseLetters reports whether a dead letter may become none, if it is too large: then a record
+// counts as dead-lettered not before its letter is safe.
+func (l *lane) mayRefuseLetters() bool { return l.policy.OnOversize != DeadLetter }
 
 // reportDead logs and counts a record that is dead-lettered.
 func (l *lane) reportDead(m *headers.Meta, reason headers.Reason, now time.Time) {
