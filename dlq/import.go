@@ -166,7 +166,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		if client.Size(r) > most {
 			to = large
 		}
-		if to != by || to == large { // in the order of the lines, and a large letter in a batch of its own
+		if to != by || to == large { // in the lines' order, a large letter in a batch of its own
 			_ = by.Flush(ctx)
 			by = to
 		}
@@ -174,11 +174,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		by.Produce(ctx, r, func(r *kgo.Record, err error) {
 			defer under.Done()
 			if err != nil {
-				err = fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, ended(ctx, err))
-				if oversize.Refused(err) {
-					err = fmt.Errorf("%w: the letter has %d bytes before compression: raise max.message.bytes of the topic, or take the line out of the file, and import it again", err, client.Size(r))
-				}
-				i.failed(line, err)
+				i.failed(line, fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, tooLarge(r, ended(ctx, err))))
 				return
 			}
 			i.mu.Lock()
@@ -194,6 +190,14 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		return i.written, fmt.Errorf("%d letters were written, then: %w", i.written, i.err)
 	}
 	return i.written, nil
+}
+
+// tooLarge says what to do if a letter is too large for the topic.
+func tooLarge(r *kgo.Record, err error) error {
+	if !oversize.Refused(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the letter has %d bytes before compression: raise max.message.bytes of the topic, or take the line out of the file, and import it again", err, client.Size(r))
 }
 
 // failed keeps the error of the first line that was not written.

@@ -14,7 +14,7 @@ type Counts struct {
 	Sent      int64 `json:"sent"`
 	Succeeded int64 `json:"succeeded"`
 	// Failed counts letters whose records are in the dead-letter topic again. FailedByClass splits
-	// the number by the class of the last error: the first 200 classes to fail, and "other classes".
+	// the number by the class of the last error: the first 200 classes, and "other classes".
 	Failed        int64            `json:"failed"`
 	FailedByClass map[string]int64 `json:"failedByClass,omitempty"`
 	// Discarded counts letters that the handler, its policy or an operator discarded, also those

@@ -37,8 +37,8 @@ const (
 	RefusedNaming Refusal = "another naming"
 	// Edit.Value is for a run of one letter
 	RefusedMany Refusal = "too many letters"
-	// the run's record would not fit into the ledger: its letters have too many classes, or the edit
-	// is too large
+	// the run's record would not fit into the ledger: too many classes of letters, or too large an
+	// edit
 	RefusedLarge Refusal = "too large a run"
 	// a group finishes no records of the source, so there is no share of its traffic
 	RefusedNoTraffic Refusal = "no traffic"

@@ -155,15 +155,6 @@ func (r *record) hasClass() func(class string) bool {
 	return func(class string) bool { return names[class] || len(hashes) > 0 && hashes[classHash(class)] }
 }
 
-// refuseLarge refuses a run whose record is too large for the ledger.
-func (r *record) refuseLarge(t *topics) error {
-	if n := len(r.note(t.ledger).Value); n > maxRecord {
-		return t.refuse(RefusedLarge, "the run's record in %s would have %d bytes, and %d are the most: it has an edit of %d bytes, and %d bytes about classes: select letters of fewer classes, or edit less",
-			t.ledger, n, maxRecord, len(r.Edit.Patch)+len(r.Edit.Value), len(r.ClassHashes))
-	}
-	return nil
-}
-
 // toTier reports whether the letters go to retry topics.
 func (r *record) toTier() bool { return len(r.Tiers) > 0 }
 

@@ -114,7 +114,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
 	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
-	if err := rec.refuseLarge(t); err != nil {
+	if err := refuseLarge(t, rec); err != nil {
 		return nil, err
 	}
 	if err := h.noteDuplicates(ctx, p, ledger); err != nil {

@@ -72,7 +72,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := p.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
-	if err := r.newRecord(p, &RunOptions{}).refuseLarge(t); err != nil {
+	if err := refuseLarge(t, r.newRecord(p, &RunOptions{})); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -117,4 +117,13 @@ func (r *Redriver) adopt(p *Plan) (*Plan, error) {
 	own.topics = t
 	own.toTier, err = t.isTier(p.Selection.Target)
 	return &own, err
+}
+
+// refuseLarge refuses a run whose record is too large for the ledger.
+func refuseLarge(t *topics, r *record) error {
+	if n := len(r.note(t.ledger).Value); n > maxRecord {
+		return t.refuse(RefusedLarge, "the run's record in %s would have %d bytes, and %d are the most: it has an edit of %d bytes, and %d bytes about classes: select letters of fewer classes, or edit less",
+			t.ledger, n, maxRecord, len(r.Edit.Patch)+len(r.Edit.Value), len(r.ClassHashes))
+	}
+	return nil
 }

@@ -39,7 +39,7 @@ func NewAdmin(opts ...kgo.Opt) (*kadm.Client, error) {
 // their topic.
 func LargeBatches() kgo.Opt {
 	return kgo.ProducerBatchMaxBytesFn(func(topic string) int32 {
-		if topic == "" { // kgo compares this one with BrokerMaxWriteBytes, and bounds the others by it
+		if topic == "" { // kgo compares this one with BrokerMaxWriteBytes
 			return 512
 		}
 		return 1 << 30
