@@ -22,6 +22,9 @@ type Prunable struct {
 	// Letters is how many letters would be deleted. Open is how many of these are open or have no
 	// outcome: zero unless they are selected by age.
 	Letters, Open int64
+	// NewestOpen is when the newest of the letters that Open counts was written; zero if there are
+	// none. A time that is too recent shows that before was made by a wrong clock.
+	NewestOpen time.Time
 	// Discarded is how many of these are [Discarded] or [Compensated]. [Ledger.Reopen] opens such a
 	// letter only while it is in the topic.
 	Discarded int64

@@ -19,6 +19,7 @@ type prunedPart struct {
 	start, until  int64
 	stays         bool // until is a letter that has to stay
 	letters, open int64
+	newest        time.Time // of the open ones
 	discarded     int64
 	pending       int64
 	duplicates    duplicates
@@ -53,6 +54,9 @@ func (p *pruning) add(r *kgo.Record) {
 	case part.stays:
 	case open || pending:
 		part.open++
+		if r.Timestamp.After(part.newest) {
+			part.newest = r.Timestamp
+		}
 		fallthrough
 	default:
 		part.letters++
@@ -77,6 +81,9 @@ func (p *pruning) prunable() *Prunable {
 		all.Until[i] = part.until
 		all.Letters += part.letters
 		all.Open += part.open
+		if part.newest.After(all.NewestOpen) {
+			all.NewestOpen = part.newest
+		}
 		all.Discarded += part.discarded
 	}
 	return all

@@ -16,16 +16,16 @@ type Condition struct {
 }
 
 // IfSilent holds if no process seems to own the run: its process recorded that it stopped, or its
-// last heartbeat is more than 20 s old and no other arrives within 7 s. The wait makes the check
-// independent of wrong clocks. The condition does not hold if the ledger cannot be read in time.
+// last heartbeat is older than [Outcome.SilentAfter] and no other arrives within 7 s. The wait makes
+// the check independent of wrong clocks, unless the connection of the process is slow. The condition does not hold if the ledger cannot be read in time.
 func IfSilent() Condition { return Condition{silent: true} }
 
 // IfClaim holds if the process that owned the run when an Outcome was read still owns it; claim is
 // [Outcome.Claim]. An empty claim holds for no run, and neither does the zero Condition.
 func IfClaim(claim string) Condition { return Condition{claim: claim} }
 
-// lively is the age up to which a heartbeat shows that a run has a process: three heartbeats, and
-// some delay.
+// lively is the age up to which a heartbeat shows that a run has a process, if the timeout of its
+// transactions was not raised: three heartbeats, and some delay.
 const lively = 20 * time.Second
 
 // listening is how long a claim waits for a heartbeat. A process that can write sends one within
@@ -56,7 +56,7 @@ func (w *taking) allowed(rec *record) error {
 		}
 		since := max(0, time.Since(rec.Heartbeat)).Round(time.Second)
 		switch {
-		case since <= lively:
+		case since <= rec.silentAfter():
 			return w.refused(rec, "is running: the last heartbeat of %s was %v ago", rec.Owner, since)
 		case w.before == nil:
 			return w.refused(rec, "may be running: the last heartbeat of %s was %v ago, and the ledger could not be read in time for a newer one: try again", rec.Owner, since)

@@ -322,7 +322,7 @@ func (e *engine) keepFatal(err error) {
 func (e *engine) record(now time.Time) *record {
 	rec := *e.rec
 	rec.State, rec.Waiting, rec.Heartbeat, rec.Counts = e.state, e.waiting, now, Counts(e.flights.Counts())
-	rec.RampBegan = e.ramp
+	rec.RampBegan, rec.Timeout = e.ramp, e.sender.run.load.raised()
 	if rec.WindowEnds = (time.Time{}); e.state == Watching {
 		rec.WindowEnds = e.windowEnd()
 	}

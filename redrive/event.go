@@ -52,6 +52,9 @@ type Outcome struct {
 	// last heartbeat.
 	Owner     string    `json:"owner"`
 	Heartbeat time.Time `json:"heartbeatAt"`
+	// SilentAfter is the age of Heartbeat from which the run seems to have no process: 20 s, or
+	// more if letters take longer on the connection of its process.
+	SilentAfter time.Duration `json:"silentAfter"`
 	// Claim identifies the process's claim, for [IfClaim]. Each claim of a run has another value.
 	Claim string `json:"claim"`
 	// Started is the time of the first claim, and Ended the time of the final state. Stopped is the

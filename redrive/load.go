@@ -68,6 +68,14 @@ func (l *load) accepted(t *transaction) {
 	}
 }
 
+// raised returns the timeout of a transaction if it was raised, and 0 otherwise.
+func (l *load) raised() time.Duration {
+	if l.timeout == txn.Timeout {
+		return 0
+	}
+	return l.timeout
+}
+
 // refused records that a broker refused a transaction with so many letters in refused batches.
 func (l *load) refused(letters int) {
 	l.letters, l.acceptedInRow = max(1, min(l.letters, letters/2)), 0

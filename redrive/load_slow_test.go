@@ -254,3 +254,45 @@ func openFor(ctx context.Context, k *consumertest.Kafka, topic string) <-chan ti
 	}()
 	return told
 }
+
+// A letter of 900 KB took 45 s on its operator's connection, and so did the heartbeat behind it. A
+// colleague's resume took the run from its process.
+func TestLoad_OnASlowLinkARunSeemsAlive(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := large(t, k, 6, 900_000)
+		s.set(succeeding)
+		l := &line{}
+		l.rate.Store(1 << 40)
+		r := slowly(t, k, l)
+		p := plan(t, r)
+		l.rate.Store(20_000)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := r.Run(within(t, 20*time.Minute), p, ann(redrive.Pace{Rate: -1, Ramp: -1}, nil))
+			ended <- err
+		}()
+		colleague := redriver(t, k)
+		oldest := time.Duration(0)
+		for range 60 {
+			time.Sleep(3 * time.Second)
+			o, err := colleague.Progress(t.Context(), "orders.dlq", p.ID)
+			if err != nil {
+				continue // not begun
+			}
+			age := time.Since(o.Heartbeat)
+			if oldest = max(oldest, age); age > o.SilentAfter {
+				t.Errorf("a heartbeat is %v old, and the run counts as silent after %v", age, o.SilentAfter)
+			}
+		}
+		if oldest < 25*time.Second {
+			t.Errorf("no heartbeat was older than %v: the connection is not slow", oldest)
+		}
+		_, err := colleague.Resume(within(t, 5*time.Minute), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent())
+		refused(t, err, redrive.RefusedOwned, "is running: the last heartbeat of ")
+		if err := <-ended; err != nil {
+			t.Errorf("the run ended with %v", err)
+		}
+		time.Sleep(2 * time.Minute) // what is on the line arrives
+	})
+}

@@ -143,7 +143,7 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 		how := fmt.Sprintf("is %s, its last heartbeat was at %s: resume or abort it first", rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))
 		if !rec.Stopped.IsZero() {
 			how = fmt.Sprintf("was stopped at %s: resume or abort it first", rec.Stopped.UTC().Format(time.RFC3339))
-		} else if since := time.Since(rec.Heartbeat); since <= lively {
+		} else if since := time.Since(rec.Heartbeat); since <= rec.silentAfter() {
 			how = fmt.Sprintf("is %s, its last heartbeat was %s ago: wait until it ends", rec.State, max(0, since).Round(time.Second))
 		}
 		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s", topic, rec.ID, rec.Owner, how)}

@@ -145,7 +145,7 @@ func TestOutcome_IsAsInItsGoldenFile(t *testing.T) {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250e6, time.UTC)
 	o := Outcome{
 		Topic: "orders.dlq", ID: "20261121-030000-7f3a01", State: Watching, Waiting: "w", Cause: "c", By: "ada", Why: "OPS-1", Owner: "ada on host, process 7",
-		Heartbeat: at.Add(time.Second), Claim: "0011", Started: at, Stopped: at.Add(time.Minute), Ended: at.Add(time.Hour), RampBegan: at.Add(time.Minute), WindowEnds: at.Add(2 * time.Hour),
+		Heartbeat: at.Add(time.Second), SilentAfter: lively, Claim: "0011", Started: at, Stopped: at.Add(time.Minute), Ended: at.Add(time.Hour), RampBegan: at.Add(time.Minute), WindowEnds: at.Add(2 * time.Hour),
 		Pace: Pace{Rate: 50, Burst: 5, Canary: 1, Tolerate: 2, TolerateShare: 0.1, Ramp: 30 * time.Second, Window: time.Minute, MaxLag: 1000},
 		Counts: Counts{
 			Selected: 10, Sent: 8, Succeeded: 1, Failed: 2, FailedByClass: map[string]int64{"orders.SKUError": 2}, Discarded: 1, Retrying: 1,

@@ -40,6 +40,8 @@ type record struct {
 	Token     string    `json:"token"`
 	Started   time.Time `json:"startedAt"`
 	Heartbeat time.Time `json:"at"`
+	// of the owner's transactions, if it was raised: the next heartbeat may come as late
+	Timeout time.Duration `json:"timeout,omitzero"`
 	// set by the process that stopped, in its last record
 	Stopped time.Time `json:"stoppedAt,omitzero"`
 	Ended   time.Time `json:"endedAt,omitzero"`
@@ -216,6 +218,10 @@ func parseRecord(value []byte) (*record, error) {
 	return &r, nil
 }
 
+// silentAfter is the age of the heartbeat from which the run seems to have no process. A heartbeat
+// is part of a transaction, and waits for the one before it.
+func (r *record) silentAfter() time.Duration { return lively + 2*r.Timeout }
+
 // note returns the ledger's record of the run.
 func (r *record) note(ledger string) *kgo.Record {
 	value, err := json.Marshal(r)
@@ -239,7 +245,7 @@ func (r *record) last(ledger string) []*kgo.Record {
 func (r *record) outcome(topic string) Outcome {
 	return Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
-		Owner: r.Owner, Heartbeat: r.Heartbeat, Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended,
+		Owner: r.Owner, Heartbeat: r.Heartbeat, SilentAfter: r.silentAfter(), Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended,
 		Pace: r.Pace, RampBegan: r.RampBegan, WindowEnds: r.WindowEnds, Counts: r.Counts.clone(),
 	}
 }

@@ -108,7 +108,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 			return err
 		}
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), time.Now(), "", time.Time{}
-		rec.Pace, rec.RampBegan, rec.WindowEnds = o.Pace.over(rec.Pace), time.Time{}, time.Time{}
+		rec.Pace, rec.RampBegan, rec.WindowEnds, rec.Timeout = o.Pace.over(rec.Pace), time.Time{}, time.Time{}, 0
 		return nil
 	})
 	if err != nil {

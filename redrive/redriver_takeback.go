@@ -44,7 +44,7 @@ func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*owned
 		case now.recreated:
 			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrTopicRecreated)
 		}
-		now.rec.Heartbeat = time.Now()
+		now.rec.Heartbeat, now.rec.Timeout = time.Now(), h.load.raised()
 		return nil
 	})
 }

@@ -114,15 +114,14 @@ func openOf(c redrive.Counts) int64 {
 	return c.Selected - c.Sent - c.Skipped[redrive.SkippedExpired] - c.Skipped[redrive.SkippedResolved]
 }
 
-// silentAfter is the time without a heartbeat after which a run seems to have no process: three
-// heartbeats and some delay.
+// silentAfter is the shortest time without a heartbeat after which a run seems to have no process.
 const silentAfter = 20 * time.Second
 
 // silent returns the time since a run's last heartbeat, and whether the run is unfinished and that
 // time is so long that no process owns it.
 func silent(o redrive.Outcome, now time.Time) (since time.Duration, yes bool) {
 	since = now.Sub(o.Heartbeat)
-	return since, !o.State.Finished() && since > silentAfter
+	return since, !o.State.Finished() && since > max(silentAfter, o.SilentAfter)
 }
 
 // stateOf is a run's state in words. The ledger has what the process did last; an operator sees

@@ -87,7 +87,7 @@ func pruneNotes(ctx context.Context, s *session, ledger *dlq.Ledger, before time
 func pruneQuestion(topic string, found *dlq.Prunable) string {
 	what := fmt.Sprintf("%s of %s will be deleted", letters(found.Letters), topic)
 	if found.Open > 0 {
-		what += fmt.Sprintf(", %d of them open or without an outcome", found.Open)
+		what += fmt.Sprintf(", %d of them open or without an outcome, the newest written at %s", found.Open, found.NewestOpen.UTC().Format(time.RFC3339))
 	}
 	if found.Discarded > 0 {
 		what += fmt.Sprintf(", %d of them discarded or compensated, which reopen could still open", found.Discarded)
@@ -127,6 +127,8 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 		if err := confirm(ctx, s.tool, pruneQuestion(topic, found), found.Letters); err != nil {
 			return err
 		}
+	} else if found.Open > 0 { // nobody saw the question
+		s.screen.Say("%s", pruneQuestion(topic, found))
 	}
 	var archive any
 	if p.archive != "" {

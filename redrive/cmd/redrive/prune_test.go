@@ -74,7 +74,7 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	// of partition 1.
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
 	got := invocation{env: env, stdin: "3\n"}.run(t, args...)
-	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome, 1 of them discarded or compensated, which reopen could still open; type 4 to continue:")
+	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome, the newest written at 2026-11-20T09:00:00Z, 1 of them discarded or compensated, which reopen could still open; type 4 to continue:")
 	b.wantHeld(t, "orders.dlq", was)
 	got = invocation{env: env}.run(t, append(args, "--redact", "sku")...)
 	prints(t, got, exitRefused, "", "warning: the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted\n4 letters of")

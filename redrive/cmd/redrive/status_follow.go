@@ -138,7 +138,7 @@ func (f *follower) over() bool { return f.is.State.Finished() || f.silent() }
 // heartbeat alone shows nothing, since a clock may be wrong. Nor does a run that was stopped: who
 // changes its pace stops it and resumes it, and resume may listen for some seconds.
 func (f *follower) silent() bool {
-	after := goneAfter
+	after := max(goneAfter, f.is.SilentAfter)
 	if !f.is.Stopped.IsZero() {
 		after = silentAfter
 	}
