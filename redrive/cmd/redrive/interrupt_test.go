@@ -137,3 +137,31 @@ func TestInterruptible_EndsAVerbWithItsCode(t *testing.T) {
 		t.Errorf("stderr = %q, want %q", stderr, want)
 	}
 }
+
+// The pipe of `redrive run … 2>&1 | head -1` broke, and the signal killed the run like a crash. It
+// goes on, and its exit code says that its outcome was not printed.
+func TestOutlivePipes_ARunGoesOnWithoutReaders(t *testing.T) {
+	t.Parallel()
+	s := incidentOf(t, bug{"tax", "no rate", 20, false})
+	s.fix("tax")
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"run", "orders.dlq", "--yes", "--brokers", s.addr}, fast...)...)
+	cmd.Env = append(os.Environ(), "REDRIVE_TEST_AS=command")
+	cmd.Stdout, cmd.Stderr = in, in
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if first, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(first, "run orders.dlq/") {
+		t.Errorf("it says %q, %v", first, err)
+	}
+	out.Close()
+	err = cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitError {
+		t.Errorf("it ended by %v, want exit code %d", err, exitError)
+	}
+	prints(t, s.redrive(t, "runs", "orders.dlq", "-o", "json"), exitDone, `"state":"done"`, "")
+}

@@ -39,6 +39,7 @@ Resume also asks if the ledger can't be read in time.`,
 				if !yes {
 					conditions = append(conditions, redrive.IfSilent())
 				}
+				outlivePipes()
 				for {
 					t.screen.Status("checking which process owns %s/%s …", topic, id)
 					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, Pace: changes, On: on}, conditions...)

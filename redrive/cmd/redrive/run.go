@@ -76,6 +76,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				// not before the first event: a refused run has no name
 				on := follow(t, func(redrive.Event) { sayRun(t, p, pace) })
 				t.screen.Status("beginning …")
+				outlivePipes()
 				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
 				return finish(ctx, t, r, o, err, end)
 			}, err, wrong)
