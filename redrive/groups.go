@@ -65,34 +65,6 @@ func fetchOffsets(ctx context.Context, adm *kadm.Client, group string) (kadm.Off
 	return offsets, nil
 }
 
-// absentees returns the groups of the plan that have no members. It also returns the lanes of its
-// letters that no member of a group has.
-func (p *Plan) absentees(ctx context.Context, adm *kadm.Client) (groups []string, lanes []destination, err error) {
-	var errs []error
-	for _, g := range p.groups() {
-		if !p.follows(g) {
-			continue
-		}
-		ids, assigned, err := assignments(ctx, adm, g)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case len(ids) == 0:
-			groups = append(groups, g)
-		case assigned != nil:
-			for d := range p.by {
-				if d.group == g && !assigned.Lookup(p.topics.source, d.partition) {
-					lanes = append(lanes, d)
-				}
-			}
-		}
-	}
-	slices.SortFunc(lanes, func(a, b destination) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.partition, b.partition))
-	})
-	return groups, lanes, errors.Join(errs...)
-}
-
 // readers returns the groups with a committed offset on a topic, without groups that the user may
 // not describe.
 func readers(ctx context.Context, adm *kadm.Client, topic string) ([]string, error) {

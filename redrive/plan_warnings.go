@@ -1,10 +1,15 @@
 package redrive
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/dlq"
 )
@@ -69,4 +74,32 @@ func (p *Plan) watches(topics []string) {
 			}
 		}
 	}
+}
+
+// absentees returns the groups of the plan that have no members. It also returns the lanes of its
+// letters that no member of a group has.
+func (p *Plan) absentees(ctx context.Context, adm *kadm.Client) (groups []string, lanes []destination, err error) {
+	var errs []error
+	for _, g := range p.groups() {
+		if !p.follows(g) {
+			continue
+		}
+		ids, assigned, err := assignments(ctx, adm, g)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case len(ids) == 0:
+			groups = append(groups, g)
+		case assigned != nil:
+			for d := range p.by {
+				if d.group == g && !assigned.Lookup(p.topics.source, d.partition) {
+					lanes = append(lanes, d)
+				}
+			}
+		}
+	}
+	slices.SortFunc(lanes, func(a, b destination) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.partition, b.partition))
+	})
+	return groups, lanes, errors.Join(errs...)
 }
