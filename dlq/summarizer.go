@@ -104,9 +104,7 @@ func (t *summarizer) add(r *kgo.Record) {
 	if t.by > 0 {
 		t.time(at)
 	}
-	row := t.failure(g)
-	row.add(g.message, time.UnixMilli(at), r.Partition, r.Offset)
-	row.addGroup(g.group)
+	t.failure(g).add(g, time.UnixMilli(at), r.Partition, r.Offset)
 	if g.broken {
 		t.sum.Malformed++
 	}

@@ -108,14 +108,15 @@ func (s *Summary) Oldest() (oldest PartitionCount, ok bool) {
 }
 
 // add counts a letter.
-func (f *Failure) add(message []byte, at time.Time, partition int32, offset int64) {
+func (f *Failure) add(g *headerView, at time.Time, partition int32, offset int64) {
 	if f.Count++; f.Count == 1 || at.After(f.Last) {
 		f.Last = at
 	}
 	if f.Count == 1 || f.after(at, partition, offset) {
 		f.First, f.Partition, f.Offset = at, partition, offset
-		f.Sample = strings.ToValidUTF8(string(message[:min(len(message), maxSample)]), "")
+		f.Sample = strings.ToValidUTF8(string(g.message[:min(len(g.message), maxSample)]), "")
 	}
+	f.addGroup(g.group)
 }
 
 // after reports whether the first letter comes after another one: by time, then by place. So the
