@@ -16,17 +16,14 @@ type Condition struct {
 }
 
 // IfSilent holds if no process seems to own the run: its process recorded that it stopped, or its
-// last heartbeat is older than [Outcome.SilentAfter] and no other arrives within 7 s. The wait makes
-// the check independent of wrong clocks, unless the connection of the process is slow. The condition does not hold if the ledger cannot be read in time.
+// last heartbeat is older than [Outcome.SilentAfter] and no other arrives within 7 s. The wait
+// makes the check independent of wrong clocks, unless the connection of the process is slow. The
+// condition does not hold if the ledger cannot be read in time.
 func IfSilent() Condition { return Condition{silent: true} }
 
 // IfClaim holds if the process that owned the run when an Outcome was read still owns it; claim is
 // [Outcome.Claim]. An empty claim holds for no run, and neither does the zero Condition.
 func IfClaim(claim string) Condition { return Condition{claim: claim} }
-
-// lively is the age up to which a heartbeat shows that a run has a process, if the timeout of its
-// transactions was not raised: three heartbeats, and some delay.
-const lively = 20 * time.Second
 
 // listening is how long a claim waits for a heartbeat. A process that can write sends one within
 // that time.

@@ -93,6 +93,9 @@ const (
 	SkippedResolved = "resolved meanwhile"
 )
 
+// maxNamed is how many letters a warning names.
+const maxNamed = 10
+
 // unclassified is the class of errors without a type of their own. Only their fingerprints
 // distinguish them.
 const unclassified = "unclassified"

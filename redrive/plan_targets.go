@@ -69,29 +69,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		p.Warnings = append(p.Warnings, p.absent+then)
 	}
 	p.warnOfLanes(unread)
-	if p.unread != "" {
-		p.Warnings = append(p.Warnings, p.unread)
-	}
-	if p.unknown > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))
-	}
-	if n := p.Skipped[SkippedTooOften]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": they reached the limit of redrives")
-	}
-	if n := p.Skipped[SkippedEdit]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first error: %v", counted(n, "stay"), p.unfit))
-	}
-	if n := p.Skipped[SkippedNoGroup]; n > 0 {
-		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
-	}
-	if n := p.Skipped[SkippedOtherSource]; n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: of another source topic than %s; name a target topic for them", counted(n, "stay"), t.source))
-	}
-	if n, why := p.unfollowed(); n == p.Letters {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
-	} else if n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
-	}
+	p.warnOfLetters()
 	return nil
 }
 
@@ -134,14 +112,6 @@ func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
 				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))
 	}
 	return nil
-}
-
-// counted returns "1 letter fits" or "3 letters fit".
-func counted(n int64, do string) string {
-	if n == 1 {
-		return fmt.Sprintf("1 letter %ss", do)
-	}
-	return fmt.Sprintf("%d letters %s", n, do)
 }
 
 // checkNaming refuses a redrive to the source if new failures of its letters would go unnoticed.

@@ -193,8 +193,8 @@ func (s *received) take(_ context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// Letters of orders were imported into the dead-letter topic of payments. The refusal said that none
-// named its group, and all did.
+// Letters of orders were imported into the dead-letter topic of payments. The refusal said that
+// none named its group, and all did.
 func TestPlan_CountsLettersOfAnotherSourceApart(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -214,9 +214,9 @@ func TestPlan_CountsLettersOfAnotherSourceApart(t *testing.T) {
 	})
 }
 
-// The group lives, and no member of it reads a letter's lane: its consumer has another topic now, or
-// the source was recreated with fewer partitions. The run sent the letters where nobody reads, and
-// the plan had no warning.
+// The group lives, and no member of it reads a letter's lane: its consumer has another topic now,
+// or the source was recreated with fewer partitions. The run sent the letters where nobody reads,
+// and the plan had no warning.
 func TestPlan_WarnsOfLanesThatNoMemberHas(t *testing.T) {
 	t.Parallel()
 	virtual(t, "another topic", func(t *testing.T, k *consumertest.Kafka) {

@@ -14,9 +14,6 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// maxNamed is how many letters a warning names.
-const maxNamed = 10
-
 // unreadIn returns a warning about the letters whose last entry cannot be read; empty if there are
 // none. They count as open, although they may have been redriven.
 func (p *Plan) unreadIn(ledger *dlq.Ledger) string {
@@ -62,6 +59,41 @@ func (p *Plan) warnOfLanes(lanes []destination) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("no consumer would run %d of the records: no member has the partitions %s; "+
 			"a consumer has to read them again, or name another target topic", letters, named))
 	}
+}
+
+// warnOfLetters warns of letters that stay, and of those with doubtful outcomes.
+func (p *Plan) warnOfLetters() {
+	if p.unread != "" {
+		p.Warnings = append(p.Warnings, p.unread)
+	}
+	if p.unknown > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%d letters were redriven before, with an unknown outcome: they may be processed twice", p.unknown))
+	}
+	if n := p.Skipped[SkippedTooOften]; n > 0 {
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": they reached the limit of redrives")
+	}
+	if n := p.Skipped[SkippedEdit]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first error: %v", counted(n, "stay"), p.unfit))
+	}
+	if n := p.Skipped[SkippedNoGroup]; n > 0 {
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
+	}
+	if n := p.Skipped[SkippedOtherSource]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: of another source topic than %s; name a target topic for them", counted(n, "stay"), p.topics.source))
+	}
+	if n, why := p.unfollowed(); n == p.Letters {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
+	} else if n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
+	}
+}
+
+// counted returns "1 letter fits" or "3 letters fit".
+func counted(n int64, do string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 letter %ss", do)
+	}
+	return fmt.Sprintf("%d letters %s", n, do)
 }
 
 // watches sets Watched: by group, the shortest delay first.

@@ -21,6 +21,10 @@ import (
 // heartbeatEvery is the interval at which a run's process writes the run's record.
 const heartbeatEvery = 5 * time.Second
 
+// lively is the age up to which a heartbeat shows that a run has a process, if the timeout of its
+// transactions was not raised: three heartbeats, and some delay.
+const lively = 20 * time.Second
+
 // runVersion is the version of the run's records in the ledger.
 const runVersion = 1
 

@@ -108,7 +108,8 @@ func TestRedriver_WarnsOfAStoredPlanAsOfNow(t *testing.T) {
 	})
 }
 
-// A producer gave a record a timestamp before the year 0. A plan with its letter could not be stored.
+// A producer gave a record a timestamp before the year 0. A plan with its letter could not be
+// stored.
 func TestRedriver_StoresAPlanWithAnyTime(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -16,7 +16,8 @@ const (
 	exitFailedAgain = 3 // records of a run failed again, whether the run aborted itself or ended
 	exitRefused     = 4 // the command would do harm as things are; nothing was done
 	exitPending     = 5 // a run ended, no record failed again, and some have no outcome yet
-	// a run ended, no record failed again, and it sent none, or left some open that it could not send
+	// a run ended, no record failed again, and it sent none, or left some open that it could not
+	// send
 	exitNotSent = 6
 )
 

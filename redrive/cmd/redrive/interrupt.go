@@ -18,9 +18,9 @@ var errInterrupted = errors.New("interrupted")
 // process and one to its group.
 const together = 500 * time.Millisecond
 
-// outlivePipes makes a write to a pipe that nobody reads an error instead of the end of the process.
-// Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one starts
-// have the signal as usual.
+// outlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
+// process. Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one
+// starts have the signal as usual.
 func outlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // interruptible returns a context that the first Ctrl-C cancels, with the cause errInterrupted.

@@ -47,8 +47,8 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	}
 }
 
-// A run aborted itself while the disk of stdout was full. It ended with exit code 1, and did not say
-// that a letter failed.
+// A run aborted itself while the disk of stdout was full. It ended with exit code 1, and did not
+// say that a letter failed.
 func TestFinish_ABrokenStdoutHidesNoFailure(t *testing.T) {
 	t.Parallel()
 	s := incidentOf(t, bug{"payment", "the bank said no", 10, false})
