@@ -99,8 +99,8 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 	}
 }
 
-// takeBackMalformed no longer counts a record of a retry topic with broken headers as dead-lettered.
-// Other records were not counted yet.
+// takeBackMalformed no longer counts a record of a retry topic with broken headers as
+// dead-lettered. Other records were not counted yet.
 func (l copyLane) takeBackMalformed(m *headers.Meta) {
 	if m.Reason == headers.ReasonMalformed {
 		l.c.recordLog.takeBack(eventDeadLettered)
