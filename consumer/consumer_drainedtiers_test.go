@@ -150,7 +150,8 @@ func TestDrainedTier_LooksAgainSoonAfterAFailure(t *testing.T) {
 		handledOnce(k, k.Produce(many(1)...))
 		looks := make(chan time.Time, 100)
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Count: -1, Err: kerr.GroupAuthorizationFailed, When: func(req kmsg.Request) bool {
-			if g := req.(*kmsg.OffsetFetchRequest).Groups; len(g) != 1 || g[0].Topics != nil { // else of all topics
+			// else of all topics
+			if g := req.(*kmsg.OffsetFetchRequest).Groups; len(g) != 1 || g[0].Topics != nil {
 				return false
 			}
 			looks <- time.Now()

@@ -62,8 +62,9 @@ type Policy struct {
 	HandlerTimeout time.Duration
 
 	// Jitter delays due times by a random share of the wait, up to this one, so that records which
-	// failed together do not return together. It never makes them earlier. Default 0.1; at most 1. New refuses a Jitter with which a
-	// record may be due less than half an hour before its retry topic may delete it.
+	// failed together do not return together. It never makes them earlier. Default 0.1; at most 1.
+	// New refuses a Jitter with which a record may be due less than half an hour before its retry
+	// topic may delete it.
 	Jitter float64
 
 	// OnExhausted is for records whose attempts or age are used up. OnTerminal is for records whose

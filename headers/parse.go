@@ -77,8 +77,8 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 // have, of the original position, the attempts or the reason, ok is false too: a tool copied a
 // letter with all its headers, and its redrive is over. Each of the other headers counts if it
 // occurs once, in its format and, if it is a time, after the epoch; FirstFailedAt and History only
-// if [Redrive].At counts, since a run writes none without it. The caller has to check whether Original and At of [Redrive] fit the
-// record.
+// if [Redrive].At counts, since a run writes none without it. The caller has to check whether
+// Original and At of [Redrive] fit the record.
 func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 	var p parser
 	p.read(h)

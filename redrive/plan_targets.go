@@ -21,20 +21,8 @@ import (
 func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	adm := kadm.NewClient(cl)
 	t, target := p.topics, p.Selection.Target
-	switch {
-	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
-		return t.refuse(RefusedTooOften, "%s, and all reached the limit of redrives: find out why they fail again, "+
-			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit"))
-	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
-		return t.refuse(RefusedEdit, "%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit)
-	case p.Letters == 0 && p.Skipped[SkippedNoGroup]+p.Skipped[SkippedOtherSource] > 0:
-		return p.refuseWithoutHome()
-	case p.Letters == 0 && p.resolved != "":
-		return t.refuse(RefusedNothing, "no open letter fits: %s", p.resolved)
-	case p.Letters == 0:
-		return t.refuse(RefusedNothing, "no open letter fits")
-	case p.Selection.Edit.Value != nil && p.Letters != 1:
-		return t.refuse(RefusedMany, "a new value is for one letter, and %d are selected: narrow the filter", p.Letters)
+	if err := p.refuseSelection(); err != nil {
+		return err
 	}
 	var unreached error
 	if p.toTier {
@@ -70,6 +58,27 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	}
 	p.warnOfLanes(unread)
 	p.warnOfLetters()
+	return nil
+}
+
+// refuseSelection refuses a plan that has no letters, or more than its edit is for.
+func (p *Plan) refuseSelection() error {
+	t := p.topics
+	switch {
+	case p.Letters == 0 && p.Skipped[SkippedTooOften] > 0:
+		return t.refuse(RefusedTooOften, "%s, and all reached the limit of redrives: find out why they fail again, "+
+			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit"))
+	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
+		return t.refuse(RefusedEdit, "%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit)
+	case p.Letters == 0 && p.Skipped[SkippedNoGroup]+p.Skipped[SkippedOtherSource] > 0:
+		return p.refuseWithoutHome()
+	case p.Letters == 0 && p.resolved != "":
+		return t.refuse(RefusedNothing, "no open letter fits: %s", p.resolved)
+	case p.Letters == 0:
+		return t.refuse(RefusedNothing, "no open letter fits")
+	case p.Selection.Edit.Value != nil && p.Letters != 1:
+		return t.refuse(RefusedMany, "a new value is for one letter, and %d are selected: narrow the filter", p.Letters)
+	}
 	return nil
 }
 
