@@ -12,9 +12,10 @@ import (
 func TestThrottle_ForgetsMessages(t *testing.T) {
 	t.Parallel()
 	told := map[string]int{}
+	run := &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}, load: newLoad(1)}
 	e := &engine{
-		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}}, flights: inflight.New(inflight.Counts{}, nil),
-		sender: &sender{bucket: newBucket(1, 1, time.Now())}, on: func(e Event) { told[e.Message]++ },
+		ownedRun: run, flights: inflight.New(inflight.Counts{}, nil),
+		sender: &sender{run: run, bucket: newBucket(1, 1, time.Now())}, on: func(e Event) { told[e.Message]++ },
 	}
 	for i := range 3 * maxLogged {
 		e.logThrottled(fmt.Sprint(i))
