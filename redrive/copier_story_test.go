@@ -118,8 +118,13 @@ func TestCopier_AHistoryThatDoesNotFitStaysBehind(t *testing.T) {
 			copies := 0
 			for _, c := range on(t, k, topic) {
 				h, ok := headers.ParseSource(c.Headers, "orders.dlq")
+				if target.Topic == "" { // with all headers of a copy, which a source's record cannot have
+					var err error
+					h, err = headers.Parse(c.Headers)
+					ok = err == nil && h.Redrive.Count > 0
+				}
 				if !ok {
-					continue // one of the source's own records
+					continue // one that was not redriven
 				}
 				if copies++; len(h.History) != 0 || h.FirstFailedAt.IsZero() {
 					t.Errorf("a copy has %+v", h)
