@@ -119,6 +119,9 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
+		// The last cleanup: time stands still afterwards, also for a goroutine of a closed client
+		// or broker that sleeps before it ends, which synctest would take for a deadlock.
+		t.Cleanup(func() { time.Sleep(time.Minute) })
 		var vn kfake.VirtualNetwork
 		k := start(t, 2*time.Hour, []kgo.Opt{
 			kgo.Dialer(vn.DialContext),
