@@ -118,7 +118,7 @@ func TestCopier_AHistoryThatDoesNotFitStaysBehind(t *testing.T) {
 			copies := 0
 			for _, c := range on(t, k, topic) {
 				h, ok := headers.ParseSource(c.Headers, "orders.dlq")
-				if target.Topic == "" { // with all headers of a copy, which a source's record cannot have
+				if target.Topic == "" { // has all headers of a copy, unlike a source record
 					var err error
 					h, err = headers.Parse(c.Headers)
 					ok = err == nil && h.Redrive.Count > 0

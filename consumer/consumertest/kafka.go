@@ -119,8 +119,8 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		// The last cleanup: time stands still afterwards, also for a goroutine of a closed client
-		// or broker that sleeps before it ends, which synctest would take for a deadlock.
+		// The last cleanup. Time stands still afterwards, also for a goroutine of a closed client
+		// that sleeps once more: synctest would take that for a deadlock.
 		t.Cleanup(func() { time.Sleep(100 * time.Millisecond) })
 		var vn kfake.VirtualNetwork
 		k := start(t, 2*time.Hour, []kgo.Opt{
