@@ -35,8 +35,8 @@ func TestConsumer_LosesNothingUnderFaults(t *testing.T) {
 // Leaders move in real time only. kgo asks a former leader again and again until its metadata is
 // fresh, and virtual time does not pass meanwhile.
 func TestConsumer_LosesNothingWhileLeadersMove(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes twenty seconds of real time")
+	if testing.Short() && os.Getenv("CI") == "" {
+		t.Skip("takes twenty seconds of real time; make test and CI run it")
 	}
 	t.Parallel()
 	for seed := range uint64(2) {
