@@ -35,7 +35,12 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 		case <-t.C:
 		}
 		began := time.Now()
-		if err := c.commit(ctx, c.lanesNow()); ctx.Err() == nil {
+		lanes := c.lanesNow()
+		if source, retry := uncommitted(lanes, began); len(source)+len(retry) == 0 {
+			c.membership.NoteCommit(began, nil)
+			continue
+		}
+		if err := c.commit(ctx, lanes); ctx.Err() == nil {
 			c.membership.NoteCommit(began, err) // commit has logged err; the next tick tries again
 		}
 	}

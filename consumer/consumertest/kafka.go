@@ -81,9 +81,10 @@ type consumed struct {
 // fetches that find nothing, and polls of the topics, which are as rare as heartbeats.
 const (
 	// heartbeat is a third of the session timeout, the most that Kafka recommends.
-	heartbeat = 15 * time.Second
+	heartbeat      = 30 * time.Second
+	sessionTimeout = 3 * heartbeat
 	// longestFetch bounds the wait of a fetch.
-	longestFetch = time.Minute
+	longestFetch = 2 * time.Minute
 	// shortestFetch is the wait that consumers ask for in production.
 	shortestFetch = 250 * time.Millisecond
 )
@@ -108,13 +109,13 @@ func (k *Kafka) lengthenFetches() {
 }
 
 // Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network.
-// time.Sleep costs nothing, and an hour of delays costs less than 0.1 s (go test
+// time.Sleep costs nothing, and an hour of delays costs about 0.1 s (go test
 // ./consumer/consumertest -run Cheap -v prints it). The clock starts at midnight UTC 2000-01-01.
 // Goroutines of f must end with it.
 //
 // The time of an idle consumer is spent on its requests, so these are rarer than in production. A
-// member learns of a rebalance after 15 s at most. A partition that is added or resumed is read
-// after a tenth of the time since the last change at most, and a minute at most.
+// member learns of a rebalance after 30 s at most. A partition that is added or resumed is read
+// after a tenth of the time since the last change at most, and two minutes at most.
 func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,9 +128,11 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 			kgo.Dialer(vn.DialContext),
 			kgo.FetchMaxWait(longestFetch),
 			kgo.HeartbeatInterval(heartbeat),
+			kgo.SessionTimeout(sessionTimeout),
 			kgo.ConnIdleTimeout(15 * time.Minute),
 		}, kfake.ListenFn(vn.Listen), kfake.BrokerConfigs(map[string]string{
 			"group.consumer.heartbeat.interval.ms": strconv.FormatInt(heartbeat.Milliseconds(), 10),
+			"group.consumer.session.timeout.ms":    strconv.FormatInt(sessionTimeout.Milliseconds(), 10),
 		}))
 		k.lengthenFetches()
 		f(t, k)

@@ -17,8 +17,8 @@ import (
 )
 
 // An hour of delays took 1.3 s, since an assertion asked the broker five times a second and a
-// consumer once. What an hour takes is what its requests take, some 60 µs each; their number does
-// not depend on the machine. -v prints the real time.
+// consumer once. What an hour takes is what its requests take; their number does not depend on the
+// machine. -v prints the real time.
 func TestVirtual_AnHourIsCheap(t *testing.T) { // not parallel: it prints real time
 	for name, tiers := range map[string][]time.Duration{"an hour": {time.Hour}, "17 hours": retrytopics.Cautious} {
 		for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
@@ -43,8 +43,8 @@ func TestVirtual_AnHourIsCheap(t *testing.T) { // not parallel: it prints real t
 				took := time.Since(began)
 				t.Logf("%v of virtual time took %v: %v an hour, and %d requests", virtual.Round(time.Minute), took.Round(time.Millisecond),
 					time.Duration(float64(took)/virtual.Hours()).Round(time.Millisecond), requests)
-				if perHour := float64(requests) / virtual.Hours(); perHour > 1200 {
-					t.Errorf("%.0f requests an hour, want 1,200 at most", perHour)
+				if perHour := float64(requests) / virtual.Hours(); perHour > 900 {
+					t.Errorf("%.0f requests an hour, want 900 at most", perHour)
 				}
 			})
 		}
