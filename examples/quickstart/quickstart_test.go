@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -114,10 +115,11 @@ func TestABrokenForwardIsSeen(t *testing.T) {
 			broker.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				broker.KeepControl()
 				produce := req.(*kmsg.ProduceRequest)
-				if len(produce.Topics) == 0 || !strings.HasSuffix(produce.Topics[0].Topic, test.swallow) {
+				swallowed := func(t kmsg.ProduceRequestTopic) bool { return strings.HasSuffix(t.Topic, test.swallow) }
+				if !slices.ContainsFunc(produce.Topics, swallowed) {
 					return nil, nil, false
 				}
-				return acknowledge(produce), nil, true
+				return acknowledge(produce, swallowed), nil, true
 			})
 			var stdout, stderr bytes.Buffer
 			got := run(t.Context(), []string{"-json", "-for", "1s", "-brokers", broker.ListenAddrs()[0]}, &stdout, &stderr)
@@ -135,8 +137,9 @@ func TestABrokenForwardIsSeen(t *testing.T) {
 	}
 }
 
-// acknowledge answers a produce request as if all was written.
-func acknowledge(req *kmsg.ProduceRequest) kmsg.Response {
+// acknowledge answers a produce request as if the swallowed topics were written. The others in it
+// are to be sent once more.
+func acknowledge(req *kmsg.ProduceRequest, swallowed func(kmsg.ProduceRequestTopic) bool) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
 	for _, t := range req.Topics {
 		topic := kmsg.NewProduceResponseTopic()
@@ -144,6 +147,9 @@ func acknowledge(req *kmsg.ProduceRequest) kmsg.Response {
 		for _, p := range t.Partitions {
 			partition := kmsg.NewProduceResponseTopicPartition()
 			partition.Partition = p.Partition
+			if !swallowed(t) {
+				partition.ErrorCode = kerr.NotEnoughReplicas.Code
+			}
 			topic.Partitions = append(topic.Partitions, partition)
 		}
 		resp.Topics = append(resp.Topics, topic)
