@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -13,14 +15,20 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
-// progressStep is how many offsets Progress reads at first.
-const progressStep = 2_000
+const (
+	// progressStep is how many offsets Progress reads at first.
+	progressStep = 2_000
+	// markersWithin is how long Progress waits for transactions of the ledger to end.
+	markersWithin = time.Second
+	markersPoll   = 20 * time.Millisecond
+)
 
 // Progress returns a run as its process last recorded it: at the heartbeat, every five seconds, or
 // at the end. It reads the run's last record from the end of the ledger's first partition
 // backwards, so it costs a few fetches while the run goes on, however large the ledger is. Long
 // after the run it may read that whole partition. It derives no outcomes, as [Redriver.Status]
-// does. The error wraps [ErrNoRun] if the ledger has no such run.
+// does. A transaction that is open in the ledger holds it up for a second at most. The error wraps
+// [ErrNoRun] if the ledger has no such run.
 func (r *Redriver) Progress(ctx context.Context, topic, id string) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -53,12 +61,8 @@ func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("list start offsets of %s: %w", ledger, err)
 	}
-	// before the first open transaction, so that the reading does not wait for its end
-	ends, err := adm.ListCommittedOffsets(ctx, ledger)
-	if err != nil {
-		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, err)
-	}
-	switch err := ends.Error(); {
+	ends, err := decidedEnds(ctx, adm, ledger)
+	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return nil, none
 	case err != nil:
@@ -88,4 +92,30 @@ func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, e
 		until = from
 	}
 	return nil, none
+}
+
+// decidedEnds returns the end offsets of a topic, at most the first open transaction's start, so
+// that a reading up to there does not wait. A broker answers a commit before its marker is in the
+// topic. So what a run recorded last may be behind that start for a moment after the run returned.
+// decidedEnds waits markersWithin at most for the transactions that are open in partition 0.
+func decidedEnds(ctx context.Context, adm *kadm.Client, topic string) (kadm.ListedOffsets, error) {
+	all, err := adm.ListEndOffsets(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); ; {
+		decided, err := adm.ListCommittedOffsets(ctx, topic)
+		if err := errors.Join(err, all.Error(), decided.Error()); err != nil {
+			return nil, err
+		}
+		end, _ := all.Lookup(topic, 0)
+		if now, _ := decided.Lookup(topic, 0); now.Offset >= end.Offset || time.Since(began) >= markersWithin {
+			return decided, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(markersPoll):
+		}
+	}
 }

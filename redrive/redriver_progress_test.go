@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -71,18 +72,37 @@ func TestProgress_IsWhatTheRunRecordedLast(t *testing.T) {
 	})
 }
 
-// A transaction of the run is open while somebody asks: the answer does not wait for it.
-func TestProgress_WaitsForNoTransaction(t *testing.T) {
+// A transaction of the run is open while somebody asks. The answer waits for it, but not for long.
+func TestProgress_WaitsASecondForTransactions(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r, p := interrupted(t, k)
-		ended := heldUp(t, k, "orders.dlq.ledger", time.Minute)
-		began := time.Now()
-		o, err := r.Progress(t.Context(), "orders.dlq", p.ID)
-		if took := time.Since(began); err != nil || o.Stopped.IsZero() || took > time.Second {
-			t.Errorf("after %v it is %+v, %v", took, o, err)
+		for _, c := range []struct {
+			during, most time.Duration
+			done         bool
+		}{
+			{time.Minute, 1100 * time.Millisecond, false},
+			{300 * time.Millisecond, 400 * time.Millisecond, true}, // a marker is late
+		} {
+			cl := clientOf(t, k, kgo.TransactionalID("its-process"))
+			record := dlq.RunRecord("orders.dlq.ledger", p.ID, []byte(`{"v":1,"id":"`+p.ID+`","state":"done"}`))
+			if err := errors.Join(cl.BeginTransaction(), cl.ProduceSync(t.Context(), record).FirstErr()); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				time.Sleep(c.during)
+				ended <- cl.EndTransaction(context.Background(), kgo.TransactionEndTry(c.done))
+			}()
+			began := time.Now()
+			o, err := r.Progress(t.Context(), "orders.dlq", p.ID)
+			if took := time.Since(began); err != nil || o.State.Finished() != c.done || took > c.most {
+				t.Errorf("open for %v: after %v it is %+v, %v; want that it is done: %t", c.during, took, o, err, c.done)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
 		}
-		<-ended
 	})
 }
 
