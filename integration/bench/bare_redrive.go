@@ -149,7 +149,8 @@ func (w *bareWriters) commit(ctx context.Context, cancel context.CancelCauseFunc
 // keeps reports whether a letter's copy has a header of it as it is.
 func keeps(key string) bool {
 	switch key {
-	case headers.OriginalTopic, headers.OriginalTopicID, headers.OriginalPartition, headers.OriginalOffset, headers.OriginalTimestamp, headers.Group, headers.Host:
+	case headers.OriginalTopic, headers.OriginalTopicID, headers.OriginalPartition, headers.OriginalOffset, headers.OriginalTimestamp, headers.Group, headers.Host,
+		headers.FirstFailedAt, headers.History:
 		return true
 	}
 	return false
@@ -159,7 +160,7 @@ func keeps(key string) bool {
 // that siding gives them: one allocation each for the records, the headers and
 // the text of the numbers.
 func bareCopies(records []*kgo.Record, j job) []kgo.Record {
-	const kept, own = 7, 6
+	const kept, own = 9, 7
 	var (
 		slab = make([]kgo.Record, len(records))
 		all  = make([]kgo.RecordHeader, 0, len(records)*(kept+own))
@@ -187,6 +188,7 @@ func bareCopies(records []*kgo.Record, j job) []kgo.Record {
 			kgo.RecordHeader{Key: headers.NotBefore, Value: now},
 			kgo.RecordHeader{Key: headers.Hops, Value: one},
 			kgo.RecordHeader{Key: headers.RedriveID, Value: run},
+			kgo.RecordHeader{Key: headers.RedriveAt, Value: now},
 			kgo.RecordHeader{Key: headers.RedriveCount, Value: one},
 			kgo.RecordHeader{Key: headers.RedriveFrom, Value: text[begin:len(text):len(text)]})
 		slab[i] = kgo.Record{Topic: j.To, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: all[from:len(all):len(all)]}
