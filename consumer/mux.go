@@ -22,8 +22,12 @@ type Mux struct {
 
 const classUnroutable = "unroutable"
 
-// NewMux makes a Mux that routes by the result of route: see [ByTopic] and [ByHeader].
+// NewMux makes a Mux that routes by the result of route: see [ByTopic] and [ByHeader]. It panics if
+// route is nil.
 func NewMux(route func(*kgo.Record) string) *Mux {
+	if route == nil {
+		panic("consumer: NewMux: route is nil: each record would be dead-lettered")
+	}
 	return &Mux{route: route, handlers: map[string]Handler{}}
 }
 
@@ -36,7 +40,7 @@ func ByHeader(key string) func(*kgo.Record) string {
 	return func(r *kgo.Record) string { return recordCarrier(r.Headers).Get(key) }
 }
 
-// Handle sets the handler of a route, and replaces an earlier one.
+// Handle sets the handler of a route, and replaces an earlier one. A nil handler removes it.
 func (m *Mux) Handle(route string, h Handler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

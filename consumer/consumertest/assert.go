@@ -15,11 +15,12 @@ import (
 )
 
 // Handled waits until the record was handled the given number of times: successfully, by any
-// consumer of this Kafka. A higher number fails the test, and so does a want below 1: a record that
+// consumer of this Kafka, whatever its group. A higher number fails the test, and so does a want below 1: a record that
 // was not handled yet may be handled a moment later.
 func (k *Kafka) Handled(r *kgo.Record, want int) {
 	k.tb.Helper()
 	k.mustBeProduced(r)
+	k.siblingsOf(r.Topic)
 	if want < 1 {
 		k.tb.Fatalf("consumertest: Handled waits for a success, and cannot tell whether record %v will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked", positionOf(r))
 	}
@@ -46,6 +47,7 @@ func (k *Kafka) Handled(r *kgo.Record, want int) {
 func (k *Kafka) Discarded(r *kgo.Record, class string) {
 	k.tb.Helper()
 	k.mustBeProduced(r)
+	k.siblingsOf(r.Topic)
 	ctx, patience, stop := k.untilFinal(positionOf(r))
 	defer stop()
 	for {
@@ -98,10 +100,13 @@ func (k *Kafka) DeadLettered(r *kgo.Record, reason headers.Reason) headers.Meta 
 	})
 }
 
-// mustBeProduced fails the test for a record without a position of its own: position 0 of partition
-// 0 is another record's.
+// mustBeProduced fails the test for no record, and for one without a position of its own: position
+// 0 of partition 0 is another record's.
 func (k *Kafka) mustBeProduced(r *kgo.Record) {
 	k.tb.Helper()
+	if r == nil {
+		k.tb.Fatalf("consumertest: the record is nil: assert about a record that Produce returned")
+	}
 	// A client sets the context of a record that it produces, and the timestamp of one that it
 	// reads.
 	if r.Context == nil && r.Timestamp.IsZero() && r.Offset == 0 {
@@ -116,13 +121,14 @@ func delaysOf(tiers []retrytopics.Tier) (all []time.Duration) {
 	return all
 }
 
+// siblingsOf returns what is known of a source. It fails the test if no consumer was run on it.
 func (k *Kafka) siblingsOf(topic string) consumed {
 	k.tb.Helper()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s, ok := k.siblings[topic]
 	if !ok {
-		k.tb.Fatalf("consumertest: no consumer was run on topic %q", topic)
+		k.tb.Fatalf("consumertest: no consumer was run on topic %q: Run one before an assertion about its records", topic)
 	}
 	return s
 }

@@ -232,6 +232,9 @@ func (j *journal) watch(h consumer.Handler, shown func(error) string) consumer.H
 	}
 }
 
+// mostText bounds an error's text in a message, in bytes.
+const mostText = 1000
+
 // errorText returns the text of an error for a message: that of Config.ErrorText, if it is set. A
 // panic has none, as it may have the text that was to be hidden.
 func errorText(err error, shown func(error) string) (s string) {
@@ -240,10 +243,13 @@ func errorText(err error, shown func(error) string) (s string) {
 			s = fmt.Sprintf("no text: its method or Config.ErrorText panicked with a %T", v)
 		}
 	}()
-	if shown != nil {
-		return shown(err)
+	if shown == nil {
+		shown = error.Error
 	}
-	return err.Error()
+	if s = shown(err); len(s) > mostText {
+		s = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:mostText], ""), len(s))
+	}
+	return s
 }
 
 // change tells the assertions that something happened.

@@ -49,6 +49,7 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 	Virtual(t, func(t *testing.T, k *Kafka) {
 		k.CreateTopic("orders", 1)
 		k.CreateTopic("bills", 1)
+		k.CreateTopic("parcels", 1)
 		k.Run(consumer.Config{
 			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, time.Hour}, Jitter: -1, HandlerTimeout: -1},
 			Handler: func(ctx context.Context, r *kgo.Record) error {
@@ -134,6 +135,18 @@ func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
 			"dead-lettered, not produced": {
 				func() { k.DeadLettered(&kgo.Record{Topic: "orders"}, "") },
 				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
+			"handled, nil": {
+				func() { k.Handled(nil, 1) },
+				`consumertest: the record is nil: assert about a record that Produce returned`,
+			},
+			"handled, no consumer": {
+				func() { k.Handled(k.Produce(&kgo.Record{Topic: "parcels"})[0], 1) },
+				`consumertest: no consumer was run on topic "parcels": Run one before an assertion about its records`,
+			},
+			"discarded, no consumer": {
+				func() { k.Discarded(k.Produce(&kgo.Record{Topic: "parcels"})[0], "") },
+				`consumertest: no consumer was run on topic "parcels": Run one before an assertion about its records`,
 			},
 			"not ready": {func() {
 				k.Run(consumer.Config{
@@ -234,6 +247,23 @@ func TestKafka_FailureShowsErrorsThroughErrorText(t *testing.T) {
 		got := messageOf(k, func() { k.Handled(r, 1) })
 		if strings.Contains(got, "4111111111111111") || !strings.Contains(got, "returned the error: no card ****") {
 			t.Errorf("the failure says %q, want what ErrorText returned", got)
+		}
+	})
+}
+
+// A body of an HTTP response in an error made the failure longer than what a terminal keeps.
+func TestKafka_FailureShortensErrors(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"},
+			Handler: func(context.Context, *kgo.Record) error { return errors.New("a" + strings.Repeat("é", 1<<20)) },
+		})
+		r := k.Produce(&kgo.Record{Topic: "orders"})[0]
+		got := messageOf(k, func() { k.Handled(r, 1) })
+		if want := "returned the error: a" + strings.Repeat("é", 499) + "… (2097153 bytes)\n"; !strings.Contains(got, want) || len(got) > 10_000 {
+			t.Errorf("the failure has %d bytes, want %q in it; it begins with %.1500q", len(got), want, got)
 		}
 	})
 }
