@@ -100,7 +100,8 @@ func TestConsumerTopics_DeletedTierIsMissed(t *testing.T) {
 func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		cfg := config(busyOnce)
-		cfg.Kafka = append(opts[:len(opts):len(opts)], kgo.HeartbeatInterval(15*time.Second)) // topics are polled as often
+		// topics are polled as often
+		cfg.Kafka = append(opts[:len(opts):len(opts)], kgo.HeartbeatInterval(15*time.Second))
 		log := logged(&cfg)
 		cfg.Policy.Tiers = []time.Duration{time.Minute}
 		first := k.Produce(many(20)...)

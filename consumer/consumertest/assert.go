@@ -15,8 +15,8 @@ import (
 )
 
 // Handled waits until the record was handled the given number of times: successfully, by any
-// consumer of this Kafka, whatever its group. A higher number fails the test, and so does a want below 1: a record that
-// was not handled yet may be handled a moment later.
+// consumer of this Kafka, whatever its group. A higher number fails the test, and so does a want
+// below 1: a record that was not handled yet may be handled a moment later.
 func (k *Kafka) Handled(r *kgo.Record, want int) {
 	k.tb.Helper()
 	k.mustBeProduced(r)
