@@ -101,7 +101,7 @@ func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
 	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		cfg := config(busyOnce)
 		// topics are polled as often
-		cfg.Kafka = append(opts[:len(opts):len(opts)], kgo.HeartbeatInterval(15*time.Second))
+		cfg.Kafka = slices.Concat(opts, []kgo.Opt{kgo.HeartbeatInterval(15 * time.Second)})
 		log := logged(&cfg)
 		cfg.Policy.Tiers = []time.Duration{time.Minute}
 		first := k.Produce(many(20)...)
