@@ -81,7 +81,7 @@ type consumed struct {
 // fetches that find nothing, and polls of the topics, which are as rare as heartbeats.
 const (
 	// heartbeat is a third of the session timeout, the most that Kafka recommends.
-	heartbeat      = 30 * time.Second
+	heartbeat      = 20 * time.Second
 	sessionTimeout = 3 * heartbeat
 	// longestFetch bounds the wait of a fetch.
 	longestFetch = 2 * time.Minute
@@ -114,7 +114,7 @@ func (k *Kafka) lengthenFetches() {
 // Goroutines of f must end with it.
 //
 // The time of an idle consumer is spent on its requests, so these are rarer than in production. A
-// member learns of a rebalance after 30 s at most. A partition that is added or resumed is read
+// member learns of a rebalance after 20 s at most. A partition that is added or resumed is read
 // after a tenth of the time since the last change at most, and two minutes at most.
 func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
