@@ -39,14 +39,17 @@ func TestTheProgramKeepsItsRate(t *testing.T) {
 				t.Fatalf("%d letters were sent, want %d", len(sent), 16*rate)
 			}
 			burst := rate / 10
-			// After this time the bucket is full.
-			full := time.Duration(burst) * time.Second / time.Duration(rate)
-			within, idle := 0, time.Duration(0)
+			// A bucket that was full for a moment is fuller at the next pause.
+			within, tokens, lost := 0, float64(burst), 0.0
 			for i, at := range sent {
 				if at.Sub(sent[0]) < span {
-					if within++; i > 0 {
-						idle += max(at.Sub(sent[i-1])-full, 0)
+					if i > 0 {
+						tokens += float64(rate) * at.Sub(sent[i-1]).Seconds()
+						lost += max(tokens-float64(burst), 0)
+						tokens = min(tokens, float64(burst))
 					}
+					tokens--
+					within++
 				}
 				// A timestamp is off by up to a millisecond, and so is each end of a second.
 				if j := i + rate + burst + 2*rate/1000 + 1; j < len(sent) && sent[j].Sub(at) < time.Second {
@@ -54,8 +57,8 @@ func TestTheProgramKeepsItsRate(t *testing.T) {
 				}
 			}
 			most := float64(rate) * span.Seconds()
-			least := float64(rate) * (span - idle).Seconds()
-			t.Logf("%d were sent in %v, which had %v without", within, span, idle)
+			least := most - lost
+			t.Logf("%d were sent in %v, in which a full bucket lost %.0f tokens", within, span, lost)
 			if float64(within) < 0.99*least || float64(within) > 1.01*most+float64(burst) {
 				t.Errorf("%d were sent in %v, want %.0f", within, span, most)
 			}
