@@ -28,6 +28,7 @@ var refusedOptions = []struct{ option, why string }{
 	{"ConsumeRegex", "regex subscriptions are not supported: name the topics in Config.Topics"},
 	{"ConsumeStartOffset", "set Config.Start"},
 	{"ConsumeResetOffset", "siding goes to the log's start, and logs what was lost; see Config.Start for a partition without an offset"},
+	{"OnOffsetsFetched", "siding reads what it has stored with the offsets"},
 	{"AdjustFetchOffsetsFn", "siding decides where a partition starts; see Config.Start"},
 	{"BlockRebalanceOnPoll", "siding polls while lanes drain"},
 	{"AutoCommitInterval", "set Config.CommitInterval"},

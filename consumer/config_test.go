@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
@@ -230,6 +231,9 @@ var setRefused = map[string]kgo.Opt{
 	"ConsumeResetOffset": kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()),
 	"AdjustFetchOffsetsFn": kgo.AdjustFetchOffsetsFn(func(_ context.Context, o map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 		return o, nil
+	}),
+	"OnOffsetsFetched": kgo.OnOffsetsFetched(func(context.Context, *kgo.Client, *kmsg.OffsetFetchResponse) error {
+		return nil
 	}),
 	"BlockRebalanceOnPoll":               kgo.BlockRebalanceOnPoll(),
 	"AutoCommitInterval":                 kgo.AutoCommitInterval(time.Minute),

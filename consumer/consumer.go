@@ -21,6 +21,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
@@ -66,6 +67,7 @@ type Consumer struct {
 	commitTimeout time.Duration
 	wg            sync.WaitGroup // everything but workers
 	workers       sync.WaitGroup
+	metadataLimit atomic.Int64 // characters of a commit's metadata
 	throttle      logthrottle.Throttle
 	recordLog     recordLog
 	joinLogged    atomic.Bool // until the membership is lost
@@ -81,6 +83,8 @@ type Consumer struct {
 	mu     sync.Mutex
 	lanes  map[topicPartition]*lane
 	paused atomic.Pointer[map[string]bool]
+	// The group's offsets that kgo has fetched, until it begins to read there.
+	fetched map[topicPartition]cluster.Offset
 	// The next Resume closes and replaces it; mu guards it.
 	resumed chan struct{}
 	// By lane and tier: the offset to which a log was truncated, until the lane restarts from
@@ -125,6 +129,7 @@ func New(cfg Config) (*Consumer, error) {
 		membership:         session.NewMembership(),
 		subscription:       session.NewSubscription(),
 		lanes:              map[topicPartition]*lane{},
+		fetched:            map[topicPartition]cluster.Offset{},
 		repolled:           map[topicPartition]bool{},
 		truncations:        map[topicPartition]map[string]int64{},
 		drainedTiers:       map[string][]drainedTier{},
@@ -134,6 +139,7 @@ func New(cfg Config) (*Consumer, error) {
 		committedBefore:    map[topicPartition]int64{},
 	}
 	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle}
+	c.metadataLimit.Store(offsets.MetadataLimit)
 	c.recordLog.init(c.log)
 	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits}
 	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle, cfg.ErrorText)
@@ -301,7 +307,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	}
 	c.warnOfFormerGroups(ctx)
 	group, err := c.clients.groupClient(kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsRevoked(c.revoked),
-		kgo.OnPartitionsLost(c.lost), kgo.AdjustFetchOffsetsFn(c.adjustFetchOffsets))
+		kgo.OnPartitionsLost(c.lost), kgo.OnOffsetsFetched(c.offsetsFetched), kgo.AdjustFetchOffsetsFn(c.adjustFetchOffsets))
 	if err != nil {
 		return fmt.Errorf("consumer: group client: %w", err)
 	}

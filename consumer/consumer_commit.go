@@ -4,20 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
-	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// maxCommitPartitions bounds a commit request. The broker appends a request to its offsets topic as
-// one batch of at most 1 MiB, and refuses all partitions of a larger one. A partition takes less
-// than 600 bytes, even if the names of topic and group have Kafka's 249 characters.
-const maxCommitPartitions = 1000
+// maxCommitBytes bounds a commit request, unless a single lane needs more. The broker appends a
+// request to its offsets topic as one batch of at most 1 MiB (by default), and refuses all
+// partitions of a larger one.
+const maxCommitBytes = 256 << 10
 
 // recommitAfter is the age at which an offset is committed again without progress. The broker drops
 // offsets of topics to which no member subscribes after offsets.retention.minutes, 7 days by
@@ -36,7 +39,7 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 		}
 		began := time.Now()
 		lanes := c.lanesNow()
-		if source, retry := uncommitted(lanes, began); len(source)+len(retry) == 0 {
+		if !anyUncommitted(lanes, began) {
 			c.membership.NoteCommit(began, nil)
 			continue
 		}
@@ -46,22 +49,19 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 	}
 }
 
-// commit commits the floors of the lanes' feeds. It waits while the member joins.
+// commit commits the floors of the lanes' feeds, and what is finished above them. It waits while
+// the member joins.
 //
 // commit holds the membership from reading the floors until the broker has answered. That makes a
 // revoke safe: its last commit waits for the one before. So no older floor of the lane can be in
 // flight when the lane is closed, and overwrite the next owner's commit.
-//
-// Source and retry partitions go in separate requests. Under KIP-848 one partition with a stale
-// epoch makes the broker refuse the whole request. It also has different rules for partitions of a
-// subscription and for others.
 func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
 	ctx, release, err := c.membership.Hold(ctx)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			if source, retry := uncommitted(lanes, time.Now()); len(source)+len(retry) == 0 {
+			if !anyUncommitted(lanes, time.Now()) {
 				return nil
 			}
 			c.throttle.Once("commit waits", time.Minute, func() {
@@ -72,52 +72,86 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	}
 	defer release()
 
-	source, retry := uncommitted(lanes, time.Now())
-	return errors.Join(c.sendCommit(ctx, source), c.sendCommit(ctx, retry))
-}
-
-// uncommitted collects the floors that are to be committed: those of the lanes' sources, and those
-// of their tiers.
-func uncommitted(lanes []*lane, now time.Time) (source, retry commitRequest) {
-	for _, l := range lanes {
-		l.mu.Lock()
-		if l.state != laneGone && l.positionsLoaded {
-			if l.source.needsCommit(now) {
-				source.add(&l.source.feed, nil)
-			}
-			for _, f := range l.tiers() {
-				if !f.parked.Retired() && f.needsCommit(now) {
-					id := f.id
-					retry.add(&f.feed, &id)
-				}
-			}
+	for {
+		limit := c.metadataLimit.Load()
+		var failures []error
+		for part := range c.uncommitted(lanes, int(limit)).parts(len(c.cfg.Group)) {
+			failures = append(failures, c.send(ctx, part))
 		}
-		l.mu.Unlock()
+		err := errors.Join(failures...)
+		if err == nil || limit == c.metadataLimit.Load() {
+			return err
+		}
 	}
-	return source, retry
 }
 
-// commitRequest collects the offsets of source partitions, or those of retry partitions.
+// anyUncommitted reports whether a feed of the lanes has something to commit.
+func anyUncommitted(lanes []*lane, now time.Time) bool {
+	return slices.ContainsFunc(lanes, func(l *lane) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.unsaved(now)) > 0
+	})
+}
+
+// commitRequest lists what is to be committed, a lane after the other.
 type commitRequest []commitEntry
 
 type commitEntry struct {
-	feed *feed
-	id   *kadm.TopicID // of a tier's topic; nil for a source, whose id kgo sets
-	at   kgo.EpochOffset
+	feed     *feed
+	id       kadm.TopicID // see feed.id
+	at       kgo.EpochOffset
+	state    offsets.Commit
+	metadata string
 }
 
-func (r *commitRequest) add(f *feed, id *kadm.TopicID) {
-	*r = append(*r, commitEntry{f, id, kgo.EpochOffset{Epoch: f.epoch, Offset: f.tracker.Floor()}})
-}
-
-func (c *Consumer) sendCommit(ctx context.Context, all commitRequest) (err error) {
-	for part := range slices.Chunk(all, maxCommitPartitions) {
-		err = errors.Join(err, c.sendOne(ctx, part))
+// uncommitted collects what is to be committed, with metadata of at most limit characters.
+func (c *Consumer) uncommitted(lanes []*lane, limit int) (all commitRequest) {
+	now := time.Now()
+	for _, l := range lanes {
+		l.mu.Lock()
+		for _, f := range l.unsaved(now) {
+			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit()}
+			e.at = kgo.EpochOffset{Epoch: f.epoch, Offset: e.state.Floor}
+			all = append(all, e)
+		}
+		l.mu.Unlock()
 	}
-	return err
+	for i := range all {
+		e := &all[i]
+		said := offsets.Metadata{Finished: e.state.Finished}
+		e.metadata = said.Encode(e.at.Offset, limit)
+	}
+	return all
 }
 
-func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
+// parts divides a request by size. A lane's offsets stay together, so that its source and its tiers
+// never disagree.
+func (r commitRequest) parts(group int) iter.Seq[commitRequest] {
+	return func(yield func(commitRequest) bool) {
+		first, size := 0, 0
+		for i := 0; i < len(r); {
+			next, lane := i, 0
+			for ; next < len(r) && r[next].feed.lane == r[i].feed.lane; next++ {
+				// and 100 for the fixed fields
+				lane += group + len(r[next].feed.topic) + len(r[next].metadata) + 100
+			}
+			if size+lane > maxCommitBytes && i > first {
+				if !yield(r[first:i]) {
+					return
+				}
+				first, size = i, 0
+			}
+			i, size = next, size+lane
+		}
+		if first < len(r) {
+			yield(r[first:])
+		}
+	}
+}
+
+// send sends one commit request, and logs why partitions of it were refused.
+func (c *Consumer) send(ctx context.Context, entries commitRequest) error {
 	inGroup := map[string]map[int32]kgo.EpochOffset{}
 	byPartition := map[topicPartition]commitEntry{}
 	for _, e := range entries {
@@ -125,17 +159,28 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 		byPartition[topicPartition{e.feed.topic, e.feed.lane.partition}] = e
 	}
 	var failure error
-	ctx = kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+	var own *kmsg.OffsetCommitRequest
+	toSend := kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		failure = c.withheld(req, entries)
 		c.completeCommit(req, byPartition)
-		return nil
-	})
-	c.group.CommitOffsetsSync(ctx, inGroup, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
-		if err != nil {
-			failure = err
-			return
+		if c.classic {
+			return nil
 		}
-		failure = c.committed(req, resp, byPartition)
+		own = req
+		return errSentBySiding
 	})
+	c.group.CommitOffsetsSync(toSend, inGroup, func(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
+		switch {
+		case errors.Is(err, errSentBySiding):
+		case err != nil:
+			failure = err
+		default:
+			failure = c.committed(req, resp, byPartition)
+		}
+	})
+	if own != nil {
+		failure = errors.Join(failure, c.sendWhole(ctx, own, byPartition))
+	}
 	switch {
 	case failure == nil:
 		return nil
@@ -146,6 +191,74 @@ func (c *Consumer) sendOne(ctx context.Context, entries commitRequest) error {
 		})
 	}
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
+}
+
+// errSentBySiding ends kgo's part of a commit: siding sends the request that kgo has built.
+var errSentBySiding = errors.New("sent by siding")
+
+// withheld returns an error if kgo left partitions out of a request. It does so with those of a
+// source that was recreated.
+func (c *Consumer) withheld(req *kmsg.OffsetCommitRequest, entries commitRequest) error {
+	if c.classic {
+		return nil // kgo answers for them
+	}
+	has := map[string]bool{}
+	for _, t := range req.Topics {
+		has[t.Topic] = true
+	}
+	var failures []error
+	for _, e := range entries {
+		if !has[e.feed.topic] {
+			c.topics.Suspect(e.feed.topic, kerr.UnknownTopicID)
+			failures = append(failures, fmt.Errorf("%s/%d: %w", e.feed.topic, e.feed.lane.partition, kerr.UnknownTopicID))
+		}
+	}
+	return joinFew(failures)
+}
+
+// staleTries is how often a commit is sent under KIP-848 whose epoch was stale.
+const staleTries = 10
+
+// sendWhole sends a request under KIP-848. One partition with a stale epoch makes the broker refuse
+// the whole request: it knows a newer epoch than the member, whose heartbeat has it in a moment.
+// siding then sends the whole request again with that. kgo would leave out the partitions to which
+// the member does not subscribe, those of the tiers, and a lane's source would be ahead of them.
+func (c *Consumer) sendWhole(ctx context.Context, req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) error {
+	for n := 1; len(req.Topics) > 0; n++ {
+		resp, err := req.RequestWith(ctx, c.group)
+		if err != nil {
+			return err
+		}
+		if n == staleTries || !isStale(resp) || !c.refresh(ctx, req) {
+			return c.committed(req, resp, entries)
+		}
+		c.completeCommit(req, entries) // a lane may be gone
+	}
+	return nil
+}
+
+// isStale reports whether the broker refused a request for its epoch.
+func isStale(resp *kmsg.OffsetCommitResponse) bool {
+	return slices.ContainsFunc(resp.Topics, func(t kmsg.OffsetCommitResponseTopic) bool {
+		return slices.ContainsFunc(t.Partitions, func(p kmsg.OffsetCommitResponseTopicPartition) bool {
+			return p.ErrorCode == kerr.StaleMemberEpoch.Code
+		})
+	})
+}
+
+// refresh waits until the member has a newer epoch than the request, and puts it in. It reports
+// false if none comes.
+func (c *Consumer) refresh(ctx context.Context, req *kmsg.OffsetCommitRequest) bool {
+	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
+		if !backoff.Wait(ctx, wait) {
+			return false
+		}
+		if member, epoch := c.group.GroupMetadata(); epoch > req.Generation && member != "" {
+			req.MemberID, req.Generation = member, epoch
+			return true
+		}
+	}
+	return false
 }
 
 // completeCommit checks a commit last: kgo has fixed its membership, and no join can come between.
@@ -166,11 +279,11 @@ func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[top
 		ps := t.Partitions[:0]
 		for _, p := range t.Partitions {
 			e := entries[topicPartition{t.Topic, p.Partition}]
-			if len(ps) == 0 && e.id != nil && *e.id != (kadm.TopicID{}) {
-				t.TopicID = *e.id
+			if len(ps) == 0 && e.id != (kadm.TopicID{}) {
+				t.TopicID = e.id
 			}
-			if e.feed.lane.isOwnedBy(req.MemberID) && (e.id == nil || *e.id == t.TopicID) {
-				p.Metadata = kmsg.StringPtr(commitmark.Mark)
+			if e.feed.lane.isOwnedBy(req.MemberID) && (e.feed.tier.Topic == "" || e.id == t.TopicID) {
+				p.Metadata = kmsg.StringPtr(e.metadata)
 				ps = append(ps, p)
 			}
 		}
@@ -202,15 +315,30 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 					e.feed.lane.disown()
 				}
 				c.topics.Suspect(t.Topic, err)
+				if errors.Is(err, kerr.OffsetMetadataTooLarge) {
+					c.shortenMetadata(len(e.metadata))
+				}
 				failures = append(failures, fmt.Errorf("%s/%d: %w", t.Topic, p.Partition, err))
 				continue
 			}
 			e.feed.lane.mu.Lock()
-			e.feed.tracker.Committed, e.feed.committedAt = e.at.Offset, time.Now()
+			e.feed.tracker.Accepted(e.state)
+			e.feed.committedAt = time.Now()
 			e.feed.lane.mu.Unlock()
 		}
 	}
 	return joinFew(failures)
+}
+
+// shortenMetadata halves the bound of metadata after the broker refused one of that length. Below a
+// few characters only the mark is left.
+func (c *Consumer) shortenMetadata(length int) {
+	now := c.metadataLimit.Load()
+	if int64(length) > now || !c.metadataLimit.CompareAndSwap(now, now/2) { // halved since
+		return
+	}
+	c.log.Warn("siding: the brokers store less with an offset than siding asks for (offset.metadata.max.bytes); after a crash, more records that had finished out of order run again",
+		"refused", length, "now", now/2)
 }
 
 // joinFew joins the first few errors: a thousand partitions fail for the same reason.

@@ -39,7 +39,7 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 			rt := kmsg.NewOffsetCommitRequestTopic()
 			rt.Topic = feedAt(mine, i).topic
 			for _, l := range []*lane{mine, old, gone, drains} {
-				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, i)}
+				entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, i), metadata: "siding"}
 				p := kmsg.NewOffsetCommitRequestTopicPartition()
 				p.Partition = l.partition
 				rt.Partitions = append(rt.Partitions, p)
@@ -72,7 +72,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	rt.Topic = "orders.retry.5s"
 	for p, id := range []kadm.TopicID{recreated, old, recreated} {
 		l := held(c, int32(p), "m")
-		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, 1), id: &id}
+		entries[topicPartition{rt.Topic, l.partition}] = commitEntry{feed: feedAt(l, 1), id: id}
 		rp := kmsg.NewOffsetCommitRequestTopicPartition()
 		rp.Partition = l.partition
 		rt.Partitions = append(rt.Partitions, rp)
@@ -89,7 +89,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	answer.Partitions = []kmsg.OffsetCommitResponseTopicPartition{{Partition: 0}, {Partition: 2}}
 	resp.Topics = append(resp.Topics, answer)
 	e := entries[topicPartition{rt.Topic, 2}]
-	e.at.Offset = 7
+	e.state.Floor = 7
 	entries[topicPartition{rt.Topic, 2}] = e
 	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.Committed != 7 {
 		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.Committed, err)

@@ -1,14 +1,22 @@
 package consumer_test
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
@@ -103,6 +111,189 @@ func TestConsumerCommit_ExpelledMemberRewindsNothing(t *testing.T) {
 			time.Sleep(700 * time.Millisecond)
 		}
 		k.Conserved()
+	})
+}
+
+// What finished above the floor runs again neither after a crash nor after a clean end.
+func TestConsumerCommit_FinishedAboveTheFloorRunsOnce(t *testing.T) {
+	ends := map[string]func(*testing.T, *consumertest.Kafka, *consumertest.Consumer){
+		"killed":  kill,
+		"stopped": func(t *testing.T, _ *consumertest.Kafka, c *consumertest.Consumer) { _ = c.Stop() },
+	}
+	each(t, cross(cross(balancers, ends), map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}), 1,
+		func(t *testing.T, k *consumertest.Kafka, c pair[pair[[]kgo.Opt, func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)], consumer.Order]) {
+			var calls atomic.Int64
+			var hang atomic.Bool
+			hang.Store(true)
+			var done ran
+			cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
+				calls.Add(1)
+				if r.Offset == 0 && hang.Load() {
+					<-ctx.Done()
+				}
+				// in a tier some finish above its floor as well
+				if r.Offset%50 == 7 && r.Offset < 2000 {
+					return busyOnce(ctx, r)
+				}
+				return ctx.Err()
+			}))
+			cfg.Kafka, cfg.Order = c.a.a, c.b
+			first := k.Run(cfg)
+			records := k.Produce(&kgo.Record{Topic: "orders", Key: []byte("alone"), Value: []byte("slow")})
+			rest := k.Produce(many(2000)...)
+			done.all(t, rest)
+			time.Sleep(time.Second) // more than a commit
+			committed(t, k, "orders", 0, 0)
+			c.a.b(t, k, first)
+			hang.Store(false)
+			calls.Store(0)
+			k.Run(cfg)
+			records = append(records, k.Produce(many(10)...)...)
+			done.all(t, records)
+			committed(t, k, "orders", 0, 2011)
+			if n := calls.Load(); n != int64(len(records)) {
+				t.Errorf("%d calls after the restart, want %d: of the slow record, and of those that came since", n, len(records))
+			}
+			k.Conserved()
+		})
+}
+
+// Trap 7: a broker may store less than siding asks for. Then it keeps what lies nearest to the floor.
+func TestConsumerCommit_MetadataIsShortenedUntilItFits(t *testing.T) {
+	each(t, balancers, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		const most = 100
+		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			commit := req.(*kmsg.OffsetCommitRequest)
+			resp := commit.ResponseKind().(*kmsg.OffsetCommitResponse)
+			tooLarge := false
+			for _, t := range commit.Topics {
+				rt := kmsg.NewOffsetCommitResponseTopic()
+				rt.Topic, rt.TopicID = t.Topic, t.TopicID
+				for _, p := range t.Partitions {
+					rp := kmsg.NewOffsetCommitResponseTopicPartition()
+					rp.Partition = p.Partition
+					if p.Metadata != nil && len(*p.Metadata) > most {
+						rp.ErrorCode, tooLarge = kerr.OffsetMetadataTooLarge.Code, true
+					}
+					rt.Partitions = append(rt.Partitions, rp)
+				}
+				resp.Topics = append(resp.Topics, rt)
+			}
+			return resp, nil, tooLarge
+		})
+		var done ran
+		var again sync.Map
+		cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset%2 == 0 && r.Offset < 1500 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			again.Store(r.Offset, true)
+			return nil
+		}))
+		cfg.Kafka, cfg.Order, cfg.Concurrency = opts, consumer.OrderNone, -1
+		log := logged(&cfg)
+		first := k.Run(cfg)
+		records := k.Produce(many(2000)...)
+		odd := slices.DeleteFunc(slices.Clone(records), func(r *kgo.Record) bool { return r.Offset%2 == 0 && r.Offset < 1500 })
+		done.all(t, odd)
+		time.Sleep(time.Second)
+		info := k.Cluster.GroupInfo("billing").Commits["orders"][0]
+		if len(info.Metadata) > most || len(info.Metadata) < most/2 {
+			t.Fatalf("committed with %+v, want metadata of %d to %d characters", info, most/2, most)
+		}
+		log.has(t, 1, "level=WARN", "the brokers store less with an offset", "now=64")
+		kill(t, k, first)
+		again.Clear()
+		k.Run(cfg)
+		time.Sleep(5 * time.Second)
+		n := 0
+		again.Range(func(any, any) bool { n++; return true })
+		if n == 0 || n >= len(odd)-50 {
+			t.Errorf("%d of %d finished records run again, want all but those nearest to the floor", n, len(odd))
+		}
+	})
+}
+
+// What another client has stored with an offset says nothing.
+func TestConsumerCommit_ForeignMetadataIsIgnored(t *testing.T) {
+	for name, text := range map[string]string{
+		"another client's": "kgo-0815", "a later version's": "siding 9 b=////", "broken": "siding 1 b=////*",
+	} {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				records := k.Produce(many(20)...)
+				adm := kadm.NewClient(client(t, k))
+				var at kadm.Offsets
+				at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 5, LeaderEpoch: 0, Metadata: text})
+				if _, err := adm.CommitOffsets(t.Context(), "billing", at); err != nil {
+					t.Fatal(err)
+				}
+				var done ran
+				k.Run(config(done.after(busyOnce)))
+				done.all(t, records[5:])
+			})
+		})
+	}
+}
+
+// Under KIP-848 a broker refuses a whole request for one stale epoch. The source of a lane must not
+// be committed without its tiers then.
+func TestConsumerCommit_StaleEpochRepeatsTheWholeRequest(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		names := func(req *kmsg.OffsetCommitRequest) (all []string) {
+			for _, t := range req.Topics {
+				for _, p := range t.Partitions {
+					all = append(all, fmt.Sprintf("%v/%d", cmp.Or(t.Topic, fmt.Sprint(t.TopicID)), p.Partition))
+				}
+			}
+			slices.Sort(all)
+			return all
+		}
+		var mu sync.Mutex
+		var refused, repeated []string
+		var stale int32
+		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			mu.Lock()
+			defer mu.Unlock()
+			commit := req.(*kmsg.OffsetCommitRequest)
+			switch {
+			case refused == nil && len(names(commit)) > 3:
+				refused, stale = names(commit), commit.Generation
+			case repeated == nil && refused != nil && commit.Generation > stale:
+				repeated = names(commit)
+				return nil, nil, false
+			case refused == nil || repeated != nil:
+				return nil, nil, false
+			}
+			resp := commit.ResponseKind().(*kmsg.OffsetCommitResponse)
+			for _, t := range commit.Topics {
+				rt := kmsg.NewOffsetCommitResponseTopic()
+				rt.Topic, rt.TopicID = t.Topic, t.TopicID
+				for _, p := range t.Partitions {
+					rp := kmsg.NewOffsetCommitResponseTopicPartition()
+					rp.Partition, rp.ErrorCode = p.Partition, kerr.StaleMemberEpoch.Code
+					rt.Partitions = append(rt.Partitions, rp)
+				}
+				resp.Topics = append(resp.Topics, rt)
+			}
+			return resp, nil, true
+		})
+		var done ran
+		cfg := config(done.after(busyOnce))
+		cfg.Kafka = []kgo.Opt{kgo.ServerSideBalancer()}
+		k.Run(cfg)
+		k.Run(cfg) // a new member raises the epoch of the first one
+		done.all(t, k.Produce(many(400)...))
+		k.Conserved()
+		mu.Lock()
+		defer mu.Unlock()
+		// One lane may have gone to the new member meanwhile.
+		if len(repeated) != 3 && len(repeated) != 6 || slices.ContainsFunc(repeated, func(name string) bool { return !slices.Contains(refused, name) }) {
+			t.Errorf("%q was refused, and repeated as %q: want whole lanes, of three topics each", refused, repeated)
+		}
 	})
 }
 

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
 // assigned is kgo's callback at the start of each session, with the member's new partitions. It
@@ -67,11 +70,15 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 // again. An error would end the session of the whole member. It therefore returns one only when the
 // session has ended.
 func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	known := map[*lane]kgo.EpochOffset{}
+	known := map[*lane]cluster.Offset{}
+	said := c.takeFetched()
 	for topic, partitions := range inGroup {
 		for p, o := range partitions {
 			if l := c.lane(topic, p); l != nil && !l.isRead() {
-				known[l] = o.EpochOffset()
+				known[l] = cluster.Offset{EpochOffset: o.EpochOffset()}
+				if at := said[topicPartition{topic, p}]; at.EpochOffset == o.EpochOffset() {
+					known[l] = at
+				}
 			}
 		}
 	}
@@ -79,11 +86,11 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 		_, ok := known[l]
 		return !ok && (l.isRead() || !l.isStarting())
 	})
-	placed, err := c.positions(ctx, lanes, func(l *lane) (kgo.EpochOffset, error) {
+	placed, err := c.positions(ctx, lanes, func(l *lane) (cluster.Offset, error) {
 		if at, ok := known[l]; ok {
 			return at, nil
 		}
-		return kgo.EpochOffset{}, fmt.Errorf("the coordinator refused the offset of group %q on %v", c.cfg.Group, l)
+		return cluster.Offset{}, fmt.Errorf("the coordinator refused the offset of group %q on %v", c.cfg.Group, l)
 	})
 	if err != nil {
 		return nil, err
@@ -105,12 +112,40 @@ func (c *Consumer) adjustFetchOffsets(ctx context.Context, inGroup map[string]ma
 	return begin, nil
 }
 
+// offsetsFetched is kgo's callback with the group's offsets, before adjustFetchOffsets. It keeps
+// their metadata.
+func (c *Consumer) offsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				if p.Metadata != nil {
+					c.fetched[topicPartition{t.Topic, p.Partition}] = cluster.Offset{
+						EpochOffset: kgo.EpochOffset{Epoch: p.LeaderEpoch, Offset: p.Offset}, Metadata: *p.Metadata,
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// takeFetched returns the offsets that kgo has fetched since.
+func (c *Consumer) takeFetched() map[topicPartition]cluster.Offset {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fetched := c.fetched
+	c.fetched = map[topicPartition]cluster.Offset{}
+	return fetched
+}
+
 // positions finds the starts of source partitions, and has the lanes started. Without a committed
 // offset kgo would choose the start itself, and choose another one after a restart. So positions
 // resolves it here, and it is committed before the lane's first record runs. A partition whose
 // start is unknown is paused; awaitStarts goes on to look for it. An error means that ctx has
 // ended.
-func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) (map[string]map[int32]kgo.EpochOffset, error) {
+func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(*lane) (cluster.Offset, error)) (map[string]map[int32]kgo.EpochOffset, error) {
 	open := map[string][]*lane{} // by topic, so that missing siblings hold up no other topic
 	var postponed []*lane
 	placed := map[string]map[int32]kgo.EpochOffset{}

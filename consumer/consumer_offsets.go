@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
@@ -16,11 +14,11 @@ import (
 // both silently, and records read again below the old position would look like duplicates.
 
 // committedOf fetches the group's offsets on the sources of lanes.
-func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (kgo.EpochOffset, error) {
+func (c *Consumer) committedOf(ctx context.Context, lanes []*lane) func(*lane) (cluster.Offset, error) {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
 	inGroup := c.cluster.OffsetsOf(ctx, c.cfg.Group, sourcesOf(lanes))
-	return func(l *lane) (kgo.EpochOffset, error) { return inGroup.Of(l.topic, l.partition) }
+	return func(l *lane) (cluster.Offset, error) { return inGroup.Of(l.topic, l.partition) }
 }
 
 // clampToLog returns where a partition with a committed offset is read from, and what counts as

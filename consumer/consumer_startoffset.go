@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // The start of a source partition depends on the group's coordinator, the partition's leader and
@@ -19,22 +20,23 @@ import (
 // partition is paused. Once the start is known, kgo is given that.
 
 // startPosition is the offset from which a partition is read, and the offset that counts as
-// committed: -1 for none.
+// committed: -1 for none. finished are the records above it that an earlier owner has finished.
 type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
+	finished  []offsets.Span
 }
 
 // beginAt is a start without a committed offset.
 func beginAt(offset int64) startPosition {
-	return startPosition{kgo.EpochOffset{Epoch: -1, Offset: offset}, -1}
+	return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: offset}, committed: -1}
 }
 
 // startFinder holds the brokers' answers about the starts of source partitions. A failed query
 // delays only the lanes that need its answer. See DESIGN.md, "Where a partition starts".
 type startFinder struct {
 	c         *Consumer
-	committed func(*lane) (kgo.EpochOffset, error)
+	committed func(*lane) (cluster.Offset, error)
 	former    cluster.Former
 	topics    map[string]*topicStarts
 }
@@ -48,7 +50,7 @@ type topicStarts struct {
 }
 
 // findStarts queries where the lanes' sources start; committed returns a lane's committed offset.
-func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func(*lane) (kgo.EpochOffset, error)) *startFinder {
+func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func(*lane) (cluster.Offset, error)) *startFinder {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
 	fresh := sourcesOf(slices.DeleteFunc(slices.Clone(lanes), func(l *lane) bool {
@@ -94,13 +96,14 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 
 // findStart returns where a partition starts: at the group's committed offset, else at that of a
 // former group, else where fresh says. With an error, the position is a placeholder.
-func (c *Consumer) findStart(at topicPartition, committed kgo.EpochOffset, former cluster.Former, logs cluster.Bounds, fresh func() (int64, error)) (startPosition, error) {
+func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former cluster.Former, logs cluster.Bounds, fresh func() (int64, error)) (startPosition, error) {
 	if committed.Offset >= 0 {
 		position, counts := c.clampToLog(logs, at.topic, at.partition, committed.Offset)
 		if position != committed.Offset {
-			committed.Epoch = -1
+			return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: position}, committed: counts}, nil
 		}
-		return startPosition{kgo.EpochOffset{Epoch: committed.Epoch, Offset: position}, counts}, nil
+		said, _ := offsets.ParseMetadata(committed.Metadata, position)
+		return startPosition{next: committed.EpochOffset, committed: counts, finished: said.Finished}, nil
 	}
 	// Before the former groups' answer: their failure must not let a later StartLatest skip records
 	// that are written meanwhile.

@@ -31,15 +31,17 @@ func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 				t.Errorf("%s: its fetch is paused: %v, its start is looked for: %v; want %v", when, got, l.awaitsStart(), paused)
 			}
 		}
-		place := func(committed func(*lane) (kgo.EpochOffset, error)) {
+		place := func(committed func(*lane) (cluster.Offset, error)) {
 			t.Helper()
 			if _, err := c.positions(t.Context(), []*lane{l}, committed); err != nil {
 				t.Fatal(err)
 			}
 		}
-		place(func(*lane) (kgo.EpochOffset, error) { return kgo.EpochOffset{}, errors.New("no right to see it") })
+		place(func(*lane) (cluster.Offset, error) { return cluster.Offset{}, errors.New("no right to see it") })
 		check("unknown", true)
-		place(func(*lane) (kgo.EpochOffset, error) { return kgo.EpochOffset{Epoch: -1, Offset: 7}, nil })
+		place(func(*lane) (cluster.Offset, error) {
+			return cluster.Offset{EpochOffset: kgo.EpochOffset{Epoch: -1, Offset: 7}}, nil
+		})
 		check("known", false)
 		time.Sleep(time.Minute) // what looked for its start is over
 		check("a minute later", false)

@@ -3,6 +3,8 @@ package consumer
 import (
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -14,12 +16,13 @@ type feed struct {
 	fetch
 	lane *lane
 	tier retrytopics.Tier // zero for a source
+	id   kadm.TopicID     // of a tier's topic, to which the offsets belong; kgo knows a source's
 
 	origin *origin // of its attempts
 
 	tracker     offsets.Tracker
 	committedAt time.Time // when the broker last accepted an offset
-	epoch       int32     // leader epoch of the last record, sent with the commit (KIP-320)
+	epoch       int32     // leader epoch up to which it was read, sent with the commit (KIP-320)
 
 	fetchErrors fetchErrors // why the partition cannot be read
 	// a worker has a unit; under OrderPartition no other worker gets one
@@ -30,6 +33,7 @@ type feed struct {
 // start sets where the partition starts.
 func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
+	f.tracker.Restore(at.finished, at.next.Epoch)
 }
 
 // mayCut reports whether a worker may take a unit, if the feed has one.
@@ -39,6 +43,10 @@ func (f *feed) mayCut() bool { return !f.busy || f.lane.c.cfg.Order != OrderPart
 func (f *feed) needsCommit(now time.Time) bool {
 	return f.tracker.Dirty() || now.Sub(f.committedAt) >= recommitAfter
 }
+
+// read notes the leader epoch of a record that was read. The epoch never falls: it is also that of
+// records above the floor which an earlier owner has finished.
+func (f *feed) read(epoch int32) { f.epoch = max(f.epoch, epoch) }
 
 // readTrouble records an error of the feed's fetch.
 func (f *feed) readTrouble(err error) {

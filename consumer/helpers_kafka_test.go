@@ -98,6 +98,29 @@ func expel(t *testing.T, k *consumertest.Kafka, which int) {
 	}
 }
 
+// kill ends a consumer as kill -9 does, as seen from the brokers: its last commit does not arrive,
+// and it does not leave the group. No other consumer may run meanwhile.
+func kill(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer) {
+	t.Helper()
+	var over atomic.Bool
+	k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+		if over.Load() {
+			return nil, nil, false
+		}
+		k.Cluster.KeepControl()
+		switch req.(type) {
+		case *kmsg.OffsetCommitRequest, *kmsg.LeaveGroupRequest, *kmsg.ConsumerGroupHeartbeatRequest, *kmsg.ProduceRequest:
+			return nil, errors.New("the process is dead"), true
+		}
+		return nil, nil, false
+	})
+	if err := c.Stop(); err != nil {
+		t.Log(err) // a handler that ignores its context
+	}
+	over.Store(true)
+	time.Sleep(2 * time.Minute) // the session ends
+}
+
 // content returns the records of a topic.
 func content(t *testing.T, k *consumertest.Kafka, topic string) (all []*kgo.Record) {
 	t.Helper()

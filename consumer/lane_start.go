@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"slices"
+	"time"
 )
 
 // startedAt records that kgo has a start for the lane's source. If the start is not known yet, kgo
@@ -44,6 +45,19 @@ func (l *lane) committedEverywhere() bool {
 		}
 	}
 	return l.positionsLoaded
+}
+
+// unsaved returns the feeds with something to commit; the caller holds the lock.
+func (l *lane) unsaved(now time.Time) (feeds []*feed) {
+	if l.state == laneGone || !l.positionsLoaded {
+		return nil
+	}
+	for f := range l.read() {
+		if f.needsCommit(now) {
+			feeds = append(feeds, f)
+		}
+	}
+	return feeds
 }
 
 // isOwnedBy reports whether the member with that id owns the lane.

@@ -50,16 +50,20 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	var size int64
 	end, markers := recs[len(recs)-1].Offset+1, false
 	// also of a marker: an older epoch ends before the floor
-	f.epoch = recs[len(recs)-1].LeaderEpoch
+	f.read(recs[len(recs)-1].LeaderEpoch)
+	if f.tracker.Restored() {
+		recs = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return f.tracker.SkipFinished(r.Offset, r.LeaderEpoch) })
+	}
 	for _, r := range recs {
 		size += forward.RecordSize(r)
 		markers = markers || r.Attrs.IsControl()
 	}
 	if markers {
-		if recs, size = withoutMarkers(recs); len(recs) == 0 {
-			f.tracker.Skip(end)
-			return false
-		}
+		recs, size = withoutMarkers(recs)
+	}
+	if len(recs) == 0 {
+		f.tracker.Skip(end)
+		return false
 	}
 	first, last := recs[0], recs[len(recs)-1]
 	if last.Offset-first.Offset == int64(len(recs)-1) {

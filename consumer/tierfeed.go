@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
@@ -20,8 +19,7 @@ import (
 // they are due, and knows the feed as its [tier.Lane].
 type tierFeed struct {
 	feed
-	drained bool         // the tier is no longer configured: nothing new goes into it
-	id      kadm.TopicID // the topic's id, to which the offsets belong
+	drained bool // the tier is no longer configured: nothing new goes into it
 	parked  *tier.Tier
 }
 
@@ -61,13 +59,13 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	for _, r := range recs {
 		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
 			f.tracker.Skip(r.Offset + 1)
-			f.epoch = r.LeaderEpoch
+			f.read(r.LeaderEpoch)
 			continue
 		}
-		if !f.tracker.Deliver(r.Offset) {
+		if f.tracker.SkipFinished(r.Offset, r.LeaderEpoch) || !f.tracker.Deliver(r.Offset) {
 			continue
 		}
-		f.epoch = r.LeaderEpoch
+		f.read(r.LeaderEpoch)
 		// A record without a group is broken, and belongs to no other group. Any other broken
 		// record belongs to the group that it names.
 		if group, _, _ := reserved.Peek(r.Headers); len(group) > 0 && !slices.ContainsFunc(l.c.groups, func(name string) bool { return string(group) == name }) {

@@ -17,7 +17,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/forward":     {"consumer/internal/backoff", "consumer/internal/clock", "consumer/internal/fifo", "headers", "internal/oversize"},
 	"consumer/internal/logline":     {},
 	"consumer/internal/logthrottle": {},
-	"consumer/internal/offsets":     {},
+	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/session":     {},
 	"consumer/internal/tier": {
 		"consumer/internal/backoff", "consumer/internal/cluster", "consumer/internal/logthrottle", "consumer/internal/offsets",

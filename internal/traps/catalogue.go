@@ -42,9 +42,7 @@ var traps = []string{
 }
 
 // later are traps that wait for a feature, which each entry names. A trap with a test is not in it.
-var later = map[int]string{
-	7: "commit metadata",
-}
+var later map[int]string
 
 // known reports whether a trap has that number.
 func known(n int) bool { return n > 0 && n < len(traps) }

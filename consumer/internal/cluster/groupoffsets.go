@@ -11,10 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// Offset is a committed offset with its metadata. Offset -1: the group has none.
+type Offset struct {
+	kgo.EpochOffset
+	Metadata string
+}
+
 // GroupOffsets are the offsets of a group, as its coordinator reported them.
 type GroupOffsets struct {
 	group   string
-	at      map[place]kgo.EpochOffset // offset -1: the group has none
+	at      map[place]Offset
 	refused map[place]error
 	err     error // about all partitions
 }
@@ -26,7 +32,7 @@ type place struct {
 
 // Of returns the group's offset on a partition, -1 if it has none. Its errors name the group and
 // the partition.
-func (o GroupOffsets) Of(topic string, partition int32) (kgo.EpochOffset, error) {
+func (o GroupOffsets) Of(topic string, partition int32) (Offset, error) {
 	offset, ok := o.at[place{topic, partition}]
 	err := cmp.Or(o.err, o.refused[place{topic, partition}])
 	switch {
@@ -44,20 +50,20 @@ type Former []GroupOffsets
 
 // Of returns the offset of the first group that has one on the partition. known is false if none
 // has.
-func (f Former) Of(topic string, partition int32) (offset kgo.EpochOffset, known bool, err error) {
+func (f Former) Of(topic string, partition int32) (offset Offset, known bool, err error) {
 	for _, group := range f {
 		if offset, err = group.Of(topic, partition); err != nil || offset.Offset >= 0 {
 			return offset, err == nil, err
 		}
 	}
-	return kgo.EpochOffset{}, false, nil
+	return Offset{}, false, nil
 }
 
 // OffsetsOf asks for a group's stable offsets: it waits for open transactions that may still commit
 // some. It asks by partition, because a request for all of them omits topics that the user may not
 // describe, as if the group had no offset there. Its errors come from [GroupOffsets.Of].
 func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[string][]int32) GroupOffsets {
-	found := GroupOffsets{group: group, at: map[place]kgo.EpochOffset{}, refused: map[place]error{}}
+	found := GroupOffsets{group: group, at: map[place]Offset{}, refused: map[place]error{}}
 	if len(partitions) == 0 {
 		return found
 	}
@@ -85,7 +91,7 @@ func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[st
 	if errors.Is(err, kerr.GroupIDNotFound) {
 		for topic, ps := range partitions {
 			for _, p := range ps {
-				found.at[place{topic, p}] = kgo.EpochOffset{Epoch: -1, Offset: -1}
+				found.at[place{topic, p}] = Offset{EpochOffset: kgo.EpochOffset{Epoch: -1, Offset: -1}}
 			}
 		}
 		return found
@@ -97,7 +103,11 @@ func (c *Cluster) OffsetsOf(ctx context.Context, group string, partitions map[st
 				found.refused[place{t.Topic, p.Partition}] = err
 				continue
 			}
-			found.at[place{t.Topic, p.Partition}] = kgo.EpochOffset{Epoch: p.LeaderEpoch, Offset: p.Offset}
+			at := Offset{EpochOffset: kgo.EpochOffset{Epoch: p.LeaderEpoch, Offset: p.Offset}}
+			if p.Metadata != nil {
+				at.Metadata = *p.Metadata
+			}
+			found.at[place{t.Topic, p.Partition}] = at
 		}
 	}
 	return found

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"iter"
 	"math/bits"
 	"sort"
 )
@@ -24,6 +25,13 @@ type Tracker struct {
 	Pending   int   // records delivered and unfinished
 	chunks    []*chunk
 	free      *chunk // one spare, so that a steady stream allocates nothing
+
+	// What an earlier owner finished above its floor, at Next or beyond, and the leader epoch up to
+	// which it had read.
+	earlier      []Span
+	earlierEpoch int32
+	finished     uint64 // calls that finished records
+	acknowledged uint64 // finished, when the accepted commit was made
 }
 
 const (
@@ -74,6 +82,32 @@ func (t *Tracker) DeliverRange(first, last int64) {
 	t.Next = last + 1
 }
 
+// Restore notes what an earlier owner finished above the committed offset. The epoch is the leader
+// epoch of that commit. Without one, nothing is noted: a log that was truncated since may have
+// other records at these offsets.
+func (t *Tracker) Restore(finished []Span, epoch int32) {
+	if epoch >= 0 {
+		t.earlier, t.earlierEpoch = finished, epoch
+	}
+}
+
+// Restored reports whether an earlier owner may have finished records that were not read yet.
+func (t *Tracker) Restored() bool { return len(t.earlier) > 0 }
+
+// SkipFinished reports whether an earlier owner finished the record, and passes over it then. epoch
+// is the record's: one that was written under a later leader than the owner had read from is
+// another record.
+func (t *Tracker) SkipFinished(offset int64, epoch int32) bool {
+	for len(t.earlier) > 0 && t.earlier[0].Last < offset {
+		t.earlier = t.earlier[1:]
+	}
+	if offset < t.Next || len(t.earlier) == 0 || t.earlier[0].First > offset || epoch > t.earlierEpoch {
+		return false
+	}
+	t.Skip(offset + 1)
+	return true
+}
+
 // Skip notes that the reader passed over all records below offset that were not delivered.
 func (t *Tracker) Skip(offset int64) {
 	t.Next = max(t.Next, offset)
@@ -98,6 +132,9 @@ func (t *Tracker) FinishRange(first, last int64) int {
 		c.count -= n
 		finished += n
 	}
+	if finished > 0 {
+		t.finished++
+	}
 	t.Pending -= finished
 	t.trim()
 	return finished
@@ -118,8 +155,78 @@ func (t *Tracker) Floor() int64 {
 	return t.Next
 }
 
-// Dirty reports whether the floor lies beyond what is committed.
-func (t *Tracker) Dirty() bool { return t.Floor() > t.Committed }
+// maxSpans is more than metadata can hold.
+const maxSpans = MetadataLimit
+
+// FinishedAbove returns the spans above the floor in which all records are finished, the first ones
+// if there are very many.
+func (t *Tracker) FinishedAbove() (spans []Span) {
+	floor := t.Floor()
+	if int64(t.Pending) < t.Next-floor {
+		at := floor // what lies below was looked at
+		for first, last := range t.pending() {
+			if first > at {
+				spans = append(spans, Span{at, first - 1})
+			}
+			if at = last + 1; len(spans) == maxSpans {
+				return spans
+			}
+		}
+		if at < t.Next {
+			spans = append(spans, Span{at, t.Next - 1})
+		}
+	}
+	for _, s := range t.earlier {
+		if s.First = max(s.First, t.Next); s.First > s.Last {
+			continue
+		}
+		if n := len(spans); n > 0 && spans[n-1].Last == s.First-1 {
+			spans[n-1].Last = s.Last
+		} else {
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
+// pending iterates over the runs of pending offsets.
+func (t *Tracker) pending() iter.Seq2[int64, int64] {
+	return func(yield func(first, last int64) bool) {
+		for _, c := range t.chunks {
+			for w, word := range c.words {
+				for base := c.base + int64(w)<<6; word != 0; {
+					from := bits.TrailingZeros64(word)
+					n := bits.TrailingZeros64(^(word >> from))
+					if !yield(base+int64(from), base+int64(from+n)-1) {
+						return
+					}
+					word &^= mask(n) << from
+				}
+			}
+		}
+	}
+}
+
+// Commit is a state of the tracker that may be committed.
+type Commit struct {
+	Floor    int64
+	Finished []Span // above the floor
+	finished uint64
+}
+
+// Commit returns what may be committed now.
+func (t *Tracker) Commit() Commit {
+	return Commit{t.Floor(), t.FinishedAbove(), t.finished}
+}
+
+// Accepted notes that the broker accepted a commit.
+func (t *Tracker) Accepted(c Commit) { t.Committed, t.acknowledged = c.Floor, c.finished }
+
+// Dirty reports whether the accepted commit lacks something: the floor lies beyond it, or records
+// above the floor were finished since.
+func (t *Tracker) Dirty() bool {
+	return t.finished != t.acknowledged || t.Floor() > t.Committed
+}
 
 // at returns the chunk for offset. Deliveries ascend, so it is the last chunk, or a new one after
 // it.

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -12,6 +13,22 @@ import (
 type naiveTracker struct {
 	next    int64
 	pending []int64
+	earlier map[int64]bool // finished by an earlier owner, not read yet
+}
+
+// finishedAbove has the offsets above the floor that are finished.
+func (n *naiveTracker) finishedAbove() (all []int64) {
+	for at := n.floor(); at < n.next; at++ {
+		if _, pending := slices.BinarySearch(n.pending, at); !pending {
+			all = append(all, at)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(n.earlier)) {
+		if at >= n.next {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 func (n *naiveTracker) floor() int64 {
@@ -26,7 +43,16 @@ func TestTracker_AgreesWithANaiveModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Int64Range(0, 1<<40).Draw(t, "start")
 		tr := New(start, -1)
-		model := naiveTracker{next: start}
+		model := naiveTracker{next: start, earlier: map[int64]bool{}}
+		var earlier []Span
+		for at := start + 1; len(earlier) < rapid.IntRange(0, 5).Draw(t, "earlier"); {
+			s := Span{at, at + rapid.Int64Range(0, 90).Draw(t, "length")}
+			for o := s.First; o <= s.Last; o++ {
+				model.earlier[o] = true
+			}
+			earlier, at = append(earlier, s), s.Last+1+rapid.Int64Range(1, 90).Draw(t, "gap")
+		}
+		tr.Restore(earlier, 3)
 		t.Repeat(map[string]func(*rapid.T){
 			"deliver with gaps": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "n") {
@@ -35,6 +61,20 @@ func TestTracker_AgreesWithANaiveModel(t *testing.T) {
 						t.Fatalf("offset %d refused, next is %d", at, tr.Next)
 					}
 					model.pending, model.next = append(model.pending, at), at+1
+				}
+			},
+			"read on": func(t *rapid.T) {
+				for range rapid.IntRange(1, 40).Draw(t, "n") {
+					at, epoch := model.next, rapid.Int32Range(2, 4).Draw(t, "epoch")
+					skipped := tr.SkipFinished(at, epoch)
+					if want := model.earlier[at] && epoch <= 3; skipped != want {
+						t.Fatalf("offset %d of epoch %d is skipped: %v, want %v", at, epoch, skipped, want)
+					}
+					if !skipped {
+						tr.Deliver(at)
+						model.pending = append(model.pending, at)
+					}
+					model.next = at + 1
 				}
 			},
 			"deliver a range": func(t *rapid.T) {
@@ -79,6 +119,21 @@ func TestTracker_AgreesWithANaiveModel(t *testing.T) {
 				}
 				if got, want := tr.Pending, len(model.pending); got != want {
 					t.Fatalf("pending = %d, want %d", got, want)
+				}
+				if tr.Next-tr.Floor() > 1<<20 {
+					return // a model of single offsets takes too long
+				}
+				var got []int64
+				for i, s := range tr.FinishedAbove() {
+					if s.First > s.Last || i > 0 && s.First <= got[len(got)-1]+1 {
+						t.Fatalf("span %v after %d", s, got[len(got)-1])
+					}
+					for at := s.First; at <= s.Last; at++ {
+						got = append(got, at)
+					}
+				}
+				if want := model.finishedAbove(); !slices.Equal(got, want) {
+					t.Fatalf("finished above the floor: got %v, want %v", got, want)
 				}
 			},
 		})

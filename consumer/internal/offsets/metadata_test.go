@@ -1,0 +1,177 @@
+package offsets
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/internal/commitmark"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+// drawSpans draws spans that ascend and do not touch, the first at the floor or above.
+func drawSpans(t *rapid.T, floor int64) (spans []Span) {
+	at := floor - 1
+	for i := range rapid.IntRange(0, 60).Draw(t, "spans") {
+		gap := rapid.SampledFrom([]int64{2, 2, 2, 3, 9, 70, 5000, 1 << 33}).Draw(t, "gap")
+		if i == 0 {
+			gap = rapid.Int64Range(1, 70).Draw(t, "first")
+		}
+		first := at + gap
+		at = first + rapid.SampledFrom([]int64{0, 0, 1, 7, 64, 3000, 1 << 32}).Draw(t, "length")
+		spans = append(spans, Span{first, at})
+	}
+	return spans
+}
+
+func TestMetadata_KeepsTheRecordsNearestToTheFloor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		floor := rapid.Int64Range(0, 1<<40).Draw(t, "floor")
+		m := Metadata{Finished: drawSpans(t, floor)}
+		limit := rapid.SampledFrom([]int{0, 6, 12, 13, 14, 20, 100, MetadataLimit, 1 << 16}).Draw(t, "limit")
+		text := m.Encode(floor, limit)
+		if len(text) > max(limit, len(commitmark.Mark)) {
+			t.Fatalf("%d characters, want %d at most", len(text), limit)
+		}
+		if !commitmark.Marked(text) || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+			t.Fatalf("not marked, or not plain ASCII: %q", text)
+		}
+		got, ok := ParseMetadata(text, floor)
+		if !ok {
+			t.Fatalf("cannot be read: %q", text)
+		}
+		// What is there is the beginning of what was given; only the last span may be cut.
+		for i, s := range got.Finished {
+			if s.First != m.Finished[i].First || s.Last > m.Finished[i].Last || i < len(got.Finished)-1 && s.Last != m.Finished[i].Last {
+				t.Fatalf("span %d is %v, was %v", i, s, m.Finished[i])
+			}
+		}
+		if limit == 1<<16 && !slices.Equal(got.Finished, m.Finished) {
+			t.Fatalf("got %v, want %v", got.Finished, m.Finished)
+		}
+	})
+}
+
+// 4,096 characters hold 24,000 records of which every other one is finished.
+func TestMetadata_HoldsThousandsOfRecords(t *testing.T) {
+	t.Parallel()
+	for name, each := range map[string]struct {
+		every, length int64
+		want          int
+	}{
+		"every other record":       {2, 1, 12_000},
+		"one in ten":               {10, 1, 2_400},
+		"all but one in a million": {1_000_000, 999_999, 500_000_000},
+	} {
+		var spans []Span
+		for i := range int64(5_000) {
+			spans = append(spans, Span{1 + i*each.every, i*each.every + each.length})
+		}
+		for i := range int64(20_000) {
+			if at := 1 + (5_000+i)*each.every; each.every == 2 {
+				spans = append(spans, Span{at, at})
+			}
+		}
+		m := Metadata{Finished: spans}
+		got, _ := ParseMetadata(m.Encode(0, MetadataLimit), 0)
+		n := 0
+		for _, s := range got.Finished {
+			n += int(s.Last - s.First + 1)
+		}
+		if n < each.want {
+			t.Errorf("%s: %d records are kept, want %d at least", name, n, each.want)
+		}
+	}
+}
+
+// goldenMetadata are texts of which each must stay readable.
+var goldenMetadata = []struct {
+	name string
+	m    Metadata
+}{
+	{"nothing finished", Metadata{}},
+	{"one", Metadata{Finished: []Span{{101, 101}}}},
+	{"a bitmap", Metadata{Finished: []Span{{101, 101}, {103, 103}, {105, 108}, {110, 110}, {112, 112}, {114, 114}}}},
+	{"run lengths", Metadata{Finished: []Span{{103, 250}, {260, 900}}}},
+	{"from the floor on", Metadata{Finished: []Span{{100, 200}}}},
+}
+
+func TestMetadata_GoldenFile(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/metadata_1.golden"
+	var lines []string
+	for _, g := range goldenMetadata {
+		lines = append(lines, fmt.Sprintf("%s: %s", g.name, g.m.Encode(100, MetadataLimit)))
+	}
+	now := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(stored) != now {
+		t.Errorf("the format has changed: raise its version. Stored:\n%s\nnow:\n%s", stored, now)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(string(stored)), "\n") {
+		_, text, _ := strings.Cut(line, ": ")
+		if got, ok := ParseMetadata(text, 100); !ok || !slices.Equal(got.Finished, goldenMetadata[i].m.Finished) {
+			t.Errorf("%q is read as %v, %v", line, got, ok)
+		}
+	}
+}
+
+func TestParseMetadata_IgnoresWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	for text, known := range map[string]bool{
+		"": false, "kgo-1234": false, "siding2": false, "siding 2 b=AQ": false, "siding ": false,
+		"siding 1 b=!": false, "siding 1 b=AQ r=AQ": false, "siding 1 r=AA": false, "siding 1 r=AQEAAQ": false,
+		"siding 1 r=//////////////////8B": false,
+		"siding":                          true, "siding 1": true, "siding 1 z=later b=Ag": true,
+	} {
+		m, ok := ParseMetadata(text, 7)
+		if ok != known || !ok && m.Finished != nil {
+			t.Errorf("%q: got %v, %v", text, m, ok)
+		}
+		if text == "siding 1 z=later b=Ag" && !slices.Equal(m.Finished, []Span{{8, 8}}) {
+			t.Errorf("%q: got %v", text, m)
+		}
+	}
+}
+
+func FuzzParseMetadata(f *testing.F) {
+	for _, g := range goldenMetadata {
+		f.Add(g.m.Encode(100, MetadataLimit), int64(100))
+	}
+	f.Add("siding 1 r=AAEBAQ", int64(1<<61))
+	f.Fuzz(func(t *testing.T, text string, floor int64) {
+		if floor < 0 || floor > 1<<61 {
+			return
+		}
+		m, ok := ParseMetadata(text, floor)
+		if !ok {
+			return
+		}
+		at := floor - 1
+		for i, s := range m.Finished {
+			if s.First <= at || s.Last < s.First || i > 0 && s.First == at+1 {
+				t.Fatalf("%q: span %d is %v, after %d", text, i, s, at)
+			}
+			at = s.Last
+		}
+		again, ok := ParseMetadata(m.Encode(floor, 1<<20), floor)
+		if !ok || !slices.Equal(again.Finished, m.Finished) {
+			t.Fatalf("%q: %v is read back as %v", text, m, again)
+		}
+	})
+}
