@@ -52,7 +52,7 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	// also of a marker: an older epoch ends before the floor
 	f.read(recs[len(recs)-1].LeaderEpoch)
 	if f.tracker.Restored() {
-		recs = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return f.tracker.SkipFinished(r.Offset, r.LeaderEpoch) })
+		recs = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) })
 	}
 	for _, r := range recs {
 		size += forward.RecordSize(r)

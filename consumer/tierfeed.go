@@ -62,7 +62,11 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 			f.read(r.LeaderEpoch)
 			continue
 		}
-		if f.tracker.SkipFinished(r.Offset, r.LeaderEpoch) || !f.tracker.Deliver(r.Offset) {
+		if f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) {
+			f.tracker.Skip(r.Offset + 1)
+			continue
+		}
+		if !f.tracker.Deliver(r.Offset) {
 			continue
 		}
 		f.read(r.LeaderEpoch)

@@ -3,6 +3,7 @@ package offsets
 import (
 	"iter"
 	"math/bits"
+	"slices"
 	"sort"
 )
 
@@ -94,18 +95,14 @@ func (t *Tracker) Restore(finished []Span, epoch int32) {
 // Restored reports whether an earlier owner may have finished records that were not read yet.
 func (t *Tracker) Restored() bool { return len(t.earlier) > 0 }
 
-// SkipFinished reports whether an earlier owner finished the record, and passes over it then. epoch
-// is the record's: one that was written under a later leader than the owner had read from is
-// another record.
-func (t *Tracker) SkipFinished(offset int64, epoch int32) bool {
-	for len(t.earlier) > 0 && t.earlier[0].Last < offset {
+// FinishedBefore reports whether an earlier owner finished the record. epoch is the record's: one
+// that was written under a later leader than the owner had read from is another record.
+func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
+	for len(t.earlier) > 0 && t.earlier[0].Last < min(offset, t.Next) {
 		t.earlier = t.earlier[1:]
 	}
-	if offset < t.Next || len(t.earlier) == 0 || t.earlier[0].First > offset || epoch > t.earlierEpoch {
-		return false
-	}
-	t.Skip(offset + 1)
-	return true
+	return offset >= t.Next && epoch <= t.earlierEpoch &&
+		slices.ContainsFunc(t.earlier, func(s Span) bool { return s.First <= offset && offset <= s.Last })
 }
 
 // Skip notes that the reader passed over all records below offset that were not delivered.
