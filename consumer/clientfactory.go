@@ -18,6 +18,7 @@ import (
 // overridable defaults come first, then the user's options, then those that siding owns.
 type clientFactory struct {
 	cfg      *Config
+	ctx      context.Context // ends all requests of all clients
 	warnings *clientWarnings
 	limits   *forward.BatchLimits
 	user     *kgo.Client // the retry client, from which the user's options are read
@@ -95,7 +96,7 @@ func (f *clientFactory) options(defaults, owned []kgo.Opt) []kgo.Opt {
 		kgo.WithLogger(clientLog{kslog.New(f.cfg.Logger), f.warnings}),
 	}, defaults...)
 	// If the user's context ended, it would close the clients before the drain is over.
-	return append(append(append(opts, f.cfg.Kafka...), kgo.WithContext(context.Background())), owned...)
+	return append(append(append(opts, f.cfg.Kafka...), kgo.WithContext(f.ctx)), owned...)
 }
 
 // headerKeepers returns the producer's hooks before and after those of the user, if there are any.

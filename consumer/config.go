@@ -71,8 +71,8 @@ type Config struct {
 	// CommitInterval is the interval between commits of finished offsets. Default 1 s.
 	CommitInterval time.Duration
 	// DrainTimeout is the time that running handlers and copies in flight have when a partition is
-	// revoked. With the last commit, it must stay under the rebalance timeout
-	// (kgo.RebalanceTimeout, 60 s by default). Default 20 s.
+	// revoked. Run returns 10 s later at most. With the last commit, it must stay under the
+	// rebalance timeout (kgo.RebalanceTimeout, 60 s by default). Default 20 s.
 	DrainTimeout time.Duration
 
 	// MaxInFlight bounds the records that a lane holds ready, and likewise its copies in flight. A

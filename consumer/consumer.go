@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,7 +24,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -48,6 +46,7 @@ type Consumer struct {
 	ctx           context.Context         // ends when the drain is over
 	stop          context.Context         // ends when Run is to end
 	refuse        context.CancelCauseFunc // ends stop when the group refuses the member
+	hangUp        context.CancelFunc      // ends all requests of all clients
 	values        context.Context         // the values of Run's context, without its end
 	group         *kgo.Client
 	retryCl       *kgo.Client
@@ -184,6 +183,8 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	c.ctx, c.stop, c.values = life, ctx, valuesOf(ctx)
+	c.clients.ctx, c.hangUp = context.WithCancel(context.Background())
+	defer c.hangUp()
 
 	if c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)
@@ -220,37 +221,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() { c.tierEnv.Budget.Run(life) })
 
 	<-ctx.Done()
-	polling.Wait()
-	all := func(*lane) bool { return true }
-	c.revoke(life, "Run ends", all)
-	c.group.Close() // leaves the group; partitions assigned until then are lost at once
-	c.lose(all)
-	end()
-	c.wg.Wait()
-	if stuck := c.stuck(); len(stuck) > 0 {
-		return &StuckError{Records: stuck}
-	}
-	c.workers.Wait()
-	var refused *refusedError
-	if errors.As(context.Cause(ctx), &refused) {
-		return fmt.Errorf("consumer: joining group %q: %w", c.cfg.Group, refused.error)
-	}
-	return nil
-}
-
-// stuck waits up to stuckAfter for the cancelled handlers of closed lanes to return. It lists where
-// the records of those handlers were read that do not.
-func (c *Consumer) stuck() (records []headers.Position) {
-	c.mu.Lock()
-	strays := c.abandoned
-	c.mu.Unlock()
-	deadline := time.Now().Add(stuckAfter)
-	for _, l := range strays {
-		for _, a := range l.awaitIdle(deadline) {
-			records = append(records, a.physical())
-		}
-	}
-	return records
+	return c.shutDown(ctx, end, &polling)
 }
 
 // connect makes the clients and the parts that use them, but not the group client. A new group
@@ -282,7 +253,10 @@ func (c *Consumer) connect() (err error) {
 }
 
 // prepare waits for the broker, provisions the siblings, and makes the group client, which joins.
+// If ctx ends before the join, prepare ends at once: no broker has to learn of it.
 func (c *Consumer) prepare(ctx context.Context) error {
+	stay := context.AfterFunc(ctx, c.hangUp)
+	defer stay()
 	if err := c.retryUntilFinal(ctx, func(err error) bool { return !refusesUs(err) }, "connecting to Kafka", func() error {
 		return connecting(c.retryCl.Ping(ctx), c.retryCl)
 	}); err != nil {
@@ -306,6 +280,9 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		}
 	}
 	c.warnOfFormerGroups(ctx)
+	if !stay() {
+		return ctx.Err()
+	}
 	group, err := c.clients.groupClient(kgo.OnPartitionsAssigned(c.assigned), kgo.OnPartitionsRevoked(c.revoked),
 		kgo.OnPartitionsLost(c.lost), kgo.OnOffsetsFetched(c.offsetsFetched), kgo.AdjustFetchOffsetsFn(c.adjustFetchOffsets))
 	if err != nil {

@@ -188,7 +188,8 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	c.subscription.End(lost)
 	member, _ := cl.GroupMetadata()
 	c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) })
-	c.revoke(ctx, "the group revokes them", func(l *lane) bool { return contains(lost, l) })
+	// kgo may have ended ctx already: a leaving member's last session is over.
+	c.revoke(context.WithoutCancel(ctx), "the group revokes them", func(l *lane) bool { return contains(lost, l) })
 }
 
 // lost is kgo's callback when the membership has ended: another member may run the records already.
@@ -267,7 +268,7 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 		})
 	}
 	wg.Wait()
-	if err := c.commit(context.WithoutCancel(ctx), lanes); err != nil {
+	if err := c.commit(ctx, lanes); err != nil {
 		c.log.Warn("siding: lanes handed over without their last commit; records since their previous commit run again", "lanes", len(lanes), "error", err)
 	}
 	c.discard(lanes)

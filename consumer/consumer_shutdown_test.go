@@ -3,10 +3,8 @@ package consumer_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,59 +131,118 @@ func TestConsumer_EndsWithoutABroker(t *testing.T) {
 	})
 }
 
-// The broker accepts requests and answers none: only the client's timeouts, one after another, end
-// the waits for it.
-func TestConsumer_EndsThoughTheBrokerIsSilent(t *testing.T) {
-	each(t, protocols, 2, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
-		var silent atomic.Bool
-		cfg := config(handle)
-		cfg.Kafka = append([]kgo.Opt{overSilence(t, k, &silent)}, opts...)
-		c := k.Run(cfg)
-		k.Produce(many(200)...)
-		silent.Store(true)
-		time.Sleep(5 * time.Second)
-		if err := copyStopped(t, c, 5*time.Minute, func() {}); err != nil {
-			t.Errorf("Run returned %v", err)
+// Brokers that freeze keep their connections open and answer nothing. kgo awaited them for 10 s a
+// request, one request after the other: the last commit, leaving the group, closing four clients.
+// Run took 2 to 3 minutes to return.
+func TestConsumer_EndsInTimeThoughTheBrokersAreSilent(t *testing.T) {
+	type drain struct {
+		handler consumer.Handler
+		timeout time.Duration
+	}
+	each(t, cross(protocols, cross(map[string]drain{
+		"handlers return": {handle, 20 * time.Second},
+		"copies wait":     {busyOnce, 3 * time.Second},
+		"handlers are cancelled": {func(ctx context.Context, r *kgo.Record) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, 5 * time.Second},
+	}, map[string]func(f *freezer){
+		"frozen":                              func(f *freezer) { f.freeze() },
+		"frozen, and no new connections come": func(f *freezer) { f.cutOff(); f.freeze() },
+	})), 2, func(t *testing.T, k *consumertest.Kafka, tt pair[[]kgo.Opt, pair[drain, func(*freezer)]]) {
+		for _, wait := range []time.Duration{0, time.Second, 8 * time.Second, 14 * time.Second, 50 * time.Second, 10 * time.Minute} {
+			f := newFreezer(t, k)
+			cfg := config(tt.b.a.handler)
+			cfg.Group = wait.String()
+			cfg.DrainTimeout, cfg.Policy.HandlerTimeout = tt.b.a.timeout, -1
+			cfg.Kafka = append([]kgo.Opt{f.dialer(), kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, tt.a...)
+			log := logged(&cfg)
+			c := k.Run(cfg)
+			k.Produce(many(200)...)
+			time.Sleep(time.Millisecond)
+			tt.b.b(f)
+			time.Sleep(wait)
+			k.Produce(many(200)...)
+			began := time.Now()
+			if err := c.Stop(); err != nil {
+				t.Errorf("silent for %v: Run returned %v", wait, err)
+			}
+			if took, most := time.Since(began), cfg.DrainTimeout+10*time.Second; took > most {
+				t.Errorf("silent for %v: Run took %v to return, want %v at most", wait, took, most)
+			}
+			log.has(t, 1, "level=WARN", "connections are closed")
+			f.thaw()
 		}
 	})
 }
 
-// overSilence is a client's dialer whose connections, once silent, discard all bytes that are
-// written.
-func overSilence(t *testing.T, k *consumertest.Kafka, silent *atomic.Bool) kgo.Opt {
-	t.Helper()
-	dial := client(t, k).OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
-	return kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		return swallowing{conn, silent}, err
+// A handler that ignores its cancellation, beside silent brokers: Run names it in time.
+func TestStuckError_ComesInTimeThoughTheBrokersAreSilent(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		f, release := newFreezer(t, k), make(chan struct{})
+		cfg := config(until(release))
+		cfg.Kafka = []kgo.Opt{f.dialer()}
+		cfg.DrainTimeout, cfg.Policy.HandlerTimeout = 2*time.Second, -1
+		c := k.Run(cfg)
+		k.Produce(many(1)...)
+		time.Sleep(time.Second)
+		f.freeze()
+		time.Sleep(15 * time.Second)
+		began := time.Now()
+		err := c.Err()
+		if took, most := time.Since(began), cfg.DrainTimeout+10*time.Second; took > most {
+			t.Errorf("Run took %v to return, want %v at most", took, most)
+		}
+		if stuck := new(consumer.StuckError); !errors.As(err, &stuck) || len(stuck.Records) != 1 {
+			t.Errorf("Run returned %v, want a StuckError with one record", err)
+		}
+		close(release)
 	})
 }
 
-type swallowing struct {
-	net.Conn
-	silent *atomic.Bool
-}
-
-func (c swallowing) Write(b []byte) (int, error) {
-	if c.silent.Load() {
-		return len(b), nil
-	}
-	return c.Conn.Write(b)
+// Nothing is to be handed over before the first join. So Run returns at once, also while it awaits
+// an answer: kgo does not give up the beginning of a connection before 10 s are over.
+func TestConsumer_EndsAtOnceWhileItAwaitsItsStart(t *testing.T) {
+	each(t, map[string]func(*freezer){
+		"of frozen brokers":          func(f *freezer) { f.freeze() },
+		"of brokers out of reach":    func(f *freezer) { f.cutOff(); f.freeze() },
+		"while they create siblings": func(f *freezer) { f.freezeAt(kmsg.CreateTopics) },
+		"of the topics":              func(f *freezer) { f.freezeAt(kmsg.Metadata) },
+		"of the group's offsets":     func(f *freezer) { f.freezeAt(kmsg.OffsetFetch) },
+	}, 2, func(t *testing.T, k *consumertest.Kafka, silence func(*freezer)) {
+		for _, wait := range []time.Duration{time.Millisecond, time.Second, 12 * time.Second, 5 * time.Minute} {
+			f := newFreezer(t, k)
+			silence(f)
+			cfg := config(fine)
+			cfg.Group = wait.String()
+			cfg.Start = consumer.StartLatest()
+			cfg.Kafka = []kgo.Opt{f.dialer()}
+			c := k.Begin(cfg)
+			time.Sleep(wait)
+			began := time.Now()
+			if err := c.Stop(); err != nil {
+				t.Errorf("after %v: Run returned %v", wait, err)
+			}
+			if took := time.Since(began); took > 100*time.Millisecond {
+				t.Errorf("after %v: Run took %v to return", wait, took)
+			}
+		}
+	})
 }
 
 // To kgo a silent broker is no error before the commit times out. That was not logged at all.
 func TestConsumerCommit_LogsACommitWithoutAnswer(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var silent atomic.Bool
+		f := newFreezer(t, k)
 		cfg := config(func(context.Context, *kgo.Record) error {
 			time.Sleep(time.Second)
 			return nil
 		})
-		cfg.Kafka = []kgo.Opt{overSilence(t, k, &silent)}
+		cfg.Kafka = []kgo.Opt{f.dialer()}
 		log := logged(&cfg)
 		k.Run(cfg)
 		k.Handled(k.Produce(many(40)...)[0], 1)
-		silent.Store(true)
+		f.freeze()
 		time.Sleep(90 * time.Second)
 		if log.with("level=WARN", "offsets not committed") == 0 {
 			t.Errorf("commits that no broker answers for 90 s are not logged:\n%s", log.buf.String())
