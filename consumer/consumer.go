@@ -89,8 +89,6 @@ type Consumer struct {
 	// By lane and tier: the offset to which a log was truncated, until the lane restarts from
 	// there.
 	truncations map[topicPartition]map[string]int64
-	// Positions out of range for which a recheck is pending.
-	repolled map[topicPartition]bool
 	// Closed lanes whose handlers had not returned when they were closed.
 	abandoned []*lane
 
@@ -129,7 +127,6 @@ func New(cfg Config) (*Consumer, error) {
 		subscription:       session.NewSubscription(),
 		lanes:              map[topicPartition]*lane{},
 		fetched:            map[topicPartition]cluster.Offset{},
-		repolled:           map[topicPartition]bool{},
 		truncations:        map[topicPartition]map[string]int64{},
 		drainedTiers:       map[string][]drainedTier{},
 		unconfiguredLogged: map[string]string{},
@@ -158,6 +155,10 @@ func New(cfg Config) (*Consumer, error) {
 // Run provisions the siblings, joins the group and consumes until ctx ends. Then it drains: running
 // handlers have DrainTimeout to finish, Run commits each partition up to its first record that is
 // not finished, and the member leaves the group.
+//
+// All that takes DrainTimeout and 10 s at most, whatever brokers do: Run closes the connections to
+// brokers that are silent, and what it could not commit runs again. Before it has joined the group,
+// Run returns at once.
 //
 // Run returns nil after a clean drain, and a *StuckError if handlers ignored their cancellation. A
 // second call returns ErrRunning. Any other error kept the consumer from starting: a source topic

@@ -142,7 +142,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 	}
 	inGroup, former := c.cluster.OffsetsOf(ctx, c.cfg.Group, topics), c.cluster.FormerOffsets(ctx, c.cfg.FormerGroups, topics)
 	// Of returns the error for a lane that needs it
-	logs, _ := c.cluster.Bounds(ctx, slices.Collect(maps.Keys(topics))...)
+	logs, _ := c.cluster.Bounds(ctx, topics)
 	var extended []*lane
 	var failures []error
 	for _, f := range lacking {

@@ -1,11 +1,14 @@
 package consumer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +51,77 @@ func TestConsumer_LosesNothingWhileLeadersMove(t *testing.T) {
 			chaos(t, consumertest.Start(t), 1000+seed, soon, true)
 		})
 	}
+}
+
+// The brokers freeze for one of two members, for less and for more than its session. When they
+// thaw they handle what it sent meanwhile: commits and copies, perhaps of lanes that the other
+// member owns by now.
+func TestConsumer_LosesNothingWhenBrokersFreezeAndThaw(t *testing.T) {
+	each(t, cross(protocols, map[string]time.Duration{"1s": time.Second, "25s": 25 * time.Second, "5m": 5 * time.Minute}), 4,
+		func(t *testing.T, k *consumertest.Kafka, tt pair[[]kgo.Opt, time.Duration]) {
+			k.Patience = 10 * time.Minute
+			watchCommits(t, k)
+			frost := newFreezer(t, k)
+			cfg := config(handle)
+			cfg.Kafka = append([]kgo.Opt{kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, tt.a...)
+			k.Run(cfg)
+			cfg.Kafka = append([]kgo.Opt{frost.dialer()}, cfg.Kafka...)
+			frozen := k.Run(cfg)
+			eventually(t, "the second member has lanes", func() bool { return len(frozen.Health().Lanes) == 2 })
+			for round := range 3 {
+				inBatches(k, 5, 40, 100*time.Millisecond)
+				frost.freeze()
+				inBatches(k, 5, 40, 100*time.Millisecond)
+				time.Sleep(tt.b)
+				frost.thaw()
+				inBatches(k, 5, 40, 100*time.Millisecond)
+				k.Conserved()
+				// The broker also handles joins that the member gave up: others wait for these.
+				time.Sleep(2 * time.Minute)
+				eventually(t, fmt.Sprintf("the group is whole again after frost %d", round+1), func() bool {
+					h := frozen.Health()
+					return h.OK && h.Group.Joined
+				})
+			}
+		})
+}
+
+// A handler hangs in one lane, and ignores its timeout. The other lanes keep their pace, and so do
+// the other keys of its own where the order allows it. Health names the lane.
+func TestConsumer_AStuckHandlerHoldsUpNoOtherLane(t *testing.T) {
+	each(t, orders, 3, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		release := make(chan struct{})
+		var stuck atomic.Bool
+		journal := &flow{}
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if r.Partition == 2 && stuck.CompareAndSwap(false, true) {
+				<-release
+			}
+			return journal.handle(ctx, r)
+		})
+		cfg.Order, cfg.Policy.HandlerTimeout, cfg.MaxInFlight = order, time.Second, 100
+		c := k.Run(cfg)
+		ctx, end := context.WithCancel(context.Background())
+		var producing sync.WaitGroup
+		cl := client(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
+		producing.Go(func() { journal.runs(ctx, cl) })
+		time.Sleep(2 * time.Minute)
+		if handled, late := journal.take(); handled[0] < 590 || handled[1] < 590 || late[0] > time.Second || late[1] > time.Second {
+			t.Errorf("beside a handler that hangs for 2 minutes, %v records were handled, the latest %v late; want 600 of the first two lanes, 1 s late at most", handled, late)
+		}
+		if l := laneOf(t, c, "orders", 2); l.State != consumer.StateStuck || c.Health().OK {
+			t.Errorf("the lane is %s, want stuck, and health not OK", l.State)
+		}
+		close(release)
+		time.Sleep(time.Minute)
+		end()
+		producing.Wait()
+		time.Sleep(10 * time.Second)
+		if l := laneOf(t, c, "orders", 2); l.Offsets[0].Pending != 0 {
+			t.Errorf("%d records of the lane are unfinished after its handler returned", l.Offsets[0].Pending)
+		}
+		isOK(t, c)
+	})
 }
 
 // chaos produces while members come and go, connections die, coordinators (and leaders) move, and

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/headers"
 )
@@ -70,6 +70,11 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		c := idle(t, Config{Logger: slog.New(probe)}, func() {})
 		probe.c = c
 		c.retryPoll = newRetryPoll(c, nil)
+		silent, err := c.copyClients.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
 		writeWith(c, func() (*kgo.Client, error) { return nil, kerr.UnknownTopicOrPartition })
 		l := held(c, 0, "m")
 		l.copies.Send(forward.NewCopy(&l.source.feed, 3, kgo.Record{Topic: l.siblings.DLQ}))
@@ -78,7 +83,9 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
 		var enc headers.Encoder
 		l.tiers()[0].offer([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}})
-		c.recheckLater([]outOfRange{{at: topicPartition{"orders", 0}}}, errors.New("no broker"), func(func()) {})
+		c.cluster, c.sourcePauser.client = cluster.New(silent), silent
+		c.move([]outOfRange{{at: topicPartition{"orders", 0}, feed: &l.source.feed}}, c.source)
+		time.Sleep(offsetsTimeout)
 		synctest.Wait()
 		probe.mu.Lock()
 		defer probe.mu.Unlock()

@@ -47,5 +47,6 @@ func (c *Consumer) expired(topic string, partition int32, n int64) {
 	c.countExpired(topic, n)
 }
 
-// offsetsTimeout bounds a query of the bounds of logs, which takes part of a poll loop's turn.
+// offsetsTimeout bounds a query of the bounds of logs: how long a silent leader delays the others
+// that are asked with it.
 const offsetsTimeout = 5 * time.Second

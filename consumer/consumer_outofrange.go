@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 type outOfRange struct {
 	at   topicPartition
 	loss *kgo.ErrDataLoss // nil: the fetch was refused
+	feed *feed            // which was read there
 	tier *tierFeed        // nil: the position is a source's
 }
 
@@ -29,37 +29,78 @@ func isOutOfRange(topic string, partition int32, err error) (outOfRange, bool) {
 	return o, errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-// move moves positions of the sources, or positions of tiers, back into their logs. One query
-// serves all of them. It runs in a turn of their poll loop. betweenPolls gets a turn of the same
-// loop, a second later, for the positions whose log bounds could not be read.
-func (c *Consumer) move(lost []outOfRange, betweenPolls func(func())) {
-	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return o.tier == nil && c.lane(o.at.topic, o.at.partition) == nil })
+// move moves positions of the sources, or positions of tiers, back into their logs, in later turns
+// of their poll loop. It does not wait for the brokers: a silent one would hold up all polls. Until
+// a position is moved, its fetch is paused: kgo would repeat it at once. A position that several
+// polls report is moved once.
+func (c *Consumer) move(lost []outOfRange, turns *pollGuard) {
+	lost = slices.DeleteFunc(slices.Clone(lost), func(o outOfRange) bool { return !o.feed.astray.CompareAndSwap(false, true) })
 	if len(lost) == 0 {
 		return
 	}
-	topics := map[string]bool{}
-	for _, o := range lost {
-		topics[o.at.topic] = true
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, offsetsTimeout)
-	defer cancel()
-	b, unknown := c.cluster.Bounds(ctx, slices.Collect(maps.Keys(topics))...)
-	var left []outOfRange
-	var failures []error
-	for _, o := range lost {
-		start, end, err := b.Of(o.at.topic, o.at.partition)
-		switch {
-		case unknown != nil:
-			left = append(left, o)
-		case err != nil:
-			left, failures = append(left, o), append(failures, err)
-		case o.tier == nil:
-			c.moveSource(o, start, end)
-		default:
-			c.moveTier(o, start, end)
+	c.applyAstray(lost)
+	c.wg.Go(func() {
+		for {
+			left, err := c.tryMove(lost, turns)
+			if lost = left; len(lost) == 0 {
+				return
+			}
+			first := lost[0].at
+			c.log.Warn("siding: trying again", "what", "moving positions that are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
+			if !backoff.Wait(c.stop, time.Second) {
+				return
+			}
+		}
+	})
+}
+
+// applyAstray pauses or resumes the fetches of positions that were found outside of their log, or
+// back in it.
+func (c *Consumer) applyAstray(positions []outOfRange) {
+	for _, o := range positions {
+		if o.tier == nil {
+			c.sourcePauser.apply(&o.feed.fetch)
+		} else {
+			c.retryPauser.apply(&o.feed.fetch)
 		}
 	}
-	c.recheckLater(left, errors.Join(unknown, joinFew(failures)), betweenPolls)
+}
+
+// tryMove asks where the logs begin and end, with one query for all positions, and moves the
+// positions in a turn of their poll loop. It returns those whose leaders did not answer.
+func (c *Consumer) tryMove(lost []outOfRange, turns *pollGuard) (left []outOfRange, err error) {
+	partitions := map[string][]int32{}
+	for _, o := range lost {
+		partitions[o.at.topic] = append(partitions[o.at.topic], o.at.partition)
+	}
+	ctx, cancel := context.WithTimeout(c.stop, offsetsTimeout)
+	defer cancel()
+	logs, _ := c.cluster.Bounds(ctx, partitions) // Of returns the error
+	var failures []error
+	turns.betweenPolls(func() {
+		if c.stop.Err() != nil {
+			return
+		}
+		var known []outOfRange
+		for _, o := range lost {
+			if _, _, err := logs.Of(o.at.topic, o.at.partition); err != nil {
+				left, failures = append(left, o), append(failures, err)
+				continue
+			}
+			o.feed.astray.Store(false)
+			known = append(known, o)
+		}
+		c.applyAstray(known) // first, so that the next fetch is at the new position
+		for _, o := range known {
+			start, end, _ := logs.Of(o.at.topic, o.at.partition)
+			if o.tier == nil {
+				c.moveSource(o, start, end)
+			} else {
+				c.moveTier(o, start, end)
+			}
+		}
+	})
+	return left, joinFew(failures)
 }
 
 // moveSource moves the position of a source back into its log.
@@ -199,31 +240,4 @@ func (c *Consumer) isTruncated(l *lane, tier string) bool {
 	defer c.mu.Unlock()
 	_, ok := c.truncations[topicPartition{l.topic, l.partition}][tier]
 	return ok
-}
-
-// recheckLater moves positions that are out of range in a second. A position has one pending
-// recheck at a time, however many polls report it.
-func (c *Consumer) recheckLater(lost []outOfRange, err error, betweenPolls func(func())) {
-	c.mu.Lock()
-	lost = slices.DeleteFunc(lost, func(o outOfRange) bool { return c.repolled[o.at] })
-	for _, o := range lost {
-		c.repolled[o.at] = true
-	}
-	c.mu.Unlock()
-	if c.ctx.Err() != nil || len(lost) == 0 {
-		return
-	}
-	first := lost[0].at
-	c.log.Warn("siding: trying again", "what", "moving positions that are out of range", "positions", len(lost), "topic", first.topic, "partition", first.partition, "wait", time.Second, "error", err)
-	c.wg.Go(func() {
-		if !backoff.Wait(c.ctx, time.Second) {
-			return
-		}
-		c.mu.Lock()
-		for _, o := range lost {
-			delete(c.repolled, o.at)
-		}
-		c.mu.Unlock()
-		betweenPolls(func() { c.move(lost, betweenPolls) })
-	})
 }

@@ -30,10 +30,9 @@ func (l *lockedLog) String() string {
 	return l.buf.String()
 }
 
-// A request for a log's bounds holds up the poll loop, and on the retry topics every change of the
-// positions. There was one request for each position. So a silent broker held the loop up for 5 s
-// for each of its partitions.
-func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
+// The poll loop awaited the bounds of the logs within its turn: beside a silent broker no lane's
+// records came for 5 s of every 6. And one query serves all positions: there was one for each.
+func TestConsumerOutOfRange_HoldsUpNoPollBesideASilentBroker(t *testing.T) {
 	each(t, map[string]bool{"sources": false, "tiers": true}, func(t *testing.T, tiers bool) {
 		synctest.Test(t, func(t *testing.T) {
 			var log lockedLog
@@ -43,26 +42,33 @@ func TestConsumerOutOfRange_AsksOnceForAllPositions(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.cluster, c.retryPoll = cluster.New(silent), newRetryPoll(c, nil)
+			c.sourcePauser.client, c.retryPauser.client = silent, silent
+			turns := c.source
+			if tiers {
+				turns = c.retryPoll.pollGuard
+			}
 			var lost []outOfRange
 			for p := range int32(20) {
 				l := held(c, p, "m")
-				o := outOfRange{at: topicPartition{"orders", p}}
+				o := outOfRange{at: topicPartition{"orders", p}, feed: &l.source.feed}
 				if f := l.tiers()[int(p)%len(l.tiers())]; tiers {
-					o.tier, o.at.topic = f, f.topic
+					o.tier, o.feed, o.at.topic = f, &f.feed, f.topic
 				}
 				lost = append(lost, o)
 			}
-			betweenPolls := c.betweenPolls
-			if tiers {
-				betweenPolls = c.retryPoll.betweenPolls
-			}
-			again := func() { time.Sleep(offsetsTimeout) } // on a goroutine of its own
-			for round, look := range []func(){func() { c.move(lost, betweenPolls) }, again, again} {
+			for round := range 5 {
 				began := time.Now()
-				look()
-				if took := time.Since(began); took != offsetsTimeout {
-					t.Errorf("round %d: a look at %d positions held the poll loop up for %v, want %v", round, len(lost), took, offsetsTimeout)
+				_, cancel := turns.begin(t.Context())
+				cancel()
+				c.move(lost, turns) // each poll reports them
+				turns.end()
+				if took := time.Since(began); took != 0 {
+					t.Errorf("round %d: the poll loop was held up for %v", round, took)
 				}
+				if n := len(silent.PauseFetchPartitions(nil)); n == 0 {
+					t.Error("kgo repeats the fetches meanwhile: they are not paused")
+				}
+				time.Sleep(offsetsTimeout)
 				synctest.Wait()
 				if n := strings.Count(log.String(), "positions=20 "); n != round+1 {
 					t.Fatalf("round %d: %d looks at all of the positions, want %d:\n%s", round, n, round+1, log.String())

@@ -20,14 +20,14 @@ func (c *Consumer) pollSource(ctx context.Context) {
 		fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 			l := c.lane(p.Topic, p.Partition)
 			if p.Err != nil { // asking a nil error would allocate
-				if o, ok := isOutOfRange(p.Topic, p.Partition, p.Err); ok {
-					lost = append(lost, o)
-				} else {
-					var source *feed
-					if l != nil {
-						source = &l.source.feed
-					}
+				var source *feed
+				if l != nil {
+					source = &l.source.feed
+				}
+				if o, ok := isOutOfRange(p.Topic, p.Partition, p.Err); !ok {
 					c.fetchError(ctx, source, p.Topic, p.Partition, p.Err)
+				} else if o.feed = source; l != nil {
+					lost = append(lost, o)
 				}
 			}
 			if l != nil && len(p.Records) > 0 && l.source.offer(p.Records) {
@@ -35,7 +35,7 @@ func (c *Consumer) pollSource(ctx context.Context) {
 			}
 		})
 		c.sourcePauser.apply(full...)
-		c.move(lost, c.betweenPolls)
+		c.move(lost, c.source)
 		c.source.end()
 	}
 }

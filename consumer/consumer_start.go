@@ -65,8 +65,10 @@ func (c *Consumer) loadPositions(lanes []*lane) error {
 	}
 	tiers := tiersOf(lanes)
 	inGroup, former := c.cluster.OffsetsOf(c.ctx, c.cfg.Group, tiers), c.cluster.FormerOffsets(c.ctx, c.cfg.FormerGroups, tiers)
+	ctx, cancel := context.WithTimeout(c.ctx, offsetsTimeout)
+	defer cancel()
 	// Of returns the error for a lane that needs it
-	logs, _ := c.cluster.Bounds(c.ctx, slices.Collect(maps.Keys(tiers))...)
+	logs, _ := c.cluster.Bounds(ctx, tiers)
 	var failures []error
 	for _, l := range lanes {
 		if err := c.loadLanePositions(l, ids, inGroup, former, logs); err != nil {

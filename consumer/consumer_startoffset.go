@@ -59,12 +59,12 @@ func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func
 	}))
 	s := &startFinder{c: c, committed: committed, topics: map[string]*topicStarts{}}
 	var asking sync.WaitGroup
-	for topic := range sourcesOf(lanes) {
+	for topic, partitions := range sourcesOf(lanes) {
 		t := &topicStarts{}
 		s.topics[topic] = t
 		asking.Go(func() {
 			// of returns the error for a lane that needs it
-			t.logs, _ = c.cluster.Bounds(ctx, topic)
+			t.logs, _ = c.cluster.Bounds(ctx, map[string][]int32{topic: partitions})
 			if list := c.cfg.Start.list; list != nil && len(fresh[topic]) > 0 {
 				t.option, t.optionErr = list(c.admin, ctx, topic)
 			}

@@ -12,7 +12,7 @@ import (
 // The poll loop finds a feed full, and a worker finds room in it again. They are different
 // goroutines, so their calls may come in either order. Neither therefore asks for a pause or a
 // resume: they set fetch.full under the lane's lock, and the pauser compares it with the state in
-// kgo. The last call sees the final value.
+// kgo. The last call sees the final value. The same goes for fetch.astray.
 //
 // In kgo a pause outlives the assignment, because it is a set of names. So close resumes the fetch
 // of a closed lane. See DESIGN.md, "Pausing fetches".
@@ -26,6 +26,7 @@ type fetch struct {
 	topic     string
 	partition int32
 	full      atomic.Bool // its feed has no room, so it should be paused
+	astray    atomic.Bool // its position is outside of the log, so it should be paused
 	paused    bool        // kgo has paused it; the pauser's lock guards it, and closed
 	closed    bool
 }
@@ -36,7 +37,7 @@ func (g *fetchPauser) apply(fetches ...*fetch) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// One kind at a time: fetches may hold a fetch twice, and its full may change in between.
+	// One kind at a time: fetches may hold a fetch twice, and its flags may change in between.
 	if pause := changedPauses(fetches, true); pause != nil {
 		g.client.PauseFetchPartitions(pause)
 	}
@@ -45,11 +46,12 @@ func (g *fetchPauser) apply(fetches ...*fetch) {
 	}
 }
 
-// changedPauses returns for kgo the fetches whose pause must change to full, and marks them
-// changed.
-func changedPauses(fetches []*fetch, full bool) (m map[string][]int32) {
+func (f *fetch) shouldPause() bool { return f.full.Load() || f.astray.Load() }
+
+// changedPauses returns for kgo the fetches whose pause must change, and marks them changed.
+func changedPauses(fetches []*fetch, pause bool) (m map[string][]int32) {
 	for _, f := range fetches {
-		if !f.closed && f.paused != full && f.full.Load() == full {
+		if !f.closed && f.paused != pause && f.shouldPause() == pause {
 			m = addPause(m, f)
 		}
 	}

@@ -37,7 +37,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 					common = &f.feed
 				}
 				if o, ok := isOutOfRange(topic.Topic, t.Partition, t.Err); ok && f != nil {
-					o.tier = f
+					o.tier, o.feed = f, common
 					lost = append(lost, o)
 				} else if t.Err != nil {
 					p.c.fetchError(ctx, common, topic.Topic, t.Partition, t.Err)
@@ -47,7 +47,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 				}
 			})
 		})
-		p.c.move(lost, p.betweenPolls)
+		p.c.move(lost, p.pollGuard)
 		p.end()
 		p.c.retryPauser.apply(full...)
 	}

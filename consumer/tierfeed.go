@@ -146,8 +146,5 @@ func (f *tierFeed) Context() context.Context { return f.lane.abandon }
 
 // OutOfLog moves the tier's position. A paused retry poll would not find it out of range.
 func (f *tierFeed) OutOfLog() {
-	p := f.lane.c.retryPoll
-	p.betweenPolls(func() {
-		p.c.move([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, tier: f}}, p.betweenPolls)
-	})
+	f.lane.c.move([]outOfRange{{at: topicPartition{f.topic, f.lane.partition}, feed: &f.feed, tier: f}}, f.lane.c.retryPoll.pollGuard)
 }

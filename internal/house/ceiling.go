@@ -5,13 +5,13 @@ package main
 // lowered.
 var ceilings = map[string]int{
 	"README.md words": 1500,
-	"DESIGN.md words": 10620,
+	"DESIGN.md words": 10830,
 
 	longComments: 0,
 	strayFiles:   0,
 	strayTests:   0,
 
-	"consumer largest cycle, lines":                   5400,
+	"consumer largest cycle, lines":                   5460,
 	"consumer references between files, upward":       63,
 	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,

@@ -1,19 +1,29 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Bounds are the start and end offsets of the logs of some topics.
+// Bounds are the start and end offsets of the logs of some partitions.
 type Bounds struct {
-	start, end kadm.ListedOffsets
-	err        error // no broker answered
+	of  map[place]bound
+	err error // no broker told who leads the partitions
+}
+
+type bound struct {
+	start, end int64
+	err        error
 }
 
 // Of returns where the log of a partition starts and ends. The error names the partition whose
@@ -22,11 +32,14 @@ func (b Bounds) Of(topic string, partition int32) (start, end int64, err error) 
 	if b.err != nil {
 		return 0, 0, b.err
 	}
-	if start, err = OffsetIn(b.start, topic, partition); err != nil {
-		return 0, 0, err
+	at, ok := b.of[place{topic, partition}]
+	switch {
+	case !ok:
+		return 0, 0, fmt.Errorf("list of offsets: nobody asked for %s/%d", topic, partition)
+	case at.err != nil:
+		return 0, 0, fmt.Errorf("list of offsets: %s/%d: %w", topic, partition, at.err)
 	}
-	end, err = OffsetIn(b.end, topic, partition)
-	return start, end, err
+	return at.start, at.end, nil
 }
 
 // IsPartial reports whether err means that some brokers answered and others did not.
@@ -47,50 +60,130 @@ func OffsetIn(listed kadm.ListedOffsets, topic string, partition int32) (int64, 
 	return o.Offset, nil
 }
 
-// Slack is how much later than its context an answer may come. kgo awaits the silent brokers until
-// the context ends, and only then returns the answers of the others.
-const Slack = 100 * time.Millisecond
+const (
+	// boundsTries is how often Bounds asks about a partition whose leader moved meanwhile.
+	boundsTries = 3
+	// boundsRetry is the time between two of these tries.
+	boundsRetry = 250 * time.Millisecond
+)
 
-// Bounds asks the brokers where the logs of topics start and end. It returns [Slack] after ctx ends
-// at the latest. kgo alone may take longer: a request that waits behind another one to the same
-// broker does not see its context end. An error means that no broker answered; errors about single
-// partitions come from [Bounds.Of].
-func (c *Cluster) Bounds(ctx context.Context, topics ...string) (Bounds, error) {
-	if len(topics) == 0 {
-		return Bounds{}, nil
+// Bounds asks the leaders of partitions where their logs start and end. A leader that is silent
+// until ctx ends, or that is not known, leaves only its own partitions without an answer: Bounds
+// returns then at the latest. An error means that no broker told who leads the partitions; errors
+// about single partitions come from [Bounds.Of].
+//
+// The end is the high watermark, whatever the isolation level: records of an open transaction
+// count, though no consumer can read them yet.
+func (c *Cluster) Bounds(ctx context.Context, partitions map[string][]int32) (Bounds, error) {
+	b := Bounds{of: map[place]bound{}}
+	left := partitions
+	for try := 1; len(left) > 0; try++ {
+		now, err := c.Describe(ctx, slices.Collect(maps.Keys(left)))
+		if err != nil && try == 1 {
+			b.err = fmt.Errorf("list of offsets: %w", err)
+			return b, b.err
+		}
+		left = c.askBounds(ctx, now, left, b.of)
+		if try == boundsTries || len(left) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return b, nil
+		case <-time.After(boundsRetry):
+		}
 	}
-	late := make(chan struct{})
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(Slack, func() { close(late) }) })()
-	came := make(chan Bounds, 1)
-	go func() { came <- c.askBounds(ctx, topics) }() // ends with the client at the latest
-	select {
-	case b := <-came:
-		return b, b.err
-	case <-late:
-		err := fmt.Errorf("list of offsets: no broker answered in time: %w", context.Cause(ctx))
-		return Bounds{err: err}, err
-	}
+	return b, nil
 }
 
-// askBounds asks for both ends of the logs, and waits for as long as kgo takes.
-func (c *Cluster) askBounds(ctx context.Context, topics []string) (b Bounds) {
+// askBounds asks the leaders of partitions, all at once, and adds their answers to found. It
+// returns the partitions for which that is worth another try.
+func (c *Cluster) askBounds(ctx context.Context, now map[string]Topic, partitions map[string][]int32, found map[place]bound) (again map[string][]int32) {
+	byLeader := map[int32]map[string][]int32{}
+	for topic, ps := range partitions {
+		for _, p := range ps {
+			leader, err := now[topic].leader(p)
+			if err != nil {
+				found[place{topic, p}] = bound{err: err}
+				continue
+			}
+			if byLeader[leader] == nil {
+				byLeader[leader] = map[string][]int32{}
+			}
+			byLeader[leader][topic] = append(byLeader[leader][topic], p)
+		}
+	}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	again = map[string][]int32{}
+	for leader, of := range byLeader {
+		asking.Go(func() {
+			told := c.askLeader(ctx, leader, of)
+			mu.Lock()
+			defer mu.Unlock()
+			for at, b := range told {
+				found[at] = b
+				if kerr.IsRetriable(b.err) {
+					again[at.topic] = append(again[at.topic], at.partition)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return again
+}
+
+// askLeader asks one broker for both ends of the logs that it leads.
+func (c *Cluster) askLeader(ctx context.Context, leader int32, partitions map[string][]int32) map[place]bound {
+	const first, last = -2, -1 // timestamps that mean the ends
+	var starts, ends map[place]offset
 	// Both requests go at once: a broker that is silent until ctx ends would leave no time for a
 	// second one.
 	var wg sync.WaitGroup
-	var endErr error
-	wg.Go(func() {
-		// This is the high watermark, whatever the isolation level: records of an open transaction
-		// count, though no consumer can read them yet.
-		b.end, endErr = c.admin.ListEndOffsets(ctx, topics...)
-	})
-	var startErr error
-	b.start, startErr = c.admin.ListStartOffsets(ctx, topics...)
+	wg.Go(func() { ends = c.listOffsets(ctx, leader, partitions, last) })
+	starts = c.listOffsets(ctx, leader, partitions, first)
 	wg.Wait()
-	// If a broker does not answer, only the partitions that it leads are missing from the answers.
-	if startErr != nil && !IsPartial(startErr) {
-		b.err = fmt.Errorf("list of start offsets: %w", startErr)
-	} else if endErr != nil && !IsPartial(endErr) {
-		b.err = fmt.Errorf("list of end offsets: %w", endErr)
+	told := map[place]bound{}
+	for at, start := range starts {
+		told[at] = bound{start.at, ends[at].at, cmp.Or(start.err, ends[at].err)}
 	}
-	return b
+	return told
+}
+
+// offset is a broker's answer about one partition.
+type offset struct {
+	at  int64
+	err error
+}
+
+// listOffsets asks a broker for the offsets of a timestamp.
+func (c *Cluster) listOffsets(ctx context.Context, leader int32, partitions map[string][]int32, timestamp int64) map[place]offset {
+	req := kmsg.NewPtrListOffsetsRequest()
+	told := map[place]offset{}
+	for topic, ps := range partitions {
+		rt := kmsg.NewListOffsetsRequestTopic()
+		rt.Topic = topic
+		for _, p := range ps {
+			rp := kmsg.NewListOffsetsRequestTopicPartition()
+			rp.Partition, rp.Timestamp = p, timestamp
+			rt.Partitions = append(rt.Partitions, rp)
+			told[place{topic, p}] = offset{err: errors.New("the answer does not contain it")}
+		}
+		req.Topics = append(req.Topics, rt)
+	}
+	// Unlike kgo.Client.Request, this returns when ctx ends, also while another request to the
+	// broker awaits its connection.
+	resp, err := c.client.Broker(int(leader)).RetriableRequest(ctx, req)
+	if err != nil {
+		for at := range told {
+			told[at] = offset{err: fmt.Errorf("broker %d: %w", leader, err)}
+		}
+		return told
+	}
+	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
+		for _, p := range t.Partitions {
+			told[place{t.Topic, p.Partition}] = offset{p.Offset, kerr.ErrorForCode(p.ErrorCode)}
+		}
+	}
+	return told
 }

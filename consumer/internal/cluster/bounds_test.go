@@ -42,7 +42,7 @@ func TestBounds_BesideASilentBroker(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), most)
 		defer cancel()
 		began := time.Now()
-		b, err := New(cl).Bounds(ctx, "orders")
+		b, err := New(cl).Bounds(ctx, map[string][]int32{"orders": {0, 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,8 @@ func request(p Partition, epoch int32, from, bytes int64) kmsg.Request {
 // startBehind returns where a log starts whose records at from were deleted. It is called after a
 // broker answered that from is out of range.
 func (f *Fetcher) startBehind(ctx context.Context, p Partition, from int64) (int64, error) {
-	logs, _ := f.cluster.Bounds(ctx, p.Topic) // Of returns the error
+	// Of returns the error
+	logs, _ := f.cluster.Bounds(ctx, map[string][]int32{p.Topic: {p.Partition}})
 	start, end, err := logs.Of(p.Topic, p.Partition)
 	switch {
 	case err != nil:
