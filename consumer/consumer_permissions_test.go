@@ -132,8 +132,8 @@ func granted(t *testing.T, mode retrytopics.Mode, permissions, missing []kfake.A
 		time.Sleep(3 * time.Minute)
 		select {
 		case err := <-s.ended:
-			if !ends || err == nil {
-				t.Fatalf("the consumer ended: %v", err)
+			if !ends || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", missing[0].Name)) {
+				t.Fatalf("the consumer ended with %v, want an error that names %v, if at all", err, missing)
 			}
 			missed = true
 			return

@@ -69,7 +69,7 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 	p.loadTopicConfigs(ctx, all)
 	details, err := p.admin.ListTopics(ctx, topics...)
 	if err != nil {
-		return fmt.Errorf("metadata of the source topics: %w", err)
+		return p.refused(ctx, topics, fmt.Errorf("metadata of the source topics: %w", err))
 	}
 	var missing []error
 	for _, t := range topics {
@@ -84,6 +84,26 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		}
 	}
 	return errors.Join(missing...)
+}
+
+// refused returns the error that Kafka gave for the topics. If a permission was missing, it names
+// the permission and the topics: kadm stops at the first refusal without naming its topic, so
+// refused asks for each topic by itself.
+func (p *provisioner) refused(ctx context.Context, topics []string, err error) error {
+	if _, ok := errors.AsType[*kadm.AuthError](err); !ok {
+		return err
+	}
+	var named []error
+	for _, t := range topics {
+		_, err := p.admin.ListTopics(ctx, t)
+		if _, ok := errors.AsType[*kadm.AuthError](err); ok {
+			named = append(named, fmt.Errorf("topic %q: grant the operation READ on it: %w", t, err))
+		}
+	}
+	if len(named) == 0 { // granted meanwhile
+		return err
+	}
+	return errors.Join(named...)
 }
 
 // mostDifferences bounds the lines of tell about siblings that are weaker than wanted.

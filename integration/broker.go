@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Ports inside a container. Clients connect to the first one, which is published on the host.
+// Ports inside a container. Clients connect to the first one, which is published on the host, as
+// are those of further listeners.
 const (
 	clientPort     = 9092
 	controllerPort = 9094
@@ -33,7 +35,8 @@ const (
 // broker is one node of a cluster in its container.
 type broker struct {
 	node      int
-	addr      string // host:port for clients, constant while the container exists
+	addr      string            // host:port for clients, constant while the container exists
+	further   map[string]string // the same for each further listener, by name
 	container testcontainers.Container
 }
 
@@ -45,12 +48,21 @@ type broker struct {
 // does not. Therefore startBroker chooses the port, and tries another one if it is taken.
 func startBroker(ctx context.Context, c config, node int, host string, nw *testcontainers.DockerNetwork) (*broker, error) {
 	for attempt := 1; ; attempt++ {
-		port := freePort()
-		b := &broker{node: node, addr: net.JoinHostPort(host, strconv.Itoa(port))}
+		inside, outside := c.ports(), []int(nil)
+		var addrs []string
+		for range inside {
+			outside = append(outside, freePort(outside...))
+			addrs = append(addrs, net.JoinHostPort(host, strconv.Itoa(outside[len(addrs)])))
+		}
+		b := &broker{node: node, addr: addrs[0], further: map[string]string{}}
+		for i, l := range c.listeners {
+			b.further[l.name] = addrs[1+i]
+		}
 		opts := []testcontainers.ContainerCustomizer{
 			testcontainers.WithLogger(log.NewNoopLogger()),
-			testcontainers.WithEnv(c.environment(node, b.addr)),
-			publish(port),
+			testcontainers.WithEnv(c.environment(node, addrs...)),
+			publish(inside, outside),
+			testcontainers.WithFiles(c.copies()...),
 		}
 		if nw != nil {
 			opts = append(opts, network.WithNetwork([]string{c.hostname(node)}, nw))
@@ -83,24 +95,37 @@ func adviseOnImage(ctx context.Context, image string, err error) error {
 	return fmt.Errorf("%w; the Docker Engine lacks image %s and could not pull it: set %s to an image that it has, or build one with .ci/kafka-image/build.sh of siding's repository", err, image, imageEnv)
 }
 
-// publish maps the clients' port of a container to a port of the Docker host.
-func publish(port int) testcontainers.CustomizeRequestOption {
-	inside := dockernet.MustParsePort(fmt.Sprintf("%d/tcp", clientPort))
+// publish maps ports of a container to ports of the Docker host.
+func publish(inside, outside []int) testcontainers.CustomizeRequestOption {
+	bindings := dockernet.PortMap{}
 	return func(req *testcontainers.GenericContainerRequest) error {
-		req.ExposedPorts = []string{inside.String()}
-		return testcontainers.WithHostConfigModifier(func(hc *container.HostConfig) {
-			hc.PortBindings = dockernet.PortMap{inside: {{HostIP: netip.IPv4Unspecified(), HostPort: strconv.Itoa(port)}}}
-		}).Customize(req)
+		for i, port := range inside {
+			of := dockernet.MustParsePort(fmt.Sprintf("%d/tcp", port))
+			req.ExposedPorts = append(req.ExposedPorts, of.String())
+			bindings[of] = []dockernet.PortBinding{{HostIP: netip.IPv4Unspecified(), HostPort: strconv.Itoa(outside[i])}}
+		}
+		return testcontainers.WithHostConfigModifier(func(hc *container.HostConfig) { hc.PortBindings = bindings }).Customize(req)
 	}
 }
 
-// freePort returns a port without a listener. It is below the range from which systems take the
+// copies returns the config's files as they are copied into a container, once.
+func (c config) copies() (files []testcontainers.ContainerFile) {
+	for path, content := range c.files {
+		files = append(files, testcontainers.ContainerFile{Reader: bytes.NewReader(content), ContainerFilePath: path, FileMode: 0o644})
+	}
+	return files
+}
+
+// freePort returns a port without a listener that is none of those in use. It is below the range from which systems take the
 // local ports of outgoing connections (32768 and up on Linux, 49152 elsewhere). Otherwise a client
 // that dials a killed broker could occupy the broker's port, and the broker could not restart.
-func freePort() int {
+func freePort(inUse ...int) int {
 	const low, high = 20000, 30000
 	for {
 		port := low + rand.IntN(high-low)
+		if slices.Contains(inUse, port) {
+			continue
+		}
 		l, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(port)))
 		if err == nil {
 			l.Close()

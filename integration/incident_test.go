@@ -26,6 +26,8 @@ type site struct {
 	t       *testing.T
 	brokers string
 	admin   *kadm.Client
+	// settings are further variables of the program, as NAME=value.
+	settings []string
 }
 
 // onKafka returns a site on the shared cluster.

@@ -55,6 +55,9 @@ type config struct {
 	brokers  int
 	settings map[string]string // by their names in server.properties
 	users    []user
+
+	listeners []listener
+	files     map[string][]byte // by their paths in each broker's container
 }
 
 // user may log in.
@@ -100,10 +103,13 @@ func newConfig(opts []Option) (config, error) {
 
 // environment returns the environment of one node's container; the image turns KAFKA_* into
 // server.properties.
-func (c config) environment(node int, advertised string) map[string]string {
+//
+// The first of the advertised addresses is that of the clients' listener, the others are those of
+// the further listeners.
+func (c config) environment(node int, advertised ...string) map[string]string {
 	settings := c.defaultSettings()
 	maps.Copy(settings, c.settings)
-	maps.Copy(settings, c.ownSettings(node, advertised))
+	maps.Copy(settings, c.ownSettings(node, advertised...))
 	env := map[string]string{
 		"CLUSTER_ID":      "c2lkaW5nLWludGVncmF0aQ", // 16 bytes in URL-safe base64
 		"KAFKA_HEAP_OPTS": "-Xmx512m -Xms256m",      // three brokers share a laptop
@@ -138,7 +144,7 @@ func (c config) defaultSettings() map[string]string {
 }
 
 // ownSettings connect a node to its peers, and clients to the node.
-func (c config) ownSettings(node int, advertised string) map[string]string {
+func (c config) ownSettings(node int, advertised ...string) map[string]string {
 	voters := make([]string, c.brokers)
 	for i := range voters {
 		voters[i] = fmt.Sprintf("%d@%s:%d", i+1, c.hostname(i+1), controllerPort)
@@ -150,13 +156,16 @@ func (c config) ownSettings(node int, advertised string) map[string]string {
 		"controller.listener.names":      "CONTROLLER",
 		"inter.broker.listener.name":     "INTERNAL",
 		"listeners":                      fmt.Sprintf("CLIENT://:%d,INTERNAL://:%d,CONTROLLER://:%d", clientPort, internalPort, controllerPort),
-		"advertised.listeners":           fmt.Sprintf("CLIENT://%s,INTERNAL://%s:%d", advertised, c.hostname(node), internalPort),
+		"advertised.listeners":           fmt.Sprintf("CLIENT://%s,INTERNAL://%s:%d", advertised[0], c.hostname(node), internalPort),
 		"listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
 	}
 	if len(c.users) > 0 {
 		own["listener.security.protocol.map"] = "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
 		own["listener.name.client.sasl.enabled.mechanisms"] = "PLAIN"
 		own["listener.name.client.plain.sasl.jaas.config"] = c.jaas()
+	}
+	for i, l := range c.listeners {
+		l.configure(own, i, advertised[1+i])
 	}
 	return own
 }

@@ -12,18 +12,21 @@ func TestSettingsAreNamedAsTheImageReadsThem(t *testing.T) {
 		WithConfig("a_b.c-d", "2"),
 		WithConfig("offsets.topic.replication.factor", "9"),
 		WithUser("admin", `a "b"`), WithUser("billing", "c"),
+		WithListener("TLS", "SSL", map[string]string{"ssl.client.auth": "required"}), WithListener("SCRAM", "SASL_SSL", nil),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := c.environment(1, "localhost:20000")
+	got := c.environment(1, "localhost:20000", "localhost:20001", "localhost:20002")
 	for name, want := range map[string]string{
 		"KAFKA_LOG_RETENTION_MS":                 "1",
 		"KAFKA_A__B_C___D":                       "2",
 		"KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "9", // a test's setting replaces the default
-		"KAFKA_ADVERTISED_LISTENERS":             "CLIENT://localhost:20000,INTERNAL://localhost:9095",
+		"KAFKA_ADVERTISED_LISTENERS":             "CLIENT://localhost:20000,INTERNAL://localhost:9095,TLS://localhost:20001,SCRAM://localhost:20002",
+		"KAFKA_LISTENERS":                        "CLIENT://:9092,INTERNAL://:9095,CONTROLLER://:9094,TLS://:9100,SCRAM://:9101",
 
-		"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":              "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"KAFKA_LISTENER_NAME_TLS_SSL_CLIENT_AUTH":           "required",
+		"KAFKA_LISTENER_SECURITY_PROTOCOL_MAP":              "CLIENT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL,SCRAM:SASL_SSL",
 		"KAFKA_LISTENER_NAME_CLIENT_PLAIN_SASL_JAAS_CONFIG": `org.apache.kafka.common.security.plain.PlainLoginModule required user_admin="a \"b\"" user_billing="c";`,
 	} {
 		if got[name] != want {

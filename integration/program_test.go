@@ -59,7 +59,10 @@ type process struct {
 func (s *site) begin(args ...string) *process {
 	s.t.Helper()
 	p := &process{Cmd: exec.Command(binary(s.t), args...), t: s.t, exited: make(chan struct{}), changed: make(chan struct{})}
-	p.Env = []string{"SIDING_BROKERS=" + s.brokers, "HOME=" + s.t.TempDir()}
+	p.Env = append([]string{"HOME=" + s.t.TempDir()}, s.settings...)
+	if s.brokers != "" {
+		p.Env = append(p.Env, "SIDING_BROKERS="+s.brokers)
+	}
 	p.Stdout = &p.stdout
 	words, err := p.StderrPipe()
 	if err == nil {
