@@ -116,9 +116,10 @@ func (c config) copies() (files []testcontainers.ContainerFile) {
 	return files
 }
 
-// freePort returns a port without a listener that is none of those in use. It is below the range from which systems take the
-// local ports of outgoing connections (32768 and up on Linux, 49152 elsewhere). Otherwise a client
-// that dials a killed broker could occupy the broker's port, and the broker could not restart.
+// freePort returns a port without a listener that is none of those in use. It is below the range
+// from which systems take the local ports of outgoing connections (32768 and up on Linux, 49152
+// elsewhere). Otherwise a client that dials a killed broker could occupy the broker's port, and the
+// broker could not restart.
 func freePort(inUse ...int) int {
 	const low, high = 20000, 30000
 	for {

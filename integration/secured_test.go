@@ -324,11 +324,14 @@ profiles:
 	}{
 		{
 			"scram", "billing", "oncall", s.byPassword("billing", "secret of billing"),
-			s.as(t, "KAFKA_PASSWORD=secret of oncall"), []string{"--config", config, "--profile", "production"},
+			s.as(t, "KAFKA_PASSWORD=secret of oncall"),
+			[]string{"--config", config, "--profile", "production"},
 		},
 		{
-			"tls", "", "", []kgo.Opt{kgo.SeedBrokers(s.Listener("TLS")...), kgo.DialTLSConfig(s.ca.trusting(host))},
-			s.as(t), []string{"--brokers", strings.Join(s.Listener("TLS"), ","), "--tls-ca", filepath.Join(s.folder, "ca.pem"), "--tls-server-name", host},
+			"tls", "", "",
+			[]kgo.Opt{kgo.SeedBrokers(s.Listener("TLS")...), kgo.DialTLSConfig(s.ca.trusting(host))},
+			s.as(t),
+			[]string{"--brokers", strings.Join(s.Listener("TLS"), ","), "--tls-ca", filepath.Join(s.folder, "ca.pem"), "--tls-server-name", host},
 		},
 		{"mtls", "CN=billing", "CN=oncall", s.byCertificate("billing"), s.as(t, s.variables(t, "oncall")...), nil},
 	} {
@@ -374,12 +377,14 @@ func (s *secured) wrongCredentials(t *testing.T) {
 			"the broker refuses user audit by SCRAM-SHA-512: check --sasl-user and its secret",
 		},
 		"an authority that is not trusted": {
-			[]kgo.Opt{kgo.SeedBrokers(s.Listener("TLS")...), kgo.DialTLSConfig(other.trusting(host))}, "certificate signed by unknown authority",
+			[]kgo.Opt{kgo.SeedBrokers(s.Listener("TLS")...), kgo.DialTLSConfig(other.trusting(host))},
+			"certificate signed by unknown authority",
 			[]string{"--brokers", s.Listener("TLS")[0], "--tls-ca", theirs},
 			"give the authority that signed its certificate by --tls-ca",
 		},
 		"no certificate": {
-			[]kgo.Opt{kgo.SeedBrokers(s.Listener("MTLS")...), kgo.DialTLSConfig(s.ca.trusting(host))}, "tls: bad certificate",
+			[]kgo.Opt{kgo.SeedBrokers(s.Listener("MTLS")...), kgo.DialTLSConfig(s.ca.trusting(host))},
+			"tls: bad certificate",
 			[]string{"--brokers", s.Listener("MTLS")[0], "--tls-ca", ours},
 			"does it require a certificate (--tls-cert, --tls-key)?",
 		},
@@ -415,7 +420,7 @@ func (s *secured) says(t *testing.T, cfg consumer.Config, words ...string) {
 	defer func() {
 		cancel()
 		if !over {
-			<-ended
+			t.Logf("Run returned %v", <-ended)
 		}
 	}()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -478,7 +483,7 @@ func (s *secured) consumerLacksOne(t *testing.T) {
 			words := []string{l.missing.name, "AUTHORIZATION_FAILED"}
 			switch l.missing.operation {
 			case kmsg.ACLOperationCreate, kmsg.ACLOperationAlter, kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs:
-				words = append(words, l.missing.operation.String()) // others are named by what fails
+				words = append(words, l.missing.operation.String()) // what fails names the others
 			}
 			s.says(t, l.cfg, words...)
 		})
@@ -538,8 +543,8 @@ func (s *secured) exactly(t *testing.T) {
 				for _, args := range commands {
 					p := program.begin(args...)
 					code, out := p.end(), p.output()
-					// A letter is shown without its state. A topic that the user may not even see has
-					// to become visible first.
+					// A letter is shown without its state. A topic that the user may not even see
+					// has to become visible first.
 					if code == 0 && args[0] != "show" || !strings.Contains(out, " "+missing.name+":") ||
 						!strings.Contains(out, fmt.Sprint("needs ", missing.operation)) && !strings.Contains(out, "needs DESCRIBE on ") {
 						t.Errorf("without %s %s ended with code %d, want an error that names the permission; it printed\n%s", missing, p, code, out)

@@ -24,7 +24,7 @@ type Broker func(t *testing.T, f func(*testing.T, *consumertest.Kafka))
 func Run(t *testing.T, on Broker) {
 	for name, tests := range map[string]map[string]func(*testing.T, *fixture){
 		"path": path, "order": order, "policy": policy, "bad": bad, "sharing": sharing, "size": size, "start": start, "restart": restart,
-		"rebalance": rebalance, "topology": topology, "log": log,
+		"rebalance": rebalance, "topology": topology, "log": log, "secrecy": secrecy,
 	} {
 		for promise, f := range tests {
 			t.Run(name+"/"+promise, func(t *testing.T) {
