@@ -79,3 +79,34 @@ func TestDiscardNote_BrokenOnesNameTheFault(t *testing.T) {
 		}
 	}
 }
+
+// A note that is read is written as it was read, or its group, topic and offset are not known.
+func FuzzDiscardNote_RoundTrips(f *testing.F) {
+	for _, n := range discardNotes() {
+		r := n.Record(ordersLedger)
+		f.Add(r.Key, r.Value, r.Partition)
+	}
+	f.Add([]byte("discarded/a//7"), []byte(`{"v":1,"group":"a"}`), int32(-1))
+	f.Add([]byte("discarded/a/b/orders/9223372036854775808"), []byte(`{"v":2}`), int32(0))
+	f.Fuzz(func(t *testing.T, key, value []byte, partition int32) {
+		n, err := readDiscardNote(&kgo.Record{Key: key, Value: value, Partition: partition})
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		if n == nil {
+			if value != nil {
+				t.Fatalf("%q is no note, and there is no error", value)
+			}
+			return
+		}
+		r := n.Record(ordersLedger)
+		if string(r.Key) != string(key) || r.Partition != partition {
+			t.Errorf("key %q on %d is written as %q on %d", key, partition, r.Key, r.Partition)
+		}
+		again, err := readDiscardNote(r)
+		if err != nil || !cmp.Equal(n, again) {
+			t.Errorf("%q is read as %+v, and its own form %q as %+v: %v", value, n, r.Value, again, err)
+		}
+	})
+}

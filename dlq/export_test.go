@@ -3,8 +3,10 @@ package dlq
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"testing"
 	"unicode"
 
@@ -80,6 +82,40 @@ func TestExport_ReturnsErrorsOfLettersAndWriter(t *testing.T) {
 	if _, err := Export(w, seq(letters())); !errors.Is(err, full) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// A file was edited, cut short, or is no export at all. Its letters are read up to the first line
+// that is none; the error has that line's number, and nothing behind it is read.
+func FuzzExport_FileIsReadToItsFirstFault(f *testing.F) {
+	var whole []byte
+	for _, r := range letters()[:3] {
+		whole = append(whole, export(f, r)...)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add(append([]byte("\xef\xbb\xbf"), whole...))
+	f.Add(bytes.ReplaceAll(whole, []byte("\n"), []byte("\r\n")))
+	f.Add([]byte("\n\n"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		read, last := int64(0), int64(0)
+		var fault error
+		for n, p := range exportLines(bytes.NewReader(file)) {
+			if last++; n != last {
+				t.Fatalf("line %d comes behind line %d", n, last-1)
+			}
+			if fault != nil {
+				t.Fatalf("line %d is read behind %v", n, fault)
+			}
+			if fault = p.err; fault == nil {
+				read++
+			} else if !strings.HasPrefix(fault.Error(), fmt.Sprintf("line %d: ", n)) {
+				t.Errorf("line %d: the error is %v", n, fault)
+			}
+		}
+		if ends := int64(bytes.Count(file, []byte("\n"))); fault == nil && (read != ends || len(file) > 0 && file[len(file)-1] != '\n') {
+			t.Errorf("%d letters of %d lines are read without an error", read, ends)
+		}
+	})
 }
 
 func FuzzExport_LineRoundTrips(f *testing.F) {

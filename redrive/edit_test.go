@@ -1,11 +1,15 @@
 package redrive_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -73,4 +77,38 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A patch meets values that nobody looked at. Either it cannot be applied, or the copy has a JSON
+// object; to apply it again changes nothing (RFC 7396), and the letter itself stays as it is.
+func FuzzEdit_IsAppliedOrRefused(f *testing.F) {
+	f.Add([]byte(`{"customer":{"card":"4111"},"items":[{"n":1e400}]}`), []byte(`{"customer":{"card":null},"new":{"a":[null]}}`), "trace", []byte("1"))
+	f.Add([]byte(`{"a":1,"a":2}`), []byte(`{"a":{"a":{}}}`), "", []byte(nil))
+	f.Add([]byte("\xef\xbb\xbf{}"), []byte(`null`), "dlq-attempts", []byte{0xff})
+	f.Fuzz(func(t *testing.T, value, patch []byte, key string, set []byte) {
+		e := redrive.Edit{Patch: patch, Set: []kgo.RecordHeader{{Key: key, Value: set}}, Unset: []string{"gone"}}
+		h := []kgo.RecordHeader{{Key: "gone"}, {Key: key, Value: []byte("old")}, {Key: "user"}, {Key: key, Value: []byte("older")}}
+		before, was := slices.Clone(h), bytes.Clone(value)
+		got, edited, err := e.Apply(h, value)
+		if !cmp.Equal(h, before) || !bytes.Equal(value, was) {
+			t.Fatal("the letter was changed")
+		}
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		var object map[string]json.RawMessage
+		if patch != nil && (json.Unmarshal(edited, &object) != nil || object == nil) {
+			t.Errorf("%q with %q is %q", value, patch, edited)
+		}
+		for _, of := range got {
+			if of.Key == "gone" && key != "gone" || of.Key == key && !bytes.Equal(of.Value, set) {
+				t.Errorf("the headers are %v", got)
+			}
+		}
+		more, twice, err := e.Apply(got, edited)
+		if err != nil || !bytes.Equal(twice, edited) || !cmp.Equal(more, got) {
+			t.Errorf("%q with %q is %q, and again %q, %v, %v", value, patch, edited, twice, more, err)
+		}
+	})
 }

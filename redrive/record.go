@@ -204,6 +204,13 @@ func recordsIn(ledger *dlq.Ledger) iter.Seq2[*record, error] {
 	}
 }
 
+// What a run's record can say at most. A record that was damaged, or made up, must not let its
+// reader write tombstones without end, or take a dead run for a live one for ever.
+const (
+	maxPieces  = 1 << 20 // of at least 32,768 letters, but for the last of each partition
+	maxTimeout = 24 * time.Hour
+)
+
 // errNewerRun is wrapped by errors about runs of a newer version, which this version must not
 // change.
 var errNewerRun = errors.New("use a newer siding")
@@ -218,6 +225,10 @@ func parseRecord(value []byte) (*record, error) {
 		return nil, err
 	case r.V < 1 || r.ID == "" || r.State == "":
 		return nil, errors.New("it has no version, id or state")
+	case r.Pieces < 0 || r.Pieces > maxPieces:
+		return nil, fmt.Errorf("its selection has %d pieces, and can have %d at most", r.Pieces, maxPieces)
+	case r.Timeout < 0 || r.Timeout > maxTimeout:
+		return nil, fmt.Errorf("its transactions have the timeout %v, and can have %v at most", r.Timeout, maxTimeout)
 	}
 	return &r, nil
 }

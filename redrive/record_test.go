@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -165,4 +166,72 @@ func TestRecord_LastRecordsEndTheRunBeforeItsSelection(t *testing.T) {
 	if got, want := strings.Join(got, ", "), "run/r true, run/r/selection/0 false, run/r/selection/1 false, run/r/selection/2 false"; got != want {
 		t.Errorf("the last records are %s, want %s", got, want)
 	}
+}
+
+// A run's record is read by each process that looks at its topic. One that is broken, or was made
+// up, gives an error; any other is written as it was read.
+func FuzzRecord_RoundTrips(f *testing.F) {
+	text, err := os.ReadFile("testdata/run-v1.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if _, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
+			f.Add([]byte(value))
+		}
+	}
+	f.Add([]byte(`{"v":1,"id":"x","state":"sending","pieces":9007199254740993}`)) // once that many tombstones
+	f.Add([]byte(`{"v":1,"id":"x","state":"sending","timeout":9223372036854775807,"classHashes":"AA==","watch":{"a":{"-1":-1}}}`))
+	f.Add([]byte(`{"v":2}`))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		r, err := parseRecord(value)
+		if err != nil {
+			_ = unreadable("orders.dlq.ledger", "x", err).Error()
+			return
+		}
+		again, err := parseRecord(r.note("l").Value)
+		if err != nil || !bytes.Equal(again.note("l").Value, r.note("l").Value) {
+			t.Fatalf("%q is read, and its own form %q is not the same: %v", value, r.note("l").Value, err)
+		}
+		if r.silentAfter() < lively {
+			t.Errorf("its heartbeats may come %v apart, want %v at least", r.silentAfter(), lively)
+		}
+		_, _, _, _ = r.hasClass()("x"), r.targets(), r.pastCanary(), r.topicID()
+		_ = r.outcome("orders.dlq")
+		if _, err := joinPieces(r.ID, r.Pieces, nil); err == nil && r.Pieces > 0 {
+			t.Errorf("none of its %d pieces is there, and there is no error", r.Pieces)
+		}
+		if r.Pieces < 0 || r.Pieces > maxPieces {
+			t.Errorf("it has %d pieces", r.Pieces)
+		}
+	})
+}
+
+// A piece of a selection that is read has the letters of its own form.
+func FuzzRecord_Piece(f *testing.F) {
+	chosen := letters.Set{3: &offsetset.Set{}}
+	for _, offset := range []int64{0, 1, 2, 7, 300, 1 << 40} {
+		chosen.Add(letters.At(3, offset))
+	}
+	for _, r := range piecesOf(chosen, "l", "x") {
+		f.Add(r.Value)
+	}
+	f.Add([]byte(`{"v":1,"partition":-1,"offsets":"AAE="}`))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		s := letters.Set{}
+		if parsePiece(s, value) != nil {
+			return
+		}
+		again := letters.Set{}
+		for _, r := range piecesOf(s, "l", "x") {
+			if err := parsePiece(again, r.Value); err != nil {
+				t.Fatalf("%q is read, and its own form %q is not: %v", value, r.Value, err)
+			}
+		}
+		for partition, set := range s {
+			if set.Len() > 0 && !slices.Equal(slices.Collect(set.All()), slices.Collect(again[partition].All())) {
+				t.Errorf("%q has other letters in its own form", value)
+			}
+		}
+	})
 }

@@ -135,3 +135,55 @@ func TestRefused_MeansForItsSizeOnly(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the headers are, the steps end, none of them loses a header or a value that is the
+// user's, and each has fewer bytes than the copy itself, but for the mark of an omitted value.
+func FuzzStep_LosesNothingOfTheUsers(f *testing.F) {
+	for _, h := range [][]kgo.RecordHeader{user, story("").Append(user), story(headers.ReasonExhausted).Append(user)} {
+		var text strings.Builder
+		for _, of := range h {
+			text.WriteString(of.Key + "=" + string(of.Value) + "\n")
+		}
+		f.Add(text.String(), []byte("value"), true)
+	}
+	f.Add(headers.ValueOmitted+"=true\n"+headers.ErrorStack+"=\n"+headers.ErrorStack+"=\xff\n=", []byte{}, false)
+	f.Fuzz(func(t *testing.T, text string, value []byte, omit bool) {
+		var h []kgo.RecordHeader
+		for line := range strings.Lines(text) {
+			key, of, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			h = append(h, kgo.RecordHeader{Key: key, Value: []byte(of)})
+		}
+		users := func(h []kgo.RecordHeader) []kgo.RecordHeader {
+			return slices.DeleteFunc(slices.Clone(h), func(h kgo.RecordHeader) bool { return headers.Reserved(h.Key) })
+		}
+		before, steps := slices.Clone(h), 0
+		for s, more := Whole.Next(h, value, omit); more; s, more = s.Next(h, value, omit) {
+			if steps++; steps > int(Bare) {
+				t.Fatal("the steps do not end")
+			}
+			got, kept := s.Of(h, value)
+			if !cmp.Equal(users(got), users(h)) {
+				t.Errorf("step %d: the user's headers are %v, want %v", s, users(got), users(h))
+			}
+			if s.Omits() != (kept == nil) || kept != nil && string(kept) != string(value) || s.Omits() && !omit {
+				t.Errorf("step %d: the value is %q, omitting allowed: %v", s, kept, omit)
+			}
+			mark := kgo.RecordHeader{Key: headers.ValueOmitted, Value: []byte("true")}
+			if size(got, kept) >= size(h, value)+size([]kgo.RecordHeader{mark}, nil) {
+				t.Errorf("step %d has %d bytes of %d", s, size(got, kept), size(h, value))
+			}
+		}
+		if !cmp.Equal(h, before) {
+			t.Error("the copy's headers were changed")
+		}
+	})
+}
+
+// size is the bytes of keys and values.
+func size(h []kgo.RecordHeader, value []byte) int {
+	n := len(value)
+	for _, of := range h {
+		n += len(of.Key) + len(of.Value)
+	}
+	return n
+}

@@ -72,6 +72,51 @@ func TestPeek_ReadsGroupAndDueTimeAsParseDoes(t *testing.T) {
 	}
 }
 
+// What Peek skips is never parsed. So where it finds a due time, Parse finds the same one, or
+// refuses the record for another header; and Peek finds it where Parse finds both.
+func FuzzPeek_AgreesWithParse(f *testing.F) {
+	due := time.UnixMilli(1_763_000_000_123)
+	f.Add("billing", "1763000000123", true, true, false, false)
+	f.Add("bill\xffing", "-1", true, true, true, false)
+	f.Add("", "01763000000123", true, false, false, true)
+	f.Add("a group", "9223372036854775807", true, true, false, true)
+	f.Fuzz(func(t *testing.T, group, at string, hasGroup, hasDue, groupTwice, dueTwice bool) {
+		var h []kgo.RecordHeader
+		for _, of := range copyOnTier(due) {
+			switch of.Key {
+			case headers.Group:
+				if !hasGroup {
+					continue
+				}
+				of.Value = []byte(group)
+			case headers.NotBefore:
+				if !hasDue {
+					continue
+				}
+				of.Value = []byte(at)
+			}
+			h = append(h, of)
+		}
+		if groupTwice {
+			h = append(h, kgo.RecordHeader{Key: headers.Group, Value: []byte(group)})
+		}
+		if dueTwice {
+			h = append(h, kgo.RecordHeader{Key: headers.NotBefore, Value: []byte(at)})
+		}
+		found, when, ok := reserved.Peek(h)
+		m, err := headers.Parse(h)
+		if err == nil && hasDue && m.Group != "" && (!ok || string(found) != m.Group || !when.Equal(m.NotBefore)) {
+			t.Errorf("Peek finds %q, %v, %v; Parse %q, %v", found, when, ok, m.Group, m.NotBefore)
+		}
+		if ok && (err != nil || !when.Equal(m.NotBefore)) {
+			t.Errorf("Peek finds %v; Parse %v, %v", when, m.NotBefore, err)
+		}
+		if found != nil && string(found) != group {
+			t.Errorf("Peek finds the group %q of %q", found, group)
+		}
+	})
+}
+
 func BenchmarkPeek(b *testing.B) {
 	h := copyOnTier(time.UnixMilli(1_763_000_000_123))
 	b.ReportAllocs()
