@@ -180,7 +180,7 @@ func FuzzRecord_RoundTrips(f *testing.F) {
 			f.Add([]byte(value))
 		}
 	}
-	f.Add([]byte(`{"v":1,"id":"x","state":"sending","pieces":9007199254740993}`)) // once that many tombstones
+	f.Add([]byte(`{"v":1,"id":"x","state":"sending","pieces":9007199254740993}`))
 	f.Add([]byte(`{"v":1,"id":"x","state":"sending","timeout":9223372036854775807,"classHashes":"AA==","watch":{"a":{"-1":-1}}}`))
 	f.Add([]byte(`{"v":2}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
