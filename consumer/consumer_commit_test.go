@@ -168,7 +168,8 @@ func TestConsumerCommit_FinishedAboveTheFloorRunsOnce(t *testing.T) {
 		})
 }
 
-// Trap 7: a broker may store less than siding asks for. Then it keeps what lies nearest to the floor.
+// Trap 7: a broker may store less than siding asks for. Then it keeps what lies nearest to the
+// floor.
 func TestConsumerCommit_MetadataIsShortenedUntilItFits(t *testing.T) {
 	each(t, balancers, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		const most = 100
