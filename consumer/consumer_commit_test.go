@@ -158,7 +158,7 @@ func TestConsumerCommit_FinishedAboveTheFloorRunsOnce(t *testing.T) {
 			hang.Store(false)
 			calls.Store(0)
 			k.Run(cfg)
-			records := append(slow, k.Produce(many(10)...)...)
+			records := slices.Concat(slow, k.Produce(many(10)...))
 			done.all(t, records)
 			committed(t, k, "orders", 0, 2014)
 			if n := calls.Load(); n != int64(len(records)) {
