@@ -1,0 +1,244 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// evidence is all that the checker knows of a run: journals, topics, samples of offsets, metrics, and
+// what was done to the members.
+type evidence struct {
+	services  []*served
+	acked     map[int64]written
+	members   map[string]*member
+	metrics   map[string]measured // of members that ended in order
+	windows   []window
+	samples   []sample
+	unsettled map[tp]string
+}
+
+// served is a service with what it did.
+type served struct {
+	service
+	siblings map[string]retrytopics.Siblings // by source, with all tiers that there were
+	records  map[int64]*record
+	feeds    map[tp]*feed
+}
+
+// record is a record of a source, and what became of it.
+type record struct {
+	id      int64
+	script  script
+	origin  *kgo.Record
+	runs    []*run    // in the order of their starts
+	copies  []*copied // on tiers
+	letters []*copied
+}
+
+// copied is a record of a sibling.
+type copied struct {
+	rec  *kgo.Record
+	meta headers.Meta
+	err  error
+	of   *record
+}
+
+// feed is a physical partition that handlers read.
+type feed struct {
+	tp
+	source bool
+	at     map[int64]*delivered // by offset
+	last   int64                // the highest offset with a record
+}
+
+// delivered is a record of a feed with its runs.
+type delivered struct {
+	offset int64
+	of     *record
+	copy   *copied // nil on a source
+	runs   []*run  // in the order of their starts
+}
+
+func (e *execution) evidence(ctx context.Context) (*evidence, error) {
+	ev := &evidence{members: map[string]*member{}, metrics: map[string]measured{}}
+	e.mu.Lock()
+	all := slices.Clone(e.all)
+	ev.windows = slices.Clone(e.windows)
+	e.mu.Unlock()
+	e.load.mu.Lock()
+	ev.acked = e.load.acked
+	e.load.mu.Unlock()
+	e.sampler.mu.Lock()
+	ev.samples = e.sampler.samples
+	e.sampler.mu.Unlock()
+
+	byID := map[int64]*record{}
+	for _, s := range e.plan.services {
+		v, err := e.read(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		ev.services = append(ev.services, v)
+		for id, r := range v.records {
+			byID[id] = r
+		}
+	}
+	for _, m := range all {
+		ev.members[m.job.Name] = m
+		runs, err := readJournal(m.job.Name, m.job.journal())
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			of := byID[r.id]
+			if of == nil {
+				return nil, fmt.Errorf("%v, and there is no such record", r)
+			}
+			of.runs = append(of.runs, r)
+			if f := ev.services[m.service].feeds[tp{r.topic, r.partition}]; f != nil && f.at[r.offset] != nil {
+				f.at[r.offset].runs = append(f.at[r.offset].runs, r)
+			}
+		}
+		if m.killed {
+			continue
+		}
+		text, err := os.ReadFile(m.job.metrics())
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		got := measured{}
+		if err := json.Unmarshal(text, &got); err != nil {
+			return nil, err
+		}
+		ev.metrics[m.job.Name] = got
+	}
+	byStart := func(a, b *run) int { return cmp.Compare(a.start, b.start) }
+	for _, v := range ev.services {
+		for _, r := range v.records {
+			slices.SortFunc(r.runs, byStart)
+		}
+		for _, f := range v.feeds {
+			for _, d := range f.at {
+				slices.SortFunc(d.runs, byStart)
+			}
+		}
+	}
+	return ev, nil
+}
+
+// read reads all topics of a service.
+func (e *execution) read(ctx context.Context, s service) (*served, error) {
+	v := &served{service: s, siblings: map[string]retrytopics.Siblings{}, records: map[int64]*record{}, feeds: map[tp]*feed{}}
+	feedOf := func(r *kgo.Record, source bool) *feed {
+		at := tp{r.Topic, r.Partition}
+		if v.feeds[at] == nil {
+			v.feeds[at] = &feed{tp: at, source: source, at: map[int64]*delivered{}}
+		}
+		v.feeds[at].last = max(v.feeds[at].last, r.Offset)
+		return v.feeds[at]
+	}
+	for _, topic := range s.Topics {
+		err := e.readTopic(ctx, topic, func(r *kgo.Record) {
+			if sc, ok := parseScript(r.Headers); ok {
+				rec := &record{id: sc.id, script: sc, origin: r}
+				v.records[sc.id] = rec
+				feedOf(r, true).at[r.Offset] = &delivered{offset: r.Offset, of: rec}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		v.siblings[topic] = s.siblings(topic, e.sampler.tiers(s))
+		copyOf := func(r *kgo.Record) *copied {
+			c := &copied{rec: r}
+			c.meta, c.err = headers.Parse(r.Headers)
+			if sc, ok := parseScript(r.Headers); ok {
+				c.of = v.records[sc.id]
+			}
+			return c
+		}
+		for _, tier := range v.siblings[topic].Tiers {
+			err := e.readTopic(ctx, tier.Topic, func(r *kgo.Record) {
+				c := copyOf(r)
+				if c.of != nil {
+					c.of.copies = append(c.of.copies, c)
+				}
+				feedOf(r, false).at[r.Offset] = &delivered{offset: r.Offset, of: c.of, copy: c}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		err = e.readTopic(ctx, v.siblings[topic].DLQ, func(r *kgo.Record) {
+			if c := copyOf(r); c.of != nil {
+				c.of.letters = append(c.of.letters, c)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// readTopic calls see with each record of a topic, uncommitted ones included.
+func (e *execution) readTopic(ctx context.Context, topic string, see func(*kgo.Record)) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	starts, err := e.adm.ListStartOffsets(ctx, topic)
+	if err != nil {
+		return err
+	}
+	ends, err := e.adm.ListEndOffsets(ctx, topic)
+	if err != nil {
+		return err
+	}
+	from, left := map[int32]kgo.Offset{}, map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if start, ok := starts.Lookup(topic, o.Partition); ok && o.Err == nil && o.Offset > start.Offset {
+			from[o.Partition], left[o.Partition] = kgo.NewOffset().At(start.Offset), o.Offset
+		}
+	})
+	if len(left) == 0 {
+		return nil
+	}
+	cl, err := kgo.NewClient(append(e.direct(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond))...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for len(left) > 0 {
+		fetches := cl.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("reading %s: %w", topic, err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			end, ok := left[r.Partition]
+			if !ok || r.Offset >= end {
+				return
+			}
+			if !r.Attrs.IsControl() {
+				see(r)
+			}
+			if r.Offset == end-1 {
+				delete(left, r.Partition)
+			}
+		})
+	}
+	return nil
+}

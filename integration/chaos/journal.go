@@ -1,0 +1,159 @@
+package chaos
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A journal is the file to which a member's handlers write what they do: one line before a run acts,
+// one when it ends. A line is in the file when the call returns, so a kill loses none. A start also
+// waits until the disk has it; one write to the disk serves all lines that came before it.
+type journal struct {
+	file *os.File
+	runs atomic.Int64
+
+	mu      sync.Mutex
+	cond    *sync.Cond
+	written int64 // lines in the file
+	synced  int64 // lines on the disk
+	syncing bool
+	failed  error
+}
+
+func openJournal(name string) (*journal, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{file: f}
+	j.cond = sync.NewCond(&j.mu)
+	return j, nil
+}
+
+// append writes a line, and waits for the disk if durable.
+func (j *journal) append(line []byte, durable bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err := j.file.Write(line); err != nil {
+		return err
+	}
+	j.written++
+	if !durable {
+		return nil
+	}
+	for mine := j.written; j.synced < mine && j.failed == nil; {
+		if j.syncing {
+			j.cond.Wait()
+			continue
+		}
+		j.syncing = true
+		upTo := j.written
+		j.mu.Unlock()
+		err := j.file.Sync()
+		j.mu.Lock()
+		j.syncing = false
+		if j.synced = upTo; err != nil {
+			j.failed = err
+		}
+		j.cond.Broadcast()
+	}
+	return j.failed
+}
+
+// start writes that a run starts, and returns its number in this process.
+func (j *journal) start(r run) (int64, error) {
+	n := j.runs.Add(1)
+	line := fmt.Appendf(nil, "S %d %d %d %s %d %d %d %d\n",
+		time.Now().UnixNano(), n, r.id, r.topic, r.partition, r.offset, r.attempt, r.due)
+	return n, j.append(line, true)
+}
+
+// end writes how a run ended.
+func (j *journal) end(n int64, v verdict) error {
+	return j.append(fmt.Appendf(nil, "E %d %d %s\n", time.Now().UnixNano(), n, v), false)
+}
+
+// verdict is how a run ended.
+type verdict string
+
+const (
+	verdictNone     verdict = ""       // it did not: its process died before
+	verdictPassed   verdict = "passed" // handled
+	verdictFailed   verdict = "failed" // retryable
+	verdictTerminal verdict = "terminal"
+	verdictDiscard  verdict = "discard"
+	verdictPanic    verdict = "panic"
+	verdictDrained  verdict = "drained" // with an error, after its lane was taken: it does not count
+	verdictOwn      verdict = "own"     // the team's handler failed: what that means is the classifier's to say
+)
+
+// run is one call of a handler, as journals tell it.
+type run struct {
+	member string // who ran it
+	number int64  // of the member's runs
+	id     int64  // of the record
+
+	// where the delivery was read
+	topic     string
+	partition int32
+	offset    int64
+
+	attempt    int
+	due        int64 // milliseconds; what the copy's header says, 0 on a source
+	start, end int64 // nanoseconds; end is 0 if the process died before
+	verdict    verdict
+	line       int // of the journal
+}
+
+func (r *run) String() string {
+	at := func(nanos int64) string { return time.Unix(0, nanos).Format("15:04:05.000000") }
+	end := "did not end"
+	if r.end != 0 {
+		end = fmt.Sprintf("%s %s", at(r.end), r.verdict)
+	}
+	return fmt.Sprintf("%s.journal:%d: record %d, attempt %d, read at %s/%d/%d, %s to %s",
+		r.member, r.line, r.id, r.attempt, r.topic, r.partition, r.offset, at(r.start), end)
+}
+
+// readJournal returns the runs of a member in the order of their starts. The last line of a killed
+// process may be cut.
+func readJournal(member, name string) ([]*run, error) {
+	f, err := os.Open(name)
+	if os.IsNotExist(err) {
+		return nil, nil // killed before it began
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var runs []*run
+	byNumber := map[int64]*run{}
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		field := strings.Fields(lines.Text())
+		numbers := make([]int64, len(field))
+		for i, text := range field {
+			numbers[i], _ = strconv.ParseInt(text, 10, 64) // 0 for those that are texts
+		}
+		switch {
+		case len(field) == 9 && field[0] == "S":
+			r := &run{
+				member: member, line: n, start: numbers[1], number: numbers[2], id: numbers[3],
+				topic: field[4], partition: int32(numbers[5]), offset: numbers[6], attempt: int(numbers[7]), due: numbers[8],
+			}
+			runs = append(runs, r)
+			byNumber[r.number] = r
+		case len(field) == 4 && field[0] == "E":
+			if r := byNumber[numbers[2]]; r != nil {
+				r.end, r.verdict = numbers[1], verdict(field[3])
+			}
+		}
+	}
+	return runs, lines.Err()
+}

@@ -1,0 +1,46 @@
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Main is a program: it reads the flags -seed, -duration, -rate, -broker, -only, -dir, -results and
+// -commit over cfg, makes a run, prints what it found, and returns the exit code for [os.Exit]: 0, 1
+// if a promise was broken, 2 if the run could not be made.
+func Main(cfg Config) int {
+	Child(cfg)
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "seed of the schedule and the records; 0: one from the clock")
+	flags.DurationVar(&cfg.Duration, "duration", cfg.Duration, "how long faults are injected; 0: 2m")
+	flags.IntVar(&cfg.Rate, "rate", cfg.Rate, "records a second; 0: 2000")
+	flags.StringVar(&cfg.Broker, "broker", cfg.Broker, "kfake, kafka or own")
+	only := flags.String("only", strings.Join(cfg.Only, ","), "names of faults, separated by commas: "+strings.Join(Faults(), ", "))
+	flags.StringVar(&cfg.Dir, "dir", cfg.Dir, "folder for journals and logs")
+	flags.StringVar(&cfg.Results, "results", cfg.Results, "file to which the run's line is appended")
+	flags.StringVar(&cfg.Commit, "commit", cfg.Commit, "name of the code in that line")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return exitFailed
+	}
+	cfg.Only = nil
+	if *only != "" {
+		cfg.Only = strings.Split(*only, ",")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rep, err := Run(ctx, cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailed
+	}
+	rep.print(os.Stdout)
+	if len(rep.Broken) > 0 {
+		return exitBroken
+	}
+	return exitOK
+}

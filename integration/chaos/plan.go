@@ -1,0 +1,87 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// session is the session timeout of all members.
+const session = 6 * time.Second
+
+// plan is what a seed decides before a run.
+type plan struct {
+	services []service
+	steps    []step
+}
+
+// step is one fault.
+type step struct {
+	at   time.Duration // since the start
+	kind *faultKind
+	seed uint64 // of whatever else is random about it
+}
+
+// newPlan is the same for the same seed, duration, faults and capabilities.
+func newPlan(cfg Config, can capability) plan {
+	rnd := rand.New(rand.NewPCG(cfg.Seed, 1))
+	var p plan
+	orders := []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone}
+	first := rnd.IntN(len(orders))
+	for i := range 2 {
+		p.services = append(p.services, service{
+			Group: fmt.Sprintf("chaos-%d-%d", cfg.Seed, i), Topics: []string{fmt.Sprintf("chaos-%d-%d-orders", cfg.Seed, i)},
+			Partitions: 8 + 4*rnd.IntN(3), Order: orders[(first+i)%len(orders)], NextGen: (uint64(i)+cfg.Seed)%2 == 0, Members: 2,
+			Policy: policy{
+				Tiers:       []time.Duration{500 * time.Millisecond, 2 * time.Second, 4 * time.Second},
+				MaxAttempts: 4, HandlerTimeout: 3 * time.Second, InPlace: rnd.IntN(2),
+				CommitInterval: time.Second, DrainTimeout: 5 * time.Second, Session: session,
+			},
+		})
+	}
+	var kinds []*faultKind
+	for i := range faultKinds {
+		k := &faultKinds[i]
+		if k.needs&^can == 0 && (len(cfg.Only) == 0 || slices.Contains(cfg.Only, k.name)) {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return p
+	}
+	// Each kind once before any comes twice, in an order of the seed's.
+	var left []*faultKind
+	for at := 5 * time.Second; at < cfg.Duration-5*time.Second; at += time.Duration(2000+rnd.IntN(5000)) * time.Millisecond {
+		if len(left) == 0 {
+			left = slices.Clone(kinds)
+			rnd.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
+		}
+		p.steps = append(p.steps, step{at: at, kind: left[0], seed: rnd.Uint64()})
+		left = left[1:]
+	}
+	return p
+}
+
+func (p plan) String() string {
+	var b strings.Builder
+	for _, s := range p.services {
+		protocol := "classic"
+		if s.NextGen {
+			protocol = "KIP-848"
+		}
+		fmt.Fprintf(&b, "%s: %s, %s, %d partitions, %d members, tiers %v\n", s.Group, orderName(s.Order), protocol, s.Partitions, s.Members, s.Policy.Tiers)
+	}
+	fmt.Fprintf(&b, "%d faults:", len(p.steps))
+	for _, s := range p.steps {
+		fmt.Fprintf(&b, " %v %s;", s.at, s.kind.name)
+	}
+	return strings.TrimSuffix(b.String(), ";")
+}
+
+func orderName(o consumer.Order) string {
+	return [...]string{"OrderPartition", "OrderKey", "OrderNone"}[o]
+}

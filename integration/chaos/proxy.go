@@ -1,0 +1,147 @@
+package chaos
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// A proxy stands in front of one broker, which announces the proxy's address instead of its own. So
+// connections can be cut, delayed, frozen and refused. It is safe for concurrent use.
+type proxy struct {
+	ln net.Listener
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	target  string
+	conns   map[net.Conn]bool
+	frozen  bool // connections stay open, and nothing passes
+	down    bool // connections are refused
+	delay   time.Duration
+	closed  bool
+}
+
+func newProxy() (*proxy, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{ln: ln, conns: map[net.Conn]bool{}}
+	p.changed = sync.NewCond(&p.mu)
+	go p.accept()
+	return p, nil
+}
+
+func (p *proxy) addr() string { return p.ln.Addr().String() }
+
+// set changes how the proxy behaves.
+func (p *proxy) set(change func(*proxy)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+	p.changed.Broadcast()
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+func (p *proxy) close() {
+	p.ln.Close()
+	p.set(func(p *proxy) { p.closed = true })
+	p.cut()
+}
+
+func (p *proxy) accept() {
+	for {
+		c, err := p.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil {
+			go p.serve(c)
+		}
+	}
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	p.mu.Lock()
+	target, down := p.target, p.down
+	p.mu.Unlock()
+	if down {
+		return
+	}
+	broker, err := net.DialTimeout("tcp", target, 5*time.Second)
+	if err != nil {
+		return
+	}
+	defer broker.Close()
+	p.set(func(p *proxy) { p.conns[client], p.conns[broker] = true, true })
+	defer p.set(func(p *proxy) { delete(p.conns, client); delete(p.conns, broker) })
+	var wg sync.WaitGroup
+	wg.Go(func() { p.carry(broker, client) })
+	p.carry(client, broker)
+	wg.Wait()
+}
+
+// chunk is what was read at a time.
+type chunk struct {
+	data []byte
+	at   time.Time
+}
+
+// carry copies from one connection to another until one of them ends, and then ends both.
+func (p *proxy) carry(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	chunks := make(chan chunk, 256)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for c := range chunks {
+			if p.hold(c.at) != nil {
+				continue
+			}
+			if _, err := to.Write(c.data); err != nil {
+				from.Close() // the reader ends too
+			}
+		}
+	}()
+	for {
+		buf := make([]byte, 32<<10)
+		n, err := from.Read(buf)
+		if n > 0 {
+			chunks <- chunk{buf[:n], time.Now()}
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(chunks)
+	<-done
+}
+
+// hold waits as long as data that was read at a time has to wait. It fails when the proxy closes.
+func (p *proxy) hold(at time.Time) error {
+	p.mu.Lock()
+	for p.frozen && !p.closed {
+		p.changed.Wait()
+	}
+	closed, delay := p.closed, p.delay
+	p.mu.Unlock()
+	if closed {
+		return io.ErrClosedPipe
+	}
+	if wait := time.Until(at.Add(delay)); delay > 0 && wait > 0 {
+		<-time.After(wait)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Report is what a run found.
+type Report struct {
+	Commit  string         `json:"commit"`
+	Seed    uint64         `json:"seed"`
+	Broker  string         `json:"broker"`
+	Minutes float64        `json:"minutes"`
+	Records int            `json:"records"`
+	Runs    int            `json:"runs"`   // of handlers
+	Faults  map[string]int `json:"faults"` // by kind
+	// Counted are things that may happen in a crash or a zombie's time, such as repetitions.
+	Counted map[string]int `json:"counted"`
+	// Verdict is "held", or "broken" followed by the rules that were broken, with their numbers.
+	Verdict string `json:"verdict"`
+
+	// Broken are the violations.
+	Broken []Violation `json:"-"`
+	// Dir has journals, logs and data; empty if they were removed.
+	Dir string `json:"-"`
+}
+
+// Violation is a promise that was broken, for one record or partition.
+type Violation struct {
+	Rule      string
+	Record    int64 // its number in the run, -1 for none
+	Topic     string
+	Partition int32
+	Offset    int64
+	Text      string
+	Lines     []string // of journals
+}
+
+func (v Violation) String() string {
+	what := fmt.Sprintf("%s: %s/%d/%d", v.Rule, v.Topic, v.Partition, v.Offset)
+	if v.Record >= 0 {
+		what += fmt.Sprintf(", record %d", v.Record)
+	}
+	return strings.Join(append([]string{what + ": " + v.Text}, v.Lines...), "\n    ")
+}
+
+// report runs all rules.
+func (ev *evidence) report(cfg Config) *Report {
+	rep := &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Counted: map[string]int{}}
+	for _, s := range ev.services {
+		rep.Records += len(s.records)
+		for _, r := range s.records {
+			rep.Runs += len(r.runs)
+		}
+	}
+	byRule := map[string]int{}
+	for _, r := range rules {
+		found := findings{rule: r.name, counted: rep.Counted}
+		r.check(ev, &found)
+		rep.Broken = append(rep.Broken, found.broken...)
+		if n := len(found.broken); n > 0 {
+			byRule[r.name] = n
+		}
+	}
+	rep.Verdict = "held"
+	if len(byRule) > 0 {
+		rep.Verdict = "broken"
+		for _, name := range slices.Sorted(maps.Keys(byRule)) {
+			rep.Verdict += fmt.Sprintf(" %s:%d", name, byRule[name])
+		}
+	}
+	return rep
+}
+
+// append adds the run's line to the file.
+func (r *Report) append(name string) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// shownViolations bounds the violations of a rule that print shows.
+const shownViolations = 5
+
+// print writes the report for people.
+func (r *Report) print(w io.Writer) {
+	shown := map[string]int{}
+	for _, v := range r.Broken {
+		if shown[v.Rule]++; shown[v.Rule] <= shownViolations {
+			fmt.Fprintln(w, v)
+		}
+	}
+	fmt.Fprintf(w, "seed %d: %d records, %d runs of handlers, faults %v, counted %v\n", r.Seed, r.Records, r.Runs, r.Faults, r.Counted)
+	fmt.Fprintln(w, r.Verdict)
+	if r.Dir != "" {
+		fmt.Fprintln(w, "journals, logs and data:", r.Dir)
+	}
+}

@@ -1,0 +1,523 @@
+package chaos
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// rule is a promise that the checker holds a run to.
+type rule struct {
+	name  string
+	check func(*evidence, *findings)
+}
+
+// rules are all of them. A new promise is a new line here.
+var rules = []rule{
+	{"conserved", conserved},
+	{"committed", committedRule},
+	{"repeated", repeated},
+	{"order", ordered},
+	{"early", early},
+	{"attempts", attemptsRule},
+	{"headers", headersRule},
+	{"stuck", stuck},
+	{"metrics", metricsRule},
+}
+
+// findings are what a rule found.
+type findings struct {
+	rule    string
+	broken  []Violation
+	counted map[string]int
+}
+
+// add notes a violation about a record of a feed.
+func (f *findings) add(of *record, at *kgo.Record, runs []*run, format string, args ...any) {
+	v := Violation{
+		Rule: f.rule, Record: of.id, Topic: at.Topic, Partition: at.Partition, Offset: at.Offset,
+		Text: fmt.Sprintf(format, args...) + fmt.Sprintf(" (its script: %s, %d times, %s)", of.script.act, of.script.times, of.script.class),
+	}
+	for _, r := range runs {
+		v.Lines = append(v.Lines, r.String())
+	}
+	f.broken = append(f.broken, v)
+}
+
+// conserved: each record is in exactly one place, the one that its script says. No record is lost.
+func conserved(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, id := range slices.Sorted(maps.Keys(s.records)) {
+			r := s.records[id]
+			places := r.places()
+			want := r.script.ending(s.Policy.MaxAttempts).place
+			switch {
+			case len(places) == 0:
+				f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded")
+			case r.own():
+			case !slices.Contains(places, want):
+				f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
+			case len(places) > 1:
+				f.add(r, r.origin, r.runs, "it is in %d places: %v", len(places), places)
+			}
+		}
+	}
+	for id, w := range ev.acked {
+		found := false
+		for _, s := range ev.services {
+			found = found || s.records[id] != nil
+		}
+		if !found {
+			f.broken = append(f.broken, Violation{
+				Rule: f.rule, Record: id, Topic: w.topic, Partition: w.partition, Offset: w.offset,
+				Text: "the brokers acknowledged it, and it is not in its topic: the brokers lost it",
+			})
+		}
+	}
+}
+
+// places are where a record is.
+func (r *record) places() (all []place) {
+	add := func(p place, in bool) {
+		if in {
+			all = append(all, p)
+		}
+	}
+	add(placeHandled, slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictPassed }))
+	add(placeDiscarded, slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictDiscard }))
+	add(placeDead, len(r.letters) > 0)
+	return all
+}
+
+// own reports whether the team's handler decided about the record.
+func (r *record) own() bool {
+	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictOwn })
+}
+
+// committedRule: no commit passes a record that was not finished. Of a record that failed, the copy
+// must be in its sibling by then.
+func committedRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		passed := map[tp]int64{}
+		for _, sample := range ev.samples {
+			if sample.group != s.Group {
+				continue
+			}
+			for at, floor := range sample.committed {
+				feed := s.feeds[at]
+				if feed == nil {
+					continue
+				}
+				for offset := passed[at]; offset < floor; offset++ {
+					d := feed.at[offset]
+					if d == nil || d.of == nil || d.finished(&sample) {
+						continue
+					}
+					rec := d.of.origin
+					if d.copy != nil {
+						rec = d.copy.rec
+					}
+					f.add(d.of, rec, d.of.runs, "%d was committed before it was finished, as seen at %s", floor, time.Unix(0, sample.ended).Format("15:04:05.000"))
+				}
+				passed[at] = max(passed[at], floor)
+			}
+		}
+	}
+}
+
+// finished reports whether a delivery had an end by the time of a sample.
+func (d *delivered) finished(at *sample) bool {
+	for _, r := range d.runs {
+		if r.end != 0 && r.end <= at.ended && (r.verdict == verdictPassed || r.verdict == verdictDiscard) {
+			return true
+		}
+	}
+	attempt := 1
+	if d.copy != nil {
+		attempt = d.copy.meta.Attempts + 1
+	}
+	for _, c := range slices.Concat(d.of.copies, d.of.letters) {
+		end, known := at.ends[tp{c.rec.Topic, c.rec.Partition}]
+		if c.meta.Attempts == attempt && (!known || c.rec.Offset < end) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeated: a delivery runs again only if its offset was not committed, and its lane had another
+// owner, or the same one anew. A copy is written again only after such a repetition.
+func repeated(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		var samples []sample
+		for _, sample := range ev.samples {
+			if sample.group == s.Group {
+				samples = append(samples, sample)
+			}
+		}
+		for _, feed := range s.feeds {
+			for _, d := range feed.at {
+				if d.of == nil {
+					continue
+				}
+				ev.repetitions(s, feed, d, samples, f)
+			}
+		}
+		for _, r := range s.records {
+			failures := map[int]int{}
+			for _, x := range r.runs {
+				if x.verdict != verdictPassed && x.verdict != verdictDiscard && x.verdict != verdictDrained && x.verdict != verdictNone {
+					failures[x.attempt]++
+				}
+			}
+			copies := map[int]int{}
+			for _, c := range slices.Concat(r.copies, r.letters) {
+				copies[c.meta.Attempts]++
+			}
+			for attempt, n := range copies {
+				if n > failures[attempt] {
+					f.add(r, r.origin, r.runs, "it has %d copies of its attempt %d, which failed %d times", n, attempt, failures[attempt])
+				}
+			}
+		}
+	}
+}
+
+func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []sample, f *findings) {
+	rec := d.of.origin
+	if d.copy != nil {
+		rec = d.copy.rec
+	}
+	for i, b := range d.runs[min(1, len(d.runs)):] {
+		a := d.runs[i]
+		inPlace := a.member == b.member && a.verdict == verdictFailed && i+1 <= s.Policy.InPlace
+		if inPlace || a.verdict == verdictDrained {
+			continue
+		}
+		if a.member == b.member && !ev.disturbed(a.member, a.start, b.start) {
+			f.add(d.of, rec, d.runs, "%s ran it again, and nothing had happened to it", b.member)
+			continue
+		}
+		if a.verdict == verdictNone {
+			f.counted["repeated after its process died in it"]++
+		} else {
+			f.counted["repeated"]++
+		}
+		if ev.zombie(b) {
+			f.counted["repeated by a zombie"]++
+			continue
+		}
+		// The last sample before the repetition.
+		n, _ := slices.BinarySearchFunc(samples, b.start-int64(200*time.Millisecond), func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
+		if n > 0 && samples[n-1].committed[feed.tp] > d.offset && samples[n-1].ended > a.start {
+			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s", samples[n-1].committed[feed.tp],
+				time.Unix(0, samples[n-1].ended).Format("15:04:05.000"))
+		}
+	}
+}
+
+// disturbed reports whether a member may have lost a lane and got it again between two times: a
+// member of its service came or went, or was suspended, or brokers failed.
+func (ev *evidence) disturbed(name string, from, to int64) bool {
+	m := ev.members[name]
+	from -= int64(session + 10*time.Second) // what happened before may show late
+	for _, other := range ev.members {
+		if other.service != m.service {
+			continue
+		}
+		if other.began > from && other.began < to || other.ended > from && other.ended < to {
+			return true
+		}
+		for _, s := range other.suspended {
+			if s[0] < to && s[1] > from {
+				return true
+			}
+		}
+	}
+	for _, w := range ev.windows {
+		if kindNamed(w.kind).infra && w.from < to && w.to > from {
+			return true
+		}
+	}
+	return false
+}
+
+// zombie reports whether the run's member may not have known that its lane is another's: it was
+// suspended, or cut off from the brokers, shortly before.
+func (ev *evidence) zombie(r *run) bool {
+	slack := int64(5 * time.Second)
+	for _, s := range ev.members[r.member].suspended {
+		if s[0] <= r.start && s[1]+slack >= r.start || r.end != 0 && s[0] >= r.start && s[1] <= r.end {
+			return true
+		}
+	}
+	for _, w := range ev.windows {
+		if kindNamed(w.kind).infra && w.from <= r.start && w.to+int64(session)+slack >= r.start {
+			return true
+		}
+	}
+	return false
+}
+
+// until is when a run ended; of one whose process died, when that died.
+func (ev *evidence) until(r *run) int64 {
+	if r.end != 0 {
+		return r.end
+	}
+	if m := ev.members[r.member]; m.ended != 0 {
+		return m.ended
+	}
+	return time.Now().UnixNano()
+}
+
+// ordered: under OrderPartition no two records of a physical partition run at once, under OrderKey
+// no two of a key in a lane. And none runs before an earlier one of these had its first attempt.
+func ordered(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		if s.Order == consumer.OrderNone {
+			continue
+		}
+		groups := map[string][]*delivered{}
+		for at, feed := range s.feeds {
+			for _, d := range feed.at {
+				if d.of == nil {
+					continue
+				}
+				name := fmt.Sprintf("%s/%d", at.topic, at.partition)
+				if s.Order == consumer.OrderKey {
+					if d.of.origin.Key == nil {
+						continue
+					}
+					name = fmt.Sprintf("%s/%d/%s", d.of.origin.Topic, d.of.origin.Partition, d.of.origin.Key)
+				}
+				groups[name] = append(groups[name], d)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			ev.overlaps(groups[name], f)
+			ev.overtakes(groups[name], f)
+		}
+	}
+}
+
+// overlaps checks that the runs of these deliveries do not overlap.
+func (ev *evidence) overlaps(all []*delivered, f *findings) {
+	type interval struct {
+		*run
+		of *delivered
+	}
+	var runs []interval
+	for _, d := range all {
+		for _, r := range d.runs {
+			runs = append(runs, interval{r, d})
+		}
+	}
+	slices.SortFunc(runs, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
+	for i, b := range runs[min(1, len(runs)):] {
+		a := runs[i]
+		if until := ev.until(a.run); until > b.start {
+			switch {
+			case a.of.of.script.act == actIgnore:
+				f.counted["overlap with a handler that ignores its context"]++
+			case a.member != b.member && (ev.zombie(a.run) || ev.zombie(b.run)):
+				f.counted["overlap with a zombie"]++
+			default:
+				f.add(b.of.of, b.of.of.origin, []*run{a.run, b.run}, "it ran together with record %d", a.id)
+			}
+			if until > ev.until(b.run) {
+				runs[i+1] = a // it goes on
+			}
+		}
+	}
+}
+
+// overtakes checks that first attempts on a source started in the order of the offsets.
+func (ev *evidence) overtakes(all []*delivered, f *findings) {
+	var source []*delivered
+	for _, d := range all {
+		if d.copy == nil && len(d.runs) > 0 {
+			source = append(source, d)
+		}
+	}
+	slices.SortFunc(source, func(a, b *delivered) int { return cmp.Compare(a.offset, b.offset) })
+	for i, b := range source[min(1, len(source)):] {
+		if a := source[i]; b.runs[0].start < a.runs[0].start {
+			f.add(b.of, b.of.origin, []*run{b.runs[0], a.runs[0]}, "it ran before record %d, which has a lower offset", a.of.id)
+		}
+	}
+}
+
+// early: no retry runs before its due time, and no due time lies before its tier's delay.
+func early(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		delays := map[string]time.Duration{}
+		for _, named := range s.siblings {
+			for _, tier := range named.Tiers {
+				delays[tier.Topic] = tier.Delay
+			}
+		}
+		for _, feed := range s.feeds {
+			if feed.source {
+				continue
+			}
+			for _, d := range feed.at {
+				if d.of == nil || d.copy.err != nil || !d.copy.meta.Redrive.At.IsZero() {
+					continue
+				}
+				m := d.copy.meta
+				if wait := m.NotBefore.Sub(m.FailedAt); wait < delays[feed.topic] {
+					f.add(d.of, d.copy.rec, d.runs, "it is due %v after its failure, on a tier of %v", wait, delays[feed.topic])
+				}
+				for _, r := range d.runs {
+					if r.start < m.NotBefore.UnixNano() {
+						f.add(d.of, d.copy.rec, []*run{r}, "it ran %v before it was due", m.NotBefore.Sub(time.Unix(0, r.start)))
+					}
+				}
+			}
+		}
+	}
+}
+
+// attemptsRule: a record has the attempts that its script and the policy give it.
+func attemptsRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			if r.own() {
+				continue
+			}
+			want := r.script.ending(s.Policy.MaxAttempts)
+			had := map[int]bool{}
+			for _, x := range r.runs {
+				had[x.attempt] = true
+			}
+			for n := 1; n <= want.attempts; n++ {
+				if !had[n] {
+					f.add(r, r.origin, r.runs, "attempt %d is missing", n)
+				}
+				delete(had, n)
+			}
+			for n := range had {
+				f.add(r, r.origin, r.runs, "there is an attempt %d, and there should be %d", n, want.attempts)
+			}
+			for _, c := range r.letters {
+				if c.meta.Attempts != want.attempts || string(c.meta.Reason) != want.reason || c.meta.Class != want.class {
+					f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
+						c.meta.Attempts, c.meta.Reason, c.meta.Class, want.attempts, want.reason, want.class)
+				}
+			}
+		}
+	}
+}
+
+// headersRule: what a copy's headers say is true, and key, value and the user's headers are as they
+// were.
+func headersRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			for _, c := range slices.Concat(r.copies, r.letters) {
+				if wrong := r.untrue(c, s.Group); len(wrong) > 0 {
+					f.add(r, c.rec, r.runs, "its copy is wrong about %s", strings.Join(wrong, ", "))
+				}
+			}
+		}
+	}
+}
+
+// untrue lists what a copy has wrong.
+func (r *record) untrue(c *copied, group string) (wrong []string) {
+	if c.err != nil {
+		return []string{c.err.Error()}
+	}
+	check := func(name string, ok bool) {
+		if !ok {
+			wrong = append(wrong, name)
+		}
+	}
+	o := r.origin
+	check("key", bytes.Equal(c.rec.Key, o.Key) && (c.rec.Key == nil) == (o.Key == nil))
+	check("value", bytes.Equal(c.rec.Value, o.Value) && (c.rec.Value == nil) == (o.Value == nil))
+	user := headers.Strip(slices.Clone(c.rec.Headers))
+	check("the user's headers", slices.EqualFunc(user, o.Headers, func(a, b kgo.RecordHeader) bool {
+		return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+	}))
+	m := c.meta
+	at := m.Original
+	check("the original position", at.Topic == o.Topic && at.Partition == o.Partition && at.Offset == o.Offset)
+	check("the original timestamp", at.Timestamp.UnixMilli() == o.Timestamp.UnixMilli())
+	check("the partition", c.rec.Partition == o.Partition)
+	check("the group", m.Group == group)
+	var ends []int64
+	for _, x := range r.runs {
+		if x.attempt == m.Attempts && x.end != 0 {
+			ends = append(ends, x.end)
+		}
+	}
+	failed := m.FailedAt.UnixMilli()
+	check("the time of the failure", slices.ContainsFunc(ends, func(end int64) bool {
+		since := failed - end/int64(time.Millisecond)
+		return since >= -1 && since < 60_000
+	}))
+	check("the first failure", !m.FirstFailedAt.After(m.FailedAt))
+	if n := len(m.History); n > 0 {
+		check("the history", m.History[n-1].Number == m.Attempts && m.History[n-1].Class == m.Class)
+	} else {
+		check("the history, which is empty", false)
+	}
+	return wrong
+}
+
+// stuck: when the cluster is healthy again, all floors reach the ends within settleTime.
+func stuck(ev *evidence, f *findings) {
+	for at, why := range ev.unsettled {
+		f.broken = append(f.broken, Violation{
+			Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition,
+			Text: fmt.Sprintf("%v after the cluster was healthy again: %s", settleTime, why),
+		})
+	}
+}
+
+// metricsRule: what a member's metrics say is what its journal says.
+func metricsRule(ev *evidence, f *findings) {
+	for _, name := range slices.Sorted(maps.Keys(ev.metrics)) {
+		got := ev.metrics[name]
+		counted := map[verdict]int64{}
+		calls := int64(0)
+		for _, s := range ev.services {
+			for _, r := range s.records {
+				for _, x := range r.runs {
+					if x.member == name && x.end != 0 {
+						counted[x.verdict]++
+						calls++
+					}
+				}
+			}
+		}
+		const duration = "messaging.process.duration"
+		sum := int64(0)
+		for metric, n := range got {
+			if strings.HasPrefix(metric, duration) {
+				sum += n
+			}
+		}
+		compare := func(what string, metric, journal int64) {
+			if metric != journal {
+				f.broken = append(f.broken, Violation{
+					Rule: f.rule, Record: -1, Topic: name, Partition: -1, Offset: -1,
+					Text: fmt.Sprintf("%s: the metrics say %d, the journal %d", what, metric, journal),
+				})
+			}
+		}
+		compare("calls of the handler", sum, calls)
+		compare("handled", got[duration+" handled"], counted[verdictPassed])
+		compare("discarded", got[duration+" discarded"], counted[verdictDiscard])
+	}
+}

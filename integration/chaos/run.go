@@ -1,0 +1,348 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Run makes one run and returns what it found. The error says why it could not be made; a broken
+// promise is none, see [Report.Broken].
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	own := cfg.Dir == ""
+	if own {
+		dir, err := os.MkdirTemp("", "siding-chaos-")
+		if err != nil {
+			return nil, err
+		}
+		cfg.Dir = dir
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	e, err := newExecution(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer e.close()
+	rep, err := e.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("chaos: seed %d: %w (journals and logs are in %s)", cfg.Seed, err, cfg.Dir)
+	}
+	rep.Dir = cfg.Dir
+	if cfg.Results != "" {
+		if err := rep.append(cfg.Results); err != nil {
+			return nil, err
+		}
+	}
+	if own && len(rep.Broken) == 0 {
+		rep.Dir = ""
+		return rep, os.RemoveAll(cfg.Dir)
+	}
+	return rep, nil
+}
+
+// execution is a run while it goes on.
+type execution struct {
+	cfg     Config
+	plan    plan
+	broker  *embedded
+	cl      *kgo.Client
+	adm     *kadm.Client
+	load    *load
+	sampler *sampler
+	healing context.Context // ends when faults have to end
+	heal    context.CancelFunc
+
+	mu      sync.Mutex
+	idle    []*member // alive, and nobody's victim
+	all     []*member
+	faults  map[string]int
+	windows []window
+}
+
+// window is the time of a fault.
+type window struct {
+	kind     string
+	from, to int64
+}
+
+func newExecution(cfg Config) (*execution, error) {
+	e := &execution{cfg: cfg, faults: map[string]int{}}
+	e.healing, e.heal = context.WithCancel(context.Background())
+	can := canProxy | canAnswer | canEnd | canRestart
+	e.plan = newPlan(cfg, can)
+	var err error
+	if e.broker, err = startEmbedded(filepath.Join(cfg.Dir, "broker"), filepath.Join(cfg.Dir, "broker.log"), cfg.defect); err != nil {
+		return nil, err
+	}
+	if e.cl, err = kgo.NewClient(append(e.direct(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(1<<20))...); err != nil {
+		return nil, err
+	}
+	e.adm = kadm.NewClient(e.cl)
+	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}}
+	e.sampler = &sampler{adm: e.adm, services: e.plan.services, tiers: func(s service) []time.Duration { return s.Policy.Tiers }}
+	return e, nil
+}
+
+// direct are options of clients that no fault of the network reaches.
+func (e *execution) direct() []kgo.Opt {
+	real := map[string]string{}
+	for i, p := range e.broker.proxies {
+		real[p.addr()] = fmt.Sprintf("127.0.0.1:%d", e.broker.job.Ports[i])
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return []kgo.Opt{
+		kgo.SeedBrokers(e.seeds()...), kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+			if addr := real[host]; addr != "" {
+				host = addr
+			}
+			return dialer.DialContext(ctx, network, host)
+		}),
+	}
+}
+
+func (e *execution) seeds() (all []string) {
+	for _, p := range e.broker.proxies {
+		all = append(all, p.addr())
+	}
+	return all
+}
+
+func (e *execution) logf(format string, args ...any) {
+	fmt.Fprintf(e.cfg.Log, "chaos: "+format+"\n", args...)
+}
+
+func (e *execution) close() {
+	e.heal()
+	e.mu.Lock()
+	all := e.all
+	e.mu.Unlock()
+	for _, m := range all {
+		if m.proc.alive() {
+			m.proc.kill()
+		}
+	}
+	if e.cl != nil {
+		e.cl.Close()
+	}
+	if e.broker != nil {
+		_ = e.broker.close()
+	}
+}
+
+func (e *execution) run(ctx context.Context) (*Report, error) {
+	began := time.Now()
+	e.logf("seed %d, %v, broker %s\n%s", e.cfg.Seed, e.cfg.Duration, e.cfg.Broker, e.plan)
+	for _, s := range e.plan.services {
+		for _, topic := range s.Topics {
+			if _, err := e.adm.CreateTopic(ctx, int32(s.Partitions), 3, nil, topic); err != nil {
+				return nil, fmt.Errorf("creating %s: %w", topic, err)
+			}
+		}
+	}
+	for i, s := range e.plan.services {
+		for range s.Members {
+			if _, err := e.start(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	working, stop := context.WithTimeout(ctx, e.cfg.Duration)
+	defer stop()
+	observing, unobserve := context.WithCancel(ctx)
+	defer unobserve()
+	var wg, observer sync.WaitGroup
+	wg.Go(func() { e.load.run(working) })
+	observer.Go(func() { e.sampler.run(observing) })
+	for _, s := range e.plan.steps {
+		wg.Go(func() {
+			select {
+			case <-time.After(s.at - time.Since(began)):
+				e.inject(s)
+			case <-working.Done():
+			}
+		})
+	}
+	<-working.Done()
+	e.heal()
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	flushing, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := e.load.flush(flushing); err != nil {
+		return nil, err
+	}
+	healed := time.Now()
+	e.logf("%v: %d records written, %d faults; waiting until all of them have an end", time.Since(began).Round(time.Second), e.load.sent.Load(), len(e.plan.steps))
+	left := e.settle(ctx)
+	unobserve()
+	observer.Wait()
+	e.logf("settled after %v", time.Since(healed).Round(100*time.Millisecond))
+	for _, m := range e.members() {
+		m.term()
+	}
+	ev, err := e.evidence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ev.unsettled = left
+	rep := ev.report(e.cfg)
+	rep.Minutes = e.cfg.Duration.Minutes()
+	rep.Faults = e.faults
+	return rep, nil
+}
+
+// settleTime is how long a healthy cluster may take to deal with all records, besides the longest
+// wait in tiers.
+const settleTime = 30 * time.Second
+
+// settle waits until the groups have committed all topics to their ends. It returns the partitions
+// that did not get there in time.
+func (e *execution) settle(ctx context.Context) (left map[tp]string) {
+	longest := time.Duration(0)
+	for _, s := range e.plan.services {
+		wait := time.Duration(0)
+		for _, d := range s.Policy.Tiers {
+			wait += d + d/10 + time.Second
+		}
+		longest = max(longest, wait)
+	}
+	deadline := time.Now().Add(settleTime + longest)
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left = map[tp]string{}
+		for _, s := range e.plan.services {
+			within, cancel := context.WithTimeout(ctx, 5*time.Second)
+			got, err := e.sampler.take(within, s)
+			cancel()
+			if err != nil {
+				left[tp{s.Group, -1}] = err.Error()
+				continue
+			}
+			for _, topic := range s.Topics {
+				siblings := s.siblings(topic, e.sampler.tiers(s))
+				for at, end := range got.ends {
+					if at.topic != siblings.DLQ && at.topic != siblings.Ledger && end > 0 && got.committed[at] < end {
+						left[at] = fmt.Sprintf("committed %d of %d", got.committed[at], end)
+					}
+				}
+			}
+		}
+		if len(left) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			return left
+		}
+		<-tick.C
+	}
+}
+
+// inject makes one fault.
+func (e *execution) inject(s step) {
+	from := time.Now()
+	s.kind.do(e, rand.New(rand.NewPCG(s.seed, 3)))
+	to := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.faults[s.kind.name]++
+	e.windows = append(e.windows, window{s.kind.name, from.UnixNano(), to.UnixNano()})
+	e.logf("%v %s, for %v", s.at, s.kind.name, to.Sub(from).Round(time.Millisecond))
+}
+
+// rest waits for a random time, or until the run is being healed.
+func (e *execution) rest(rnd *rand.Rand, least, most time.Duration) {
+	select {
+	case <-time.After(least + time.Duration(rnd.Int64N(int64(most-least)))):
+	case <-e.healing.Done():
+	}
+}
+
+// start starts a member of a service.
+func (e *execution) start(service int) (*member, error) {
+	e.mu.Lock()
+	name := fmt.Sprintf("s%d-m%02d", service, len(e.all))
+	m := &member{service: service, job: memberJob{
+		Name: name, Service: e.plan.services[service], Seeds: e.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
+	}}
+	e.all = append(e.all, m)
+	e.mu.Unlock()
+	m.began = time.Now().UnixNano()
+	var err error
+	if m.proc, err = startProcess(roleMember, m.job, m.job.log()); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, m)
+	return m, nil
+}
+
+// victim takes a member that is alive, and that no other fault has. It waits for one.
+func (e *execution) victim(rnd *rand.Rand) *member {
+	for {
+		e.mu.Lock()
+		if n := len(e.idle); n > 0 {
+			i := rnd.IntN(n)
+			m := e.idle[i]
+			e.idle = append(e.idle[:i], e.idle[i+1:]...)
+			e.mu.Unlock()
+			return m
+		}
+		e.mu.Unlock()
+		<-time.After(100 * time.Millisecond)
+	}
+}
+
+// release makes a victim that lives on available again.
+func (e *execution) release(m *member) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, m)
+}
+
+// replace starts a member in the place of one that ended.
+func (e *execution) replace(m *member) {
+	if _, err := e.start(m.service); err != nil {
+		e.logf("a member cannot be started: %v", err)
+	}
+}
+
+// join starts a further member, as its caller's victim.
+func (e *execution) join(service int) *member {
+	m, err := e.start(service)
+	if err != nil {
+		e.logf("a member cannot be started: %v", err)
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, other := range e.idle {
+		if other == m {
+			e.idle = append(e.idle[:i], e.idle[i+1:]...)
+			break
+		}
+	}
+	return m
+}
+
+// members are those that nobody has as a victim.
+func (e *execution) members() []*member {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]*member(nil), e.idle...)
+}

@@ -1,0 +1,96 @@
+package chaos
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// tp is a physical partition.
+type tp struct {
+	topic     string
+	partition int32
+}
+
+// sample is what the brokers said at a time. The committed offsets were read before the ends.
+type sample struct {
+	began, ended int64 // nanoseconds
+	group        string
+	committed    map[tp]int64
+	metadata     map[tp]string
+	ends         map[tp]int64
+}
+
+// sampler reads the groups' committed offsets and the topics' ends once a second.
+type sampler struct {
+	adm      *kadm.Client
+	services []service
+	tiers    func(service) []time.Duration // all that the service has had
+
+	mu      sync.Mutex
+	samples []sample
+}
+
+func (s *sampler) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, svc := range s.services {
+			within, cancel := context.WithTimeout(ctx, 5*time.Second)
+			got, err := s.take(within, svc)
+			cancel()
+			if err == nil {
+				s.mu.Lock()
+				s.samples = append(s.samples, got)
+				s.mu.Unlock()
+			}
+		}
+	}
+}
+
+// take reads a service's offsets and then the ends of its topics.
+func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
+	got := sample{
+		group: svc.Group, began: time.Now().UnixNano(),
+		committed: map[tp]int64{}, metadata: map[tp]string{}, ends: map[tp]int64{},
+	}
+	offsets, err := s.adm.FetchOffsets(ctx, svc.Group)
+	if err != nil {
+		return got, err
+	}
+	if err := offsets.Error(); err != nil {
+		return got, err
+	}
+	offsets.Each(func(o kadm.OffsetResponse) {
+		at := tp{o.Topic, o.Partition}
+		got.committed[at], got.metadata[at] = o.At, o.Metadata
+	})
+	var topics []string
+	for _, topic := range svc.Topics {
+		topics = append(append(topics, topic), svc.siblings(topic, s.tiers(svc)).Topics()...)
+	}
+	ends, err := s.adm.ListEndOffsets(ctx, topics...)
+	if err != nil {
+		return got, err
+	}
+	missing := error(nil)
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Err != nil {
+			missing = o.Err
+			return
+		}
+		got.ends[tp{o.Topic, o.Partition}] = o.Offset
+	})
+	if missing != nil && len(got.ends) == 0 {
+		return got, missing
+	}
+	got.ended = time.Now().UnixNano()
+	return got, nil
+}
