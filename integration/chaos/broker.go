@@ -29,6 +29,7 @@ type brokerJob struct {
 type order struct {
 	Op    string // fault, heal, remove, add, shuffle, rehash, close
 	Node  int
+	ID    int64 // of a fault
 	Fault fault
 }
 
@@ -81,7 +82,7 @@ func runBroker(j brokerJob, orders *bufio.Reader, answers io.Writer) error {
 		inject(cluster)
 	}
 	fmt.Fprintln(answers, "ready")
-	var handle *kfake.FaultHandle
+	handles := map[int64]*kfake.FaultHandle{}
 	for {
 		line, err := orders.ReadBytes('\n')
 		if err != nil {
@@ -95,15 +96,12 @@ func runBroker(j brokerJob, orders *bufio.Reader, answers io.Writer) error {
 		err = nil
 		switch o.Op {
 		case "fault":
-			if handle != nil {
-				handle.Remove()
-			}
-			handle = cluster.Fault(o.Fault.kfake())
+			handles[o.ID] = cluster.Fault(o.Fault.kfake())
 		case "heal":
-			if handle != nil {
-				handle.Remove()
+			if h := handles[o.ID]; h != nil { // a restart heals, too
+				h.Remove()
 			}
-			handle = nil
+			delete(handles, o.ID)
 		case "remove":
 			err = cluster.RemoveNode(int32(o.Node))
 		case "add":
@@ -146,13 +144,13 @@ type embedded struct {
 
 	mu   sync.Mutex // one order at a time
 	proc *process
-	gone map[int]bool // nodes that were removed
+	last int64 // id of the last fault
 }
 
 const embeddedNodes = 3
 
 func startEmbedded(dir, log, defect string) (*embedded, error) {
-	e := &embedded{job: brokerJob{Dir: dir, Defect: defect}, log: log, gone: map[int]bool{}}
+	e := &embedded{job: brokerJob{Dir: dir, Defect: defect}, log: log}
 	for range embeddedNodes {
 		p, err := newProxy()
 		if err != nil {
@@ -192,7 +190,7 @@ func (e *embedded) start() error {
 		p.kill()
 		return fmt.Errorf("the embedded broker does not start: %q, %v; see %s", line, err, e.log)
 	}
-	e.proc, e.gone = p, map[int]bool{}
+	e.proc = p
 	return nil
 }
 
@@ -219,6 +217,28 @@ func (e *embedded) give(o order) error {
 		return errors.New(answer)
 	}
 	return nil
+}
+
+// answer makes the broker answer with a fault until the returned function is called.
+func (e *embedded) answer(f fault) (heal func() error, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last++
+	id := e.last
+	return func() error { return e.do(order{Op: "heal", ID: id}) }, e.give(order{Op: "fault", ID: id, Fault: f})
+}
+
+// end ends a node: its connections end, and others lead its partitions.
+func (e *embedded) end(node int) error {
+	e.proxies[node].set(func(p *proxy) { p.down = true })
+	e.proxies[node].cut()
+	return e.do(order{Op: "remove", Node: node})
+}
+
+// begin starts a node that was ended.
+func (e *embedded) begin(node int) error {
+	defer e.proxies[node].set(func(p *proxy) { p.down = false })
+	return e.do(order{Op: "add", Node: node})
 }
 
 // restart ends the broker's process, at once or in order, and starts another on its data.

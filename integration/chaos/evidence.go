@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -34,6 +35,10 @@ type served struct {
 	siblings map[string]retrytopics.Siblings // by source, with all tiers that there were
 	records  map[int64]*record
 	feeds    map[tp]*feed
+	// redriven are the committed copies that runs of redrive sent, and entries the last entry of
+	// each letter in the ledger.
+	redriven []*copied
+	entries  map[tp]map[int64]dlq.Entry
 }
 
 // record is a record of a source, and what became of it.
@@ -53,6 +58,12 @@ type copied struct {
 	err  error
 	of   *record
 }
+
+// life is how often the record had been redriven when the copy was written.
+func (c *copied) life() int { return c.meta.Redrive.Count }
+
+// sent reports whether a run of redrive wrote the copy, and no failure.
+func (c *copied) sent() bool { return c.meta.Attempts == 0 }
 
 // feed is a physical partition that handlers read.
 type feed struct {
@@ -106,8 +117,14 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 				return nil, fmt.Errorf("%v, and there is no such record", r)
 			}
 			of.runs = append(of.runs, r)
-			if f := ev.services[m.service].feeds[tp{r.topic, r.partition}]; f != nil && f.at[r.offset] != nil {
-				f.at[r.offset].runs = append(f.at[r.offset].runs, r)
+			f := ev.services[m.service].feeds[tp{r.topic, r.partition}]
+			if f == nil || f.at[r.offset] == nil {
+				return nil, fmt.Errorf("%v, and the topic has no record there", r)
+			}
+			d := f.at[r.offset]
+			d.runs = append(d.runs, r)
+			if d.copy != nil {
+				r.life = d.copy.life()
 			}
 		}
 		if m.killed {
@@ -142,7 +159,7 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 
 // read reads all topics of a service.
 func (e *execution) read(ctx context.Context, s service) (*served, error) {
-	v := &served{service: s, siblings: map[string]retrytopics.Siblings{}, records: map[int64]*record{}, feeds: map[tp]*feed{}}
+	v := &served{service: s, siblings: map[string]retrytopics.Siblings{}, records: map[int64]*record{}, feeds: map[tp]*feed{}, entries: map[tp]map[int64]dlq.Entry{}}
 	feedOf := func(r *kgo.Record, source bool) *feed {
 		at := tp{r.Topic, r.Partition}
 		if v.feeds[at] == nil {
@@ -182,6 +199,14 @@ func (e *execution) read(ctx context.Context, s service) (*served, error) {
 			if err != nil {
 				return nil, err
 			}
+			err = e.readTopic(ctx, tier.Topic, func(r *kgo.Record) {
+				if c := feedOf(r, false).at[r.Offset].copy; c.of != nil && c.sent() {
+					v.redriven = append(v.redriven, c)
+				}
+			}, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+			if err != nil {
+				return nil, err
+			}
 		}
 		err = e.readTopic(ctx, v.siblings[topic].DLQ, func(r *kgo.Record) {
 			if c := copyOf(r); c.of != nil {
@@ -191,12 +216,26 @@ func (e *execution) read(ctx context.Context, s service) (*served, error) {
 		if err != nil {
 			return nil, err
 		}
+		name := v.siblings[topic].DLQ
+		err = dlq.NewLedger(name, v.siblings[topic].Ledger, e.direct()...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
+			if n.Err == nil && n.Run == "" {
+				at := tp{name, n.Record.Partition}
+				if v.entries[at] == nil {
+					v.entries[at] = map[int64]dlq.Entry{}
+				}
+				v.entries[at][n.Letter] = n.Entry
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger of %s: %w", name, err)
+		}
 	}
 	return v, nil
 }
 
-// readTopic calls see with each record of a topic, uncommitted ones included.
-func (e *execution) readTopic(ctx context.Context, topic string, see func(*kgo.Record)) error {
+// readTopic calls see with each record of a topic; uncommitted ones included, unless opts say
+// otherwise.
+func (e *execution) readTopic(ctx context.Context, topic string, see func(*kgo.Record), opts ...kgo.Opt) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	starts, err := e.adm.ListStartOffsets(ctx, topic)
@@ -216,8 +255,8 @@ func (e *execution) readTopic(ctx context.Context, topic string, see func(*kgo.R
 	if len(left) == 0 {
 		return nil
 	}
-	cl, err := kgo.NewClient(append(e.direct(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
-		kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond))...)
+	cl, err := kgo.NewClient(append(append(e.direct(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond)), opts...)...)
 	if err != nil {
 		return err
 	}

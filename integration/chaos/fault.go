@@ -27,29 +27,177 @@ type faultKind struct {
 }
 
 // faultKinds are all faults.
-var faultKinds = []faultKind{
-	{name: "kill", do: func(e *execution, rnd *rand.Rand) {
-		m := e.victim(rnd)
-		m.kill()
-		e.rest(rnd, 0, 2*time.Second)
-		e.replace(m)
-	}},
-	{name: "term", do: func(e *execution, rnd *rand.Rand) {
-		m := e.victim(rnd)
+var faultKinds []faultKind
+
+func init() { // the faults refer to the kinds, by way of the rules
+	faultKinds = []faultKind{
+		{name: "kill", do: kill},
+		{name: "term", do: term},
+		{name: "join", do: join},
+		{name: "suspend", do: suspend},
+		{name: "tiers", do: changeTiers},
+		{name: "grow", do: grow},
+		{name: "redrive", do: redriveLetters},
+		{name: "node", needs: canProxy | canEnd, infra: true, do: endNode},
+		{name: "restart", needs: canRestart, infra: true, do: restartBrokers},
+		{name: "cut", needs: canProxy, infra: true, do: cutConnections},
+		{name: "delay", needs: canProxy, infra: true, do: delayConnections},
+		{name: "freeze", needs: canProxy, infra: true, do: freezeNode},
+		{name: "answers", needs: canAnswer, infra: true, do: answerWithErrors},
+		{name: "leaders", needs: canAnswer, infra: true, do: moveLeaders},
+		{name: "coordinators", needs: canAnswer, infra: true, do: moveCoordinators},
+		{name: "dlq", needs: canAnswer, infra: true, do: refuseLetters},
+		{name: "rights", needs: canAnswer, infra: true, do: takeRights},
+	}
+}
+
+// kill kills a member.
+func kill(e *execution, rnd *rand.Rand) {
+	m := e.victim(rnd)
+	m.kill()
+	e.rest(rnd, 0, 2*time.Second)
+	e.replace(m)
+}
+
+// term ends a member in order.
+func term(e *execution, rnd *rand.Rand) {
+	m := e.victim(rnd)
+	m.term()
+	e.rest(rnd, 0, 2*time.Second)
+	e.replace(m)
+}
+
+// join adds a member for a while.
+func join(e *execution, rnd *rand.Rand) {
+	m := e.join(rnd.IntN(len(e.plan.services)))
+	if m == nil {
+		return
+	}
+	e.rest(rnd, 5*time.Second, 15*time.Second)
+	m.term()
+}
+
+// suspend stops a member for longer than its session.
+func suspend(e *execution, rnd *rand.Rand) {
+	m := e.victim(rnd)
+	m.suspend(func() { e.rest(rnd, session+time.Second, session+5*time.Second) })
+	e.release(m)
+}
+
+// tierSets are the tiers between which configurations change.
+var tierSets = [][]time.Duration{
+	{500 * time.Millisecond, 2 * time.Second, 4 * time.Second},
+	{500 * time.Millisecond, 4 * time.Second},
+	{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second},
+}
+
+// changeTiers removes or adds a tier, by a rolling change of a service's members.
+func changeTiers(e *execution, rnd *rand.Rand) {
+	service, tiers := rnd.IntN(len(e.plan.services)), tierSets[rnd.IntN(len(tierSets))]
+	e.configure(service, tiers)
+	for _, m := range e.take(service) {
 		m.term()
-		e.rest(rnd, 0, 2*time.Second)
 		e.replace(m)
-	}},
-	{name: "join", do: func(e *execution, rnd *rand.Rand) {
-		m := e.join(rnd.IntN(len(e.plan.services)))
-		e.rest(rnd, 5*time.Second, 15*time.Second)
-		m.term()
-	}},
-	{name: "suspend", do: func(e *execution, rnd *rand.Rand) {
-		m := e.victim(rnd)
-		m.suspend(func() { e.rest(rnd, session+time.Second, session+5*time.Second) })
-		e.release(m)
-	}},
+		e.rest(rnd, 500*time.Millisecond, 2*time.Second)
+	}
+}
+
+// grow adds partitions to a source.
+func grow(e *execution, rnd *rand.Rand) {
+	s := e.plan.services[rnd.IntN(len(e.plan.services))]
+	e.grow(s, s.Topics[rnd.IntN(len(s.Topics))], 1+rnd.IntN(2))
+}
+
+// redriveLetters redrives letters whose records have been repaired meanwhile.
+func redriveLetters(e *execution, rnd *rand.Rand) {
+	s := e.plan.services[rnd.IntN(len(e.plan.services))]
+	e.redrive(s, s.Topics[rnd.IntN(len(s.Topics))])
+}
+
+// endNode ends one of the brokers, and starts it again.
+func endNode(e *execution, rnd *rand.Rand) {
+	node := rnd.IntN(embeddedNodes)
+	e.nodes.Lock() // one at a time: a quorum has to be left
+	defer e.nodes.Unlock()
+	e.try(e.broker.end(node))
+	e.rest(rnd, 2*time.Second, 10*time.Second)
+	e.try(e.broker.begin(node))
+}
+
+// restartBrokers ends all brokers, and starts them on their data.
+func restartBrokers(e *execution, rnd *rand.Rand) {
+	e.nodes.Lock()
+	defer e.nodes.Unlock()
+	e.try(e.broker.restart(rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond))
+}
+
+// cutConnections ends the connections to a broker, several times.
+func cutConnections(e *execution, rnd *rand.Rand) {
+	for range 1 + rnd.IntN(5) {
+		e.broker.proxies[rnd.IntN(embeddedNodes)].cut()
+		e.rest(rnd, 100*time.Millisecond, 2*time.Second)
+	}
+}
+
+// delayConnections makes a broker far away.
+func delayConnections(e *execution, rnd *rand.Rand) {
+	p := e.broker.proxies[rnd.IntN(embeddedNodes)]
+	p.set(func(p *proxy) { p.delay = time.Duration(20+rnd.IntN(300)) * time.Millisecond })
+	e.rest(rnd, 2*time.Second, 10*time.Second)
+	p.set(func(p *proxy) { p.delay = 0 })
+}
+
+// freezeNode keeps a broker's connections open, and lets nothing pass.
+func freezeNode(e *execution, rnd *rand.Rand) {
+	p := e.broker.proxies[rnd.IntN(embeddedNodes)]
+	p.set(func(p *proxy) { p.frozen = true })
+	e.rest(rnd, 2*time.Second, 12*time.Second)
+	p.set(func(p *proxy) { p.frozen = false })
+}
+
+// answers are errors of brokers that may pass.
+var answers = []fault{
+	{Keys: []int16{0}, Code: 6}, {Keys: []int16{0}, Code: 7}, {Keys: []int16{0}, Code: 19}, {Keys: []int16{0}, Code: 20},
+	{Keys: []int16{1}, Code: 6}, {Keys: []int16{1}, Code: 56}, {Keys: []int16{1}, Code: 78},
+	{Keys: []int16{8}, Code: 14}, {Keys: []int16{8}, Code: 15}, {Keys: []int16{8}, Code: 16}, {Keys: []int16{8}, Code: 27},
+	{Keys: []int16{8}, Code: 25}, {Keys: []int16{8}, Code: 22},
+	{Keys: []int16{9}, Code: 14}, {Keys: []int16{9}, Code: 16}, {Keys: []int16{9}, Code: 88},
+	{Keys: []int16{12, 68}, Code: 15}, {Keys: []int16{12, 68}, Code: 16}, {Keys: []int16{12, 68}, Code: 25},
+	{Keys: []int16{11, 14}, Code: 15}, {Keys: []int16{11, 14}, Code: 27},
+	{Keys: []int16{10}, Code: 15}, {Keys: []int16{2}, Code: 6}, {Keys: []int16{3}, Code: 5},
+}
+
+// answerWithErrors makes the brokers answer some requests with an error that may pass.
+func answerWithErrors(e *execution, rnd *rand.Rand) {
+	f := answers[rnd.IntN(len(answers))]
+	f.Share = 1 + rnd.IntN(4)
+	e.whileAnswering(f, rnd, time.Second, 8*time.Second)
+}
+
+// moveLeaders elects other leaders of all partitions.
+func moveLeaders(e *execution, _ *rand.Rand) { e.try(e.broker.do(order{Op: "shuffle"})) }
+
+// moveCoordinators gives groups and transactional ids other coordinators.
+func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.broker.do(order{Op: "rehash"})) }
+
+// refuseLetters makes a dead-letter topic unwritable.
+func refuseLetters(e *execution, rnd *rand.Rand) {
+	s := e.plan.services[rnd.IntN(len(e.plan.services))]
+	topic := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
+	e.whileAnswering(fault{Keys: []int16{0}, Topic: topic, Code: []int16{19, 29, 56}[rnd.IntN(3)]}, rnd, 3*time.Second, 12*time.Second)
+}
+
+// takeRights takes a permission away: to read the source or a tier, to write to a tier, to commit.
+func takeRights(e *execution, rnd *rand.Rand) {
+	s := e.plan.services[rnd.IntN(len(e.plan.services))]
+	named := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], s.Policy.Tiers[:1])
+	f := []fault{
+		{Keys: []int16{1}, Topic: s.Topics[0], Code: 29},
+		{Keys: []int16{1}, Topic: named.Tiers[0].Topic, Code: 29},
+		{Keys: []int16{0}, Topic: named.Tiers[0].Topic, Code: 29},
+		{Keys: []int16{8}, Group: s.Group, Code: 30},
+	}[rnd.IntN(4)]
+	e.whileAnswering(f, rnd, 2*time.Second, 10*time.Second)
 }
 
 func kindNamed(name string) *faultKind {

@@ -109,6 +109,7 @@ type run struct {
 	start, end int64 // nanoseconds; end is 0 if the process died before
 	verdict    verdict
 	line       int // of the journal
+	life       int // how often the record had been redriven
 }
 
 func (r *run) String() string {

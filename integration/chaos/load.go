@@ -57,8 +57,11 @@ func (l *load) script(id int64) script {
 	if l.rnd.IntN(10) == 0 {
 		s.times = always
 	}
-	if s.act == actHang {
+	switch s.act {
+	case actHang:
 		s.times = 1
+	case actRedriven:
+		s.class = classRepaired
 	}
 	if l.rnd.IntN(20) == 0 {
 		s.work = time.Duration(l.rnd.IntN(20_000)) * time.Microsecond

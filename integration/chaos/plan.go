@@ -37,8 +37,8 @@ func newPlan(cfg Config, can capability) plan {
 			Group: fmt.Sprintf("chaos-%d-%d", cfg.Seed, i), Topics: []string{fmt.Sprintf("chaos-%d-%d-orders", cfg.Seed, i)},
 			Partitions: 8 + 4*rnd.IntN(3), Order: orders[(first+i)%len(orders)], NextGen: (uint64(i)+cfg.Seed)%2 == 0, Members: 2,
 			Policy: policy{
-				Tiers:       []time.Duration{500 * time.Millisecond, 2 * time.Second, 4 * time.Second},
-				MaxAttempts: 4, HandlerTimeout: 3 * time.Second, InPlace: rnd.IntN(2),
+				Tiers:       tierSets[0],
+				MaxAttempts: 4, HandlerTimeout: time.Second, InPlace: rnd.IntN(2),
 				CommitInterval: time.Second, DrainTimeout: 5 * time.Second, Session: session,
 			},
 		})

@@ -32,6 +32,7 @@ var rules = []rule{
 	{"headers", headersRule},
 	{"stuck", stuck},
 	{"metrics", metricsRule},
+	{"ledger", ledgerRule},
 }
 
 // findings are what a rule found.
@@ -53,30 +54,39 @@ func (f *findings) add(of *record, at *kgo.Record, runs []*run, format string, a
 	f.broken = append(f.broken, v)
 }
 
-// conserved: each record is in exactly one place, the one that its script says. No record is lost.
+// conserved: each record is in exactly one place, the one that its script says. No record is lost. A
+// record that was redriven had a place before, as a dead letter, and has one after.
 func conserved(ev *evidence, f *findings) {
 	for _, s := range ev.services {
+		lives := map[int64]int{}
+		for _, c := range s.redriven {
+			lives[c.of.id] = max(lives[c.of.id], c.life())
+		}
 		for _, id := range slices.Sorted(maps.Keys(s.records)) {
 			r := s.records[id]
-			places := r.places()
-			want := r.script.ending(s.Policy.MaxAttempts).place
-			switch {
-			case len(places) == 0:
-				f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded")
-			case r.own():
-			case !slices.Contains(places, want):
-				f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
-			case len(places) > 1:
-				f.add(r, r.origin, r.runs, "it is in %d places: %v", len(places), places)
+			for life := range lives[id] + 1 {
+				places := r.places(life)
+				want := r.script.ending(s.Policy.MaxAttempts, life).place
+				switch {
+				case len(places) == 0:
+					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
+				case r.own():
+				case !slices.Contains(places, want):
+					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
+				case len(places) > 1:
+					f.add(r, r.origin, r.runs, "it is in %d places: %v", len(places), places)
+				}
 			}
 		}
 	}
-	for id, w := range ev.acked {
-		found := false
-		for _, s := range ev.services {
-			found = found || s.records[id] != nil
+	known := map[int64]bool{}
+	for _, s := range ev.services {
+		for id := range s.records {
+			known[id] = true
 		}
-		if !found {
+	}
+	for id, w := range ev.acked {
+		if !known[id] {
 			f.broken = append(f.broken, Violation{
 				Rule: f.rule, Record: id, Topic: w.topic, Partition: w.partition, Offset: w.offset,
 				Text: "the brokers acknowledged it, and it is not in its topic: the brokers lost it",
@@ -85,16 +95,19 @@ func conserved(ev *evidence, f *findings) {
 	}
 }
 
-// places are where a record is.
-func (r *record) places() (all []place) {
+// places are where a record went in one of its lives.
+func (r *record) places(life int) (all []place) {
 	add := func(p place, in bool) {
 		if in {
 			all = append(all, p)
 		}
 	}
-	add(placeHandled, slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictPassed }))
-	add(placeDiscarded, slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictDiscard }))
-	add(placeDead, len(r.letters) > 0)
+	ended := func(v verdict) bool {
+		return slices.ContainsFunc(r.runs, func(x *run) bool { return x.life == life && x.verdict == v })
+	}
+	add(placeHandled, ended(verdictPassed))
+	add(placeDiscarded, ended(verdictDiscard))
+	add(placeDead, slices.ContainsFunc(r.letters, func(c *copied) bool { return c.life() == life }))
 	return all
 }
 
@@ -141,13 +154,13 @@ func (d *delivered) finished(at *sample) bool {
 			return true
 		}
 	}
-	attempt := 1
+	attempt, life := 1, 0
 	if d.copy != nil {
-		attempt = d.copy.meta.Attempts + 1
+		attempt, life = d.copy.meta.Attempts+1, d.copy.life()
 	}
 	for _, c := range slices.Concat(d.of.copies, d.of.letters) {
 		end, known := at.ends[tp{c.rec.Topic, c.rec.Partition}]
-		if c.meta.Attempts == attempt && (!known || c.rec.Offset < end) {
+		if c.meta.Attempts == attempt && c.life() == life && (!known || c.rec.Offset < end) {
 			return true
 		}
 	}
@@ -173,24 +186,28 @@ func repeated(ev *evidence, f *findings) {
 			}
 		}
 		for _, r := range s.records {
-			failures := map[int]int{}
+			failures, copies := map[delivery]int{}, map[delivery]int{}
 			for _, x := range r.runs {
 				if x.verdict != verdictPassed && x.verdict != verdictDiscard && x.verdict != verdictDrained && x.verdict != verdictNone {
-					failures[x.attempt]++
+					failures[delivery{x.life, x.attempt}]++
 				}
 			}
-			copies := map[int]int{}
 			for _, c := range slices.Concat(r.copies, r.letters) {
-				copies[c.meta.Attempts]++
+				if !c.sent() {
+					copies[delivery{c.life(), c.meta.Attempts}]++
+				}
 			}
-			for attempt, n := range copies {
-				if n > failures[attempt] {
-					f.add(r, r.origin, r.runs, "it has %d copies of its attempt %d, which failed %d times", n, attempt, failures[attempt])
+			for of, n := range copies {
+				if n > failures[of] {
+					f.add(r, r.origin, r.runs, "it has %d copies of its attempt %d, which failed %d times", n, of.attempt, failures[of])
 				}
 			}
 		}
 	}
 }
+
+// delivery numbers a record's attempts, in each of its lives.
+type delivery struct{ life, attempt int }
 
 func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []sample, f *findings) {
 	rec := d.of.origin
@@ -370,7 +387,7 @@ func early(ev *evidence, f *findings) {
 				continue
 			}
 			for _, d := range feed.at {
-				if d.of == nil || d.copy.err != nil || !d.copy.meta.Redrive.At.IsZero() {
+				if d.of == nil || d.copy.err != nil || d.copy.sent() {
 					continue
 				}
 				m := d.copy.meta
@@ -394,24 +411,30 @@ func attemptsRule(ev *evidence, f *findings) {
 			if r.own() {
 				continue
 			}
-			want := r.script.ending(s.Policy.MaxAttempts)
-			had := map[int]bool{}
+			had := map[delivery]bool{}
+			lives := 0
 			for _, x := range r.runs {
-				had[x.attempt] = true
+				had[delivery{x.life, x.attempt}] = true
+				lives = max(lives, x.life)
 			}
-			for n := 1; n <= want.attempts; n++ {
-				if !had[n] {
-					f.add(r, r.origin, r.runs, "attempt %d is missing", n)
+			for life := range lives + 1 {
+				want := r.script.ending(s.Policy.MaxAttempts, life)
+				for n := 1; n <= want.attempts; n++ {
+					if !had[delivery{life, n}] {
+						f.add(r, r.origin, r.runs, "attempt %d is missing", n)
+					}
+					delete(had, delivery{life, n})
 				}
-				delete(had, n)
-			}
-			for n := range had {
-				f.add(r, r.origin, r.runs, "there is an attempt %d, and there should be %d", n, want.attempts)
-			}
-			for _, c := range r.letters {
-				if c.meta.Attempts != want.attempts || string(c.meta.Reason) != want.reason || c.meta.Class != want.class {
-					f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
-						c.meta.Attempts, c.meta.Reason, c.meta.Class, want.attempts, want.reason, want.class)
+				for of := range had {
+					if of.life == life {
+						f.add(r, r.origin, r.runs, "there is an attempt %d, and there should be %d", of.attempt, want.attempts)
+					}
+				}
+				for _, c := range r.letters {
+					if c.life() == life && (c.meta.Attempts != want.attempts || string(c.meta.Reason) != want.reason || c.meta.Class != want.class) {
+						f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
+							c.meta.Attempts, c.meta.Reason, c.meta.Class, want.attempts, want.reason, want.class)
+					}
 				}
 			}
 		}
@@ -450,6 +473,9 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 		return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
 	}))
 	m := c.meta
+	if c.sent() {
+		return wrong // the rest is about a failure
+	}
 	at := m.Original
 	check("the original position", at.Topic == o.Topic && at.Partition == o.Partition && at.Offset == o.Offset)
 	check("the original timestamp", at.Timestamp.UnixMilli() == o.Timestamp.UnixMilli())
@@ -457,7 +483,7 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 	check("the group", m.Group == group)
 	var ends []int64
 	for _, x := range r.runs {
-		if x.attempt == m.Attempts && x.end != 0 {
+		if x.attempt == m.Attempts && x.life == c.life() && x.end != 0 {
 			ends = append(ends, x.end)
 		}
 	}
@@ -494,7 +520,7 @@ func metricsRule(ev *evidence, f *findings) {
 		for _, s := range ev.services {
 			for _, r := range s.records {
 				for _, x := range r.runs {
-					if x.member == name && x.end != 0 {
+					if x.member == name && x.end != 0 && x.verdict != verdictDrained { // which is no attempt
 						counted[x.verdict]++
 						calls++
 					}
@@ -519,5 +545,22 @@ func metricsRule(ev *evidence, f *findings) {
 		compare("calls of the handler", sum, calls)
 		compare("handled", got[duration+" handled"], counted[verdictPassed])
 		compare("discarded", got[duration+" discarded"], counted[verdictDiscard])
+	}
+}
+
+// ledgerRule: the ledger knows of each letter that was redriven, and where its copy is.
+func ledgerRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, c := range s.redriven {
+			f.counted["redriven"]++
+			from := c.meta.Redrive.From
+			e, ok := s.entries[tp{from.Topic, from.Partition}][from.Offset]
+			switch {
+			case !ok:
+				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven, and the ledger has no entry about it", from)
+			case e.Target.Topic != c.rec.Topic || e.Target.Partition != c.rec.Partition || e.Target.Offset != c.rec.Offset:
+				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven, and the ledger says: %s to %v", from, e.State, e.Target)
+			}
+		}
 	}
 }

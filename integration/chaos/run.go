@@ -2,16 +2,21 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 )
 
 // Run makes one run and returns what it found. The error says why it could not be made; a broken
@@ -66,8 +71,12 @@ type execution struct {
 	healing context.Context // ends when faults have to end
 	heal    context.CancelFunc
 
+	nodes   sync.Mutex // held while a broker is away
+	rolling sync.Mutex // held while a configuration changes
+
 	mu      sync.Mutex
-	idle    []*member // alive, and nobody's victim
+	idle    []*member               // alive, and nobody's victim
+	tiers   map[int][]time.Duration // of services whose configuration has changed
 	all     []*member
 	faults  map[string]int
 	windows []window
@@ -80,7 +89,7 @@ type window struct {
 }
 
 func newExecution(cfg Config) (*execution, error) {
-	e := &execution{cfg: cfg, faults: map[string]int{}}
+	e := &execution{cfg: cfg, faults: map[string]int{}, tiers: map[int][]time.Duration{}}
 	e.healing, e.heal = context.WithCancel(context.Background())
 	can := canProxy | canAnswer | canEnd | canRestart
 	e.plan = newPlan(cfg, can)
@@ -93,7 +102,7 @@ func newExecution(cfg Config) (*execution, error) {
 	}
 	e.adm = kadm.NewClient(e.cl)
 	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}}
-	e.sampler = &sampler{adm: e.adm, services: e.plan.services, tiers: func(s service) []time.Duration { return s.Policy.Tiers }}
+	e.sampler = &sampler{adm: e.adm, services: e.plan.services, tiers: everyTier}
 	return e, nil
 }
 
@@ -279,6 +288,9 @@ func (e *execution) start(service int) (*member, error) {
 	m := &member{service: service, job: memberJob{
 		Name: name, Service: e.plan.services[service], Seeds: e.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
 	}}
+	if tiers := e.tiers[service]; tiers != nil {
+		m.job.Service.Policy.Tiers = tiers
+	}
 	e.all = append(e.all, m)
 	e.mu.Unlock()
 	m.began = time.Now().UnixNano()
@@ -338,6 +350,93 @@ func (e *execution) join(service int) *member {
 		}
 	}
 	return m
+}
+
+// take takes all members of a service that nobody has as a victim.
+func (e *execution) take(service int) (taken []*member) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = slices.DeleteFunc(e.idle, func(m *member) bool {
+		if m.service == service {
+			taken = append(taken, m)
+		}
+		return m.service == service
+	})
+	return taken
+}
+
+// configure gives the next members of a service other tiers.
+func (e *execution) configure(service int, tiers []time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tiers[service] = tiers
+}
+
+// everyTier has all delays that a service's tiers may ever have.
+func everyTier(service) (all []time.Duration) {
+	for _, tiers := range tierSets {
+		all = append(all, tiers...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// grow adds partitions to a topic, and lets the load know.
+func (e *execution) grow(s service, topic string, by int) {
+	e.rolling.Lock()
+	defer e.rolling.Unlock()
+	n := s.Partitions
+	if grown, ok := e.load.grown.Load(topic); ok {
+		n = grown.(int)
+	}
+	if n += by; n > s.Partitions+6 {
+		return
+	}
+	resp, err := e.adm.UpdatePartitions(e.healing, n, topic)
+	if err == nil {
+		err = resp.Error()
+	}
+	if e.try(err); err == nil {
+		e.load.grown.Store(topic, n)
+	}
+}
+
+// try logs an error of a fault that could not be injected.
+func (e *execution) try(err error) {
+	if err != nil && e.healing.Err() == nil {
+		e.logf("a fault could not be injected: %v", err)
+	}
+}
+
+// whileAnswering makes the brokers answer with a fault for a random time.
+func (e *execution) whileAnswering(f fault, rnd *rand.Rand, least, most time.Duration) {
+	heal, err := e.broker.answer(f)
+	if e.try(err); err != nil {
+		return
+	}
+	e.rest(rnd, least, most)
+	e.try(heal())
+}
+
+// redrive redrives the letters of records that have been repaired.
+func (e *execution) redrive(s service, source string) {
+	ctx, cancel := context.WithTimeout(e.healing, 20*time.Second)
+	defer cancel()
+	r, err := redrive.New(redrive.Config{Kafka: e.direct()})
+	if err != nil {
+		e.try(err)
+		return
+	}
+	p, err := r.Plan(ctx, redrive.Selection{Topic: s.siblings(source, nil).DLQ, Filter: dlq.Filter{Classes: []string{classRepaired}}})
+	var refused *redrive.RefusedError
+	if errors.As(err, &refused) {
+		return // no letters, or another run is unfinished
+	}
+	if e.try(err); err != nil {
+		return
+	}
+	_, err = r.Run(ctx, p, redrive.RunOptions{By: "chaos", Pace: redrive.Pace{Rate: 500, Ramp: -1, Window: time.Second, Canary: -1, Tolerate: 1 << 30, TolerateShare: 1}})
+	e.try(err)
 }
 
 // members are those that nobody has as a victim.

@@ -89,8 +89,12 @@ const (
 	placeDiscarded place = "discarded"
 )
 
-// ending returns what has to become of the record under a policy of so many attempts.
-func (s script) ending(maxAttempts int) ending {
+// ending returns what has to become of the record under a policy of so many attempts, after it was
+// redriven so often.
+func (s script) ending(maxAttempts, life int) ending {
+	if s.act == actRedriven && life > 0 {
+		return ending{place: placeHandled, attempts: 1}
+	}
 	switch s.act {
 	case actTerminal, actRedriven:
 		return ending{place: placeDead, attempts: 1, reason: "terminal", class: s.class}
@@ -110,6 +114,9 @@ func (s script) ending(maxAttempts int) ending {
 	}
 	return ending{place: placeHandled, attempts: 1}
 }
+
+// classRepaired is the class of records that pass once they are redriven.
+const classRepaired = "price.missing"
 
 // errScripted is what scripts fail with.
 var errScripted = errors.New("as the script says")
