@@ -27,6 +27,7 @@ type evidence struct {
 	windows   []window
 	samples   []sample
 	unsettled map[tp]string
+	died      []*member // by themselves
 }
 
 // served is a service with what it did.
@@ -86,6 +87,7 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 	e.mu.Lock()
 	all := slices.Clone(e.all)
 	ev.windows = slices.Clone(e.windows)
+	ev.died = e.died
 	e.mu.Unlock()
 	e.load.mu.Lock()
 	ev.acked = e.load.acked

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -219,10 +220,12 @@ type member struct {
 	began     int64
 	ended     int64 // 0: never
 	killed    bool
+	asked     atomic.Bool // to end
 	suspended [][2]int64
 }
 
 func (m *member) kill() {
+	m.asked.Store(true)
 	m.killed = true
 	m.proc.kill()
 	m.ended = time.Now().UnixNano()
@@ -230,6 +233,7 @@ func (m *member) kill() {
 
 // term ends the member in order; one that does not end in time is killed.
 func (m *member) term() {
+	m.asked.Store(true)
 	_ = m.proc.signal(syscall.SIGTERM)
 	select {
 	case <-m.proc.exited:

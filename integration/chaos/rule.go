@@ -33,6 +33,7 @@ var rules = []rule{
 	{"stuck", stuck},
 	{"metrics", metricsRule},
 	{"ledger", ledgerRule},
+	{"died", diedRule},
 }
 
 // findings are what a rule found.
@@ -198,12 +199,30 @@ func repeated(ev *evidence, f *findings) {
 				}
 			}
 			for of, n := range copies {
-				if n > failures[of] {
+				switch {
+				case n <= failures[of]:
+				case ev.clientRepeats(r, of):
+					// A client that fails one partition's copies takes a new epoch for all, and
+					// sends again what was in flight to others.
+					f.counted["copied again by the client"] += n - failures[of]
+				default:
 					f.add(r, r.origin, r.runs, "it has %d copies of its attempt %d, which failed %d times", n, of.attempt, failures[of])
 				}
 			}
 		}
 	}
+}
+
+// clientRepeats reports whether brokers or networks failed when the copies of a delivery were written.
+func (ev *evidence) clientRepeats(r *record, of delivery) bool {
+	return slices.ContainsFunc(r.runs, func(x *run) bool {
+		return x.life == of.life && x.attempt == of.attempt && ev.infra(x.end, x.end+int64(20*time.Second))
+	})
+}
+
+// infra reports whether brokers or networks failed in a time.
+func (ev *evidence) infra(from, to int64) bool {
+	return slices.ContainsFunc(ev.windows, func(w window) bool { return kindNamed(w.kind).infra && w.from < to && w.to > from })
 }
 
 // delivery numbers a record's attempts, in each of its lives.
@@ -229,13 +248,13 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 		} else {
 			f.counted["repeated"]++
 		}
-		if ev.zombie(b) {
-			f.counted["repeated by a zombie"]++
-			continue
-		}
 		// The last sample before the repetition.
 		n, _ := slices.BinarySearchFunc(samples, b.start-int64(200*time.Millisecond), func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
-		if n > 0 && samples[n-1].committed[feed.tp] > d.offset && samples[n-1].ended > a.start {
+		switch {
+		case n == 0 || samples[n-1].committed[feed.tp] <= d.offset || samples[n-1].ended <= a.start:
+		case ev.zombie(b):
+			f.counted["repeated by a zombie"]++
+		default:
 			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s", samples[n-1].committed[feed.tp],
 				time.Unix(0, samples[n-1].ended).Format("15:04:05.000"))
 		}
@@ -260,12 +279,7 @@ func (ev *evidence) disturbed(name string, from, to int64) bool {
 			}
 		}
 	}
-	for _, w := range ev.windows {
-		if kindNamed(w.kind).infra && w.from < to && w.to > from {
-			return true
-		}
-	}
-	return false
+	return ev.infra(from, to)
 }
 
 // zombie reports whether the run's member may not have known that its lane is another's: it was
@@ -520,7 +534,7 @@ func metricsRule(ev *evidence, f *findings) {
 		for _, s := range ev.services {
 			for _, r := range s.records {
 				for _, x := range r.runs {
-					if x.member == name && x.end != 0 && x.verdict != verdictDrained { // which is no attempt
+					if x.member == name && x.end != 0 {
 						counted[x.verdict]++
 						calls++
 					}
@@ -542,7 +556,11 @@ func metricsRule(ev *evidence, f *findings) {
 				})
 			}
 		}
-		compare("calls of the handler", sum, calls)
+		// A run that its lane's loss cut off is no attempt. The loss may also come just after the
+		// handler failed.
+		if cut := counted[verdictDrained]; sum > calls-cut || sum < calls-2*cut {
+			compare("calls of the handler", sum, calls-cut)
+		}
 		compare("handled", got[duration+" handled"], counted[verdictPassed])
 		compare("discarded", got[duration+" discarded"], counted[verdictDiscard])
 	}
@@ -562,5 +580,21 @@ func ledgerRule(ev *evidence, f *findings) {
 				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven, and the ledger says: %s to %v", from, e.State, e.Target)
 			}
 		}
+	}
+}
+
+// diedRule: a member ends by itself only if a fault of the brokers took a permission away that Run
+// needs at its start. Scripts that kill are counted.
+func diedRule(ev *evidence, f *findings) {
+	for _, m := range ev.died {
+		rights := slices.ContainsFunc(ev.windows, func(w window) bool { return w.kind == "rights" && w.from <= m.ended && w.to >= m.began })
+		if rights {
+			f.counted["ended without a permission"]++
+			continue
+		}
+		f.broken = append(f.broken, Violation{
+			Rule: f.rule, Record: -1, Topic: m.job.Name, Partition: -1, Offset: -1,
+			Text: fmt.Sprintf("it ended by itself: %v; see %s", m.proc.err, m.job.log()),
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -75,6 +76,8 @@ type execution struct {
 	rolling sync.Mutex // held while a configuration changes
 
 	mu      sync.Mutex
+	closing atomic.Bool
+	died    []*member               // by themselves
 	idle    []*member               // alive, and nobody's victim
 	tiers   map[int][]time.Duration // of services whose configuration has changed
 	all     []*member
@@ -137,6 +140,7 @@ func (e *execution) logf(format string, args ...any) {
 
 func (e *execution) close() {
 	e.heal()
+	e.closing.Store(true)
 	e.mu.Lock()
 	all := e.all
 	e.mu.Unlock()
@@ -298,10 +302,31 @@ func (e *execution) start(service int) (*member, error) {
 	if m.proc, err = startProcess(roleMember, m.job, m.job.log()); err != nil {
 		return nil, err
 	}
+	go e.supervise(m)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = append(e.idle, m)
 	return m, nil
+}
+
+// supervise replaces a member that ends by itself, as whatever runs a service does.
+func (e *execution) supervise(m *member) {
+	<-m.proc.exited
+	if m.asked.Load() || e.closing.Load() {
+		return
+	}
+	e.logf("%s ended by itself: %v; see %s", m.job.Name, m.proc.err, m.job.log())
+	e.mu.Lock()
+	e.died = append(e.died, m)
+	m.killed, m.ended = true, time.Now().UnixNano()
+	idle := len(e.idle)
+	e.idle = slices.DeleteFunc(e.idle, func(other *member) bool { return other == m })
+	replaced := len(e.idle) < idle // its fault replaces a victim
+	e.mu.Unlock()
+	if replaced {
+		<-time.After(time.Second)
+		e.replace(m)
+	}
 }
 
 // victim takes a member that is alive, and that no other fault has. It waits for one.
