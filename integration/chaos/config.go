@@ -42,6 +42,10 @@ type Config struct {
 	// allow.
 	Only []string
 
+	// Poisons is the number of records, among the first of a run, that kill the process that runs
+	// them, each time. They belong in the dead-letter topic, with reason crash-loop. Default none.
+	Poisons int
+
 	// Handler is called for each run whose script lets the record pass. Its error counts as it does
 	// for any consumer; the checker then does not know what the record's end should be, and checks
 	// only that it has exactly one. Default: a handler that returns nil.
@@ -63,8 +67,8 @@ type Config struct {
 	// Log receives the progress. Default os.Stderr.
 	Log io.Writer
 
-	// defects are of tests: they change what a broker or a member does, to see that the checker
-	// finds it.
+	// defect is of tests: it changes what a broker or a member does, to see that the checker finds
+	// that.
 	defect string
 }
 

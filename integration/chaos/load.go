@@ -34,6 +34,9 @@ type load struct {
 	acked map[int64]written
 }
 
+// poisonEvery is the distance between records that kill, in records.
+const poisonEvery = 5000
+
 // weights of the scripts, out of 1,000. The others pass at once.
 var weights = []struct {
 	act    act
@@ -62,6 +65,9 @@ func (l *load) script(id int64) script {
 		s.times = 1
 	case actRedriven:
 		s.class = classRepaired
+	}
+	if id%poisonEvery == poisonEvery/2 && id/poisonEvery < int64(l.cfg.Poisons) {
+		s.act, s.class = actKill, "none"
 	}
 	if l.rnd.IntN(20) == 0 {
 		s.work = time.Duration(l.rnd.IntN(20_000)) * time.Microsecond

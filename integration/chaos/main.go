@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Main is a program: it reads the flags -seed, -duration, -rate, -broker, -only, -dir, -results and
+// Main is a program: it reads the flags -seed, -duration, -rate, -broker, -poisons, -only, -dir, -results and
 // -commit over cfg, makes a run, prints what it found, and returns the exit code for [os.Exit]: 0, 1
 // if a promise was broken, 2 if the run could not be made.
 func Main(cfg Config) int {
@@ -20,6 +20,7 @@ func Main(cfg Config) int {
 	flags.DurationVar(&cfg.Duration, "duration", cfg.Duration, "how long faults are injected; 0: 2m")
 	flags.IntVar(&cfg.Rate, "rate", cfg.Rate, "records a second; 0: 2000")
 	flags.StringVar(&cfg.Broker, "broker", cfg.Broker, "kfake, kafka or own")
+	flags.IntVar(&cfg.Poisons, "poisons", cfg.Poisons, "records that kill their process")
 	only := flags.String("only", strings.Join(cfg.Only, ","), "names of faults, separated by commas: "+strings.Join(Faults(), ", "))
 	flags.StringVar(&cfg.Dir, "dir", cfg.Dir, "folder for journals and logs")
 	flags.StringVar(&cfg.Results, "results", cfg.Results, "file to which the run's line is appended")

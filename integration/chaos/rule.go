@@ -25,15 +25,18 @@ type rule struct {
 var rules = []rule{
 	{"conserved", conserved},
 	{"committed", committedRule},
+	{"rewound", rewound},
 	{"repeated", repeated},
 	{"order", ordered},
 	{"early", early},
 	{"attempts", attemptsRule},
 	{"headers", headersRule},
 	{"stuck", stuck},
+	{"stalled", stalled},
 	{"metrics", metricsRule},
 	{"ledger", ledgerRule},
 	{"died", diedRule},
+	{"crash-loop", crashLoop},
 }
 
 // findings are what a rule found.
@@ -144,6 +147,25 @@ func committedRule(ev *evidence, f *findings) {
 				}
 				passed[at] = max(passed[at], floor)
 			}
+		}
+	}
+}
+
+// rewound: no committed offset goes back.
+func rewound(ev *evidence, f *findings) {
+	last := map[string]map[tp]int64{}
+	for _, s := range ev.samples {
+		if last[s.group] == nil {
+			last[s.group] = map[tp]int64{}
+		}
+		for at, floor := range s.committed {
+			if before := last[s.group][at]; floor < before {
+				f.broken = append(f.broken, Violation{
+					Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
+					Text: fmt.Sprintf("%d was committed, and later %d, as seen at %s", before, floor, time.Unix(0, s.ended).Format("15:04:05.000")),
+				})
+			}
+			last[s.group][at] = floor
 		}
 	}
 }
@@ -422,7 +444,7 @@ func early(ev *evidence, f *findings) {
 func attemptsRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		for _, r := range s.records {
-			if r.own() {
+			if r.own() || r.script.act == actKill {
 				continue
 			}
 			had := map[delivery]bool{}
@@ -525,6 +547,61 @@ func stuck(ev *evidence, f *findings) {
 	}
 }
 
+// moveTime is how long a floor may stand still in a calm, in which a record waits above it. The
+// longest wait in a tier is part of it.
+const moveTime = 35 * time.Second
+
+// calms are the times in which nothing was done to anything, and what was done before is over.
+func (ev *evidence) calms(from, to int64) (all [][2]int64) {
+	busy := slices.Clone(ev.windows)
+	slices.SortFunc(busy, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	for _, w := range busy {
+		if w.from-from > int64(moveTime) {
+			all = append(all, [2]int64{from, w.from})
+		}
+		from = max(from, w.to+int64(session+4*time.Second))
+	}
+	if to-from > int64(moveTime) {
+		all = append(all, [2]int64{from, to})
+	}
+	return all
+}
+
+// stalled: in a calm, no floor stands still that has a record above it.
+func stalled(ev *evidence, f *findings) {
+	if len(ev.samples) == 0 {
+		return
+	}
+	for _, calm := range ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended) {
+		f.counted["calms"]++
+		for _, s := range ev.services {
+			since := map[tp]sample{} // the first sample with the floor that it has now
+			for _, sample := range ev.samples {
+				if sample.group != s.Group || sample.began < calm[0] || sample.ended > calm[1] {
+					continue
+				}
+				for at, end := range sample.ends {
+					if s.feeds[at] == nil {
+						continue // no handler reads it
+					}
+					floor := sample.committed[at]
+					if before, ok := since[at]; !ok || before.committed[at] != floor || before.ends[at] <= floor {
+						since[at] = sample
+						continue
+					}
+					if stood := time.Duration(sample.ended - since[at].ended); end > floor && stood > moveTime {
+						f.broken = append(f.broken, Violation{
+							Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
+							Text: fmt.Sprintf("its floor stands still for %v until %s, with a healthy cluster", stood, time.Unix(0, sample.ended).Format("15:04:05")),
+						})
+						since[at] = sample
+					}
+				}
+			}
+		}
+	}
+}
+
 // metricsRule: what a member's metrics say is what its journal says.
 func metricsRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.metrics)) {
@@ -584,17 +661,60 @@ func ledgerRule(ev *evidence, f *findings) {
 }
 
 // diedRule: a member ends by itself only if a fault of the brokers took a permission away that Run
-// needs at its start. Scripts that kill are counted.
+// needs at its start, or if a script kills it.
 func diedRule(ev *evidence, f *findings) {
 	for _, m := range ev.died {
 		rights := slices.ContainsFunc(ev.windows, func(w window) bool { return w.kind == "rights" && w.from <= m.ended && w.to >= m.began })
-		if rights {
+		switch {
+		case rights:
 			f.counted["ended without a permission"]++
-			continue
+		case ev.poisonIn(m) != nil:
+			f.counted["killed by a record"]++
+		default:
+			f.broken = append(f.broken, Violation{
+				Rule: f.rule, Record: -1, Topic: m.job.Name, Partition: -1, Offset: -1,
+				Text: fmt.Sprintf("it ended by itself: %v; see %s", m.proc.err, m.job.log()),
+			})
 		}
-		f.broken = append(f.broken, Violation{
-			Rule: f.rule, Record: -1, Topic: m.job.Name, Partition: -1, Offset: -1,
-			Text: fmt.Sprintf("it ended by itself: %v; see %s", m.proc.err, m.job.log()),
-		})
+	}
+}
+
+// poisonIn returns the record that killed a member, or nil.
+func (ev *evidence) poisonIn(m *member) *record {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			if r.script.act == actKill && slices.ContainsFunc(r.runs, func(x *run) bool { return x.member == m.job.Name && x.end == 0 }) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// crashLimit is the consumer's.
+const crashLimit = 3
+
+// crashLoop: the records that kill their process do so at most crashLimit + 1 times for the first of
+// a service, and twice for each further one. No other record gets that reason.
+func crashLoop(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		deaths, poisons := 0, 0
+		for _, r := range s.records {
+			if r.script.act == actKill {
+				poisons++
+				deaths += len(r.runs)
+			}
+			for _, c := range r.letters {
+				if string(c.meta.Reason) == reasonCrashLoop && r.script.act != actKill {
+					f.add(r, c.rec, r.runs, "it is a letter with reason %s, and kills nothing", reasonCrashLoop)
+				}
+			}
+		}
+		if most := crashLimit + 1 + 2*(poisons-1); poisons > 0 && deaths > most {
+			f.broken = append(f.broken, Violation{
+				Rule: f.rule, Record: -1, Topic: s.Topics[0], Partition: -1, Offset: -1,
+				Text: fmt.Sprintf("%d records killed %d processes, at most %d are allowed", poisons, deaths, most),
+			})
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -31,7 +33,7 @@ const (
 	actPanic    act = "panic"
 	actIgnore   act = "ignore" // ignores its context for a while, then returns nil
 	actRedriven act = "redriven"
-	actKill     act = "kill" // kills its process in the first attempts, then passes
+	actKill     act = "kill" // kills its process, each time
 )
 
 // always is the number of failing attempts of a record that never passes.
@@ -80,6 +82,9 @@ type ending struct {
 	class    string // of the last failure; empty if it was handled at once
 }
 
+// reasonCrashLoop is the reason of letters whose records killed their processes.
+const reasonCrashLoop = "crash-loop"
+
 // place is where a record ends.
 type place string
 
@@ -96,6 +101,8 @@ func (s script) ending(maxAttempts, life int) ending {
 		return ending{place: placeHandled, attempts: 1}
 	}
 	switch s.act {
+	case actKill:
+		return ending{place: placeDead, reason: reasonCrashLoop}
 	case actTerminal, actRedriven:
 		return ending{place: placeDead, attempts: 1, reason: "terminal", class: s.class}
 	case actPanic:
@@ -144,6 +151,9 @@ func (s script) play(ctx context.Context, r *kgo.Record, own consumer.Handler, t
 		return classify.As(classify.Terminal(errScripted), s.class)
 	case s.act == actDiscard:
 		return classify.As(classify.Discard(errScripted), s.class)
+	case s.act == actKill:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		<-ctx.Done() // the signal is on its way
 	case s.act == actPanic:
 		panic("as the script says")
 	case s.act == actIgnore:

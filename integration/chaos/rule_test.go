@@ -1,0 +1,291 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
+)
+
+func TestMain(m *testing.M) {
+	for _, d := range defects {
+		if d.member != nil {
+			memberDefects[d.name] = d.member
+		}
+		if d.broker != nil {
+			brokerDefects[d.name] = d.broker
+		}
+	}
+	Child(Config{})
+	os.Exit(m.Run())
+}
+
+// defect is a fault of a consumer, or one that has the same effect, and the rule that has to find it.
+type defect struct {
+	name, what, rule string
+	only             []string // faults; one that does nothing where it takes none
+	member           func(*consumer.Config)
+	broker           func(*kfake.Cluster)
+}
+
+var defects = []defect{
+	{
+		name: "skipped-offset", what: "a commit passes records that nobody has run", rule: "committed", only: []string{"kill"},
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Offset += 3 }),
+	},
+	{
+		name: "skipped-then-killed", what: "the same, and the process is killed: the records never run", rule: "conserved", only: []string{"kill"},
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Offset += 50 }),
+	},
+	{
+		name: "ahead-of-the-forward", what: "an offset is committed before the copy of its record is written", rule: "committed", only: []string{"dlq"},
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Offset++ }),
+	},
+	{
+		name: "lost-copy", what: "an offset is committed, and the copy of its record is never written", rule: "conserved", only: []string{"term"},
+		broker: onProduce(swallow(func(topic string, _ int32) bool { return strings.Contains(topic, ".retry.") })),
+	},
+	{
+		name: "lost-lane", what: "a process commits an old floor for a lane that it lost, over the new owner's", rule: "rewound", only: []string{"join"},
+		broker: staleCommits(),
+	},
+	{
+		name: "early", what: "a retry runs before it is due", rule: "early", only: []string{"term"},
+		member: func(c *consumer.Config) { c.Kafka = append(c.Kafka, kgo.WithHooks(hasty{})) },
+	},
+	{
+		name: "two-at-once", what: "two records of a partition, or of a key, run at the same time", rule: "order", only: []string{"term"},
+		member: func(c *consumer.Config) { c.Order = consumer.OrderNone },
+	},
+	{
+		name: "missing-completion", what: "records finish, and their floor does not learn of it", rule: "stuck", only: []string{"term"},
+		broker: onCommit(func(topic string, p *kmsg.OffsetCommitRequestTopicPartition) {
+			if p.Partition == 1 {
+				p.Offset = min(p.Offset, 5)
+			}
+		}),
+	},
+	{
+		name: "lost-entry", what: "a letter is redriven, and the ledger's entry about it is lost", rule: "ledger", only: []string{"redrive"},
+		broker: onProduce(swallow(func(topic string, p int32) bool { return strings.HasSuffix(topic, ".ledger") && p != 0 })),
+	},
+	{
+		name: "one-attempt-more", what: "a record is tried more often than its policy says", rule: "attempts", only: []string{"term"},
+		member: func(c *consumer.Config) { c.Policy.MaxAttempts++ },
+	},
+	{
+		name: "changed-value", what: "a copy has another value than its record", rule: "headers", only: []string{"term"},
+		member: func(c *consumer.Config) {
+			c.Kafka = append(c.Kafka, kgo.ProducerBatchCompression(kgo.NoCompression()))
+		},
+		broker: onProduce(changeValues),
+	},
+	{
+		name: "deaf-metrics", what: "metrics miss what the handlers did", rule: "metrics", only: []string{"term"},
+		member: func(c *consumer.Config) { c.MeterProvider = sdkmetric.NewMeterProvider() },
+	},
+	{
+		name: "run-twice", what: "a record runs again, though nothing had happened to its process", rule: "repeated", only: []string{"grow"},
+		member: func(c *consumer.Config) {
+			handle := c.Handler
+			c.Handler = func(ctx context.Context, r *kgo.Record) error {
+				if err := handle(ctx, r); err != nil {
+					return err
+				}
+				return handle(ctx, r)
+			}
+		},
+	},
+}
+
+// hasty makes a client see due times that are long past.
+type hasty struct{}
+
+func (hasty) OnFetchRecordBuffered(r *kgo.Record) {
+	for i, h := range r.Headers {
+		if h.Key == headers.NotBefore {
+			r.Headers[i].Value = []byte("1000000000000")
+		}
+	}
+}
+
+// onProduce has a look at each request with records, by the names of its topics. It may answer.
+func onProduce(do func(req *kmsg.ProduceRequest, topic func(*kmsg.ProduceRequestTopic) string) kmsg.Response) func(*kfake.Cluster) {
+	return func(c *kfake.Cluster) {
+		name := func(t *kmsg.ProduceRequestTopic) string {
+			if t.Topic != "" {
+				return t.Topic
+			}
+			if info := c.TopicIDInfo(t.TopicID); info != nil {
+				return info.Topic
+			}
+			return ""
+		}
+		c.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			if resp := do(r.(*kmsg.ProduceRequest), name); resp != nil {
+				c.KeepControl()
+				return resp, nil, true
+			}
+			return nil, nil, false
+		})
+	}
+}
+
+// swallow answers that records for some partitions are written, and forgets them. It does so to the
+// first requests that have none for other partitions.
+func swallow(these func(topic string, partition int32) bool) func(*kmsg.ProduceRequest, func(*kmsg.ProduceRequestTopic) string) kmsg.Response {
+	n := 0
+	return func(req *kmsg.ProduceRequest, topic func(*kmsg.ProduceRequestTopic) string) kmsg.Response {
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		for i := range req.Topics {
+			t := kmsg.NewProduceResponseTopic()
+			t.Topic, t.TopicID = req.Topics[i].Topic, req.Topics[i].TopicID
+			for _, p := range req.Topics[i].Partitions {
+				if !these(topic(&req.Topics[i]), p.Partition) {
+					return nil
+				}
+				rp := kmsg.NewProduceResponseTopicPartition()
+				rp.Partition, rp.BaseOffset = p.Partition, 1<<40
+				t.Partitions = append(t.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, t)
+		}
+		if n++; n > 20 {
+			return nil
+		}
+		return resp
+	}
+}
+
+// changeValues changes the values in batches for retry topics.
+func changeValues(req *kmsg.ProduceRequest, topic func(*kmsg.ProduceRequestTopic) string) kmsg.Response {
+	for i := range req.Topics {
+		if !strings.Contains(topic(&req.Topics[i]), ".retry.") {
+			continue
+		}
+		for j := range req.Topics[i].Partitions {
+			p := &req.Topics[i].Partitions[j]
+			batch := bytes.ReplaceAll(p.Records, []byte("value of record"), []byte("VALUE of record"))
+			binary.BigEndian.PutUint32(batch[17:], crc32.Checksum(batch[21:], crc32.MakeTable(crc32.Castagnoli)))
+			p.Records = batch
+		}
+	}
+	return nil
+}
+
+// onCommit changes what the broker understands of commits.
+func onCommit(change func(topic string, p *kmsg.OffsetCommitRequestTopicPartition)) func(*kfake.Cluster) {
+	return func(c *kfake.Cluster) {
+		c.ControlKey(int16(kmsg.OffsetCommit), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			req := r.(*kmsg.OffsetCommitRequest)
+			for i := range req.Topics {
+				t := &req.Topics[i]
+				for j := range t.Partitions {
+					change(fmt.Sprint(t.Topic, t.TopicID), &t.Partitions[j])
+				}
+			}
+			return nil, nil, false
+		})
+	}
+}
+
+// staleCommits puts the floor of some seconds ago in the place of every tenth commit.
+func staleCommits() func(*kfake.Cluster) {
+	type at struct {
+		topic     string
+		partition int32
+	}
+	first, n := map[at]int64{}, 0
+	return onCommit(func(topic string, p *kmsg.OffsetCommitRequestTopicPartition) {
+		k := at{topic, p.Partition}
+		if _, ok := first[k]; !ok {
+			first[k] = p.Offset
+		}
+		if n++; n%10 == 0 {
+			p.Offset = first[k]
+		}
+	})
+}
+
+// atOnce bounds the runs that the tests make at the same time: each has five processes.
+var atOnce = make(chan struct{}, 3)
+
+// make makes a short run.
+func makeRun(t *testing.T, cfg Config) *Report {
+	t.Helper()
+	atOnce <- struct{}{}
+	defer func() { <-atOnce }()
+	var log bytes.Buffer
+	cfg.Dir, cfg.Log = t.TempDir(), &log
+	rep, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	if t.Failed() || testing.Verbose() {
+		rep.print(t.Output())
+	}
+	return rep
+}
+
+// A checker that finds nothing proves nothing: each defect has to be found, by its rule.
+func TestRules_FindDefects(t *testing.T) {
+	t.Parallel()
+	for _, d := range defects {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			rep := makeRun(t, Config{Seed: 3, Duration: 25 * time.Second, Rate: 200, Only: d.only, defect: d.name})
+			if !slices.ContainsFunc(rep.Broken, func(v Violation) bool { return v.Rule == d.rule }) {
+				t.Errorf("%s: rule %s did not find it; verdict: %s", d.what, d.rule, rep.Verdict)
+				rep.print(t.Output())
+			}
+		})
+	}
+}
+
+// A checker that finds something where there is nothing is not believed.
+func TestRules_HoldWithoutDefects(t *testing.T) {
+	t.Parallel()
+	rep := makeRun(t, Config{Seed: 3, Duration: 25 * time.Second, Rate: 500, Only: []string{"kill", "term", "join", "cut"}})
+	if len(rep.Broken) > 0 {
+		rep.print(t.Output())
+		t.Error(rep.Verdict)
+	}
+}
+
+// docs/chaos.md lists the defects.
+func TestRules_AreInTheDocumentation(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/chaos.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range defects {
+		if row := fmt.Sprintf("| %s | `%s` |", d.what, d.rule); !strings.Contains(string(page), row) {
+			t.Errorf("docs/chaos.md lacks the row\n%s", row)
+		}
+	}
+	for _, r := range rules {
+		if !strings.Contains(string(page), "`"+r.name+"`") {
+			t.Errorf("docs/chaos.md lacks the rule %s", r.name)
+		}
+	}
+	for _, name := range Faults() {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/chaos.md lacks the fault %s", name)
+		}
+	}
+}
