@@ -36,7 +36,7 @@ FUZZTIME ?= 10s
 # Tests with a larger heap take a third less CPU.
 heap := GOGC=1000 GOMEMLIMIT=1GiB
 
-.PHONY: all lint fmt quick test house integration soak traps bench fuzz vulnerabilities release release-check tools
+.PHONY: all lint fmt quick test house integration soak chaos traps bench fuzz vulnerabilities release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -78,6 +78,16 @@ soak:
 	echo "seeds and results: $$SIDING_KILL_RESULTS"; \
 	cd integration && go test -count=1 -parallel 8 -timeout 60m -run '^TestARunThatIsKilledGoesOnAndDoublesNothing$$' .; \
 	echo "$$(wc -l <$$SIDING_KILL_RESULTS) runs, seeds and results: $$SIDING_KILL_RESULTS"
+
+# Consumers in processes of their own, on brokers that fail; docs/chaos.md has the faults and the rules. SEED=n plays a
+# schedule again, DURATION=10m is the time with faults, BROKER=kafka takes three real brokers, ONLY=kill,cut some faults.
+# RACE=1 builds with the race detector. A line per run goes to RESULTS.
+RESULTS ?= chaos-results.jsonl
+chaos:
+	@mkdir -p .cache; $(own_image) \
+	(cd integration && go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
+	.cache/chaos $(if $(SEED),-seed $(SEED)) $(if $(DURATION),-duration $(DURATION)) $(if $(BROKER),-broker $(BROKER)) \
+	  $(if $(ONLY),-only $(ONLY)) $(if $(RATE),-rate $(RATE)) -results $(RESULTS) -commit "$$(git describe --always --dirty --abbrev=12 --exclude='*')"
 
 # Which test shows which of the traps that others fell into; fails where one has none.
 traps:

@@ -73,7 +73,7 @@ func TestDoc_ReadmesProgramCompiles(t *testing.T) {
 // The other blocks of the README and of the documents are in an example.
 func TestDoc_OtherBlocksCompile(t *testing.T) {
 	t.Parallel()
-	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go") + read(t, "../retrytopics/example_test.go"))
+	examples := unindented(read(t, "example_test.go") + read(t, "consumertest/example_test.go") + read(t, "../retrytopics/example_test.go") + read(t, "../integration/chaos/example_test.go"))
 	for _, document := range documents(t) {
 		of := blocks(t, document)
 		if document == readme {

@@ -58,9 +58,13 @@ func startBroker(ctx context.Context, c config, node int, host string, nw *testc
 		for i, l := range c.listeners {
 			b.further[l.name] = addrs[1+i]
 		}
+		announced := slices.Clone(addrs)
+		if c.announced != nil {
+			announced[0] = c.announced(node, b.addr)
+		}
 		opts := []testcontainers.ContainerCustomizer{
 			testcontainers.WithLogger(log.NewNoopLogger()),
-			testcontainers.WithEnv(c.environment(node, addrs...)),
+			testcontainers.WithEnv(c.environment(node, announced...)),
 			publish(inside, outside),
 			testcontainers.WithFiles(c.copies()...),
 		}

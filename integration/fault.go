@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,37 +11,55 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// Kill ends a broker at once, without a shutdown, like a power cut. Nodes are numbered from 1. The
-// broker's data is back after [Kafka.Restart].
-//
-// Use Kill only on a cluster of the test's own, or restart the broker before the test ends.
-func (k *Kafka) Kill(tb testing.TB, node int) {
-	tb.Helper()
-	k.fault(tb, "kill", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
-		_, err := cl.ContainerKill(ctx, b.container.GetContainerID(), client.ContainerKillOptions{Signal: "KILL"})
-		return err
-	})
+// Fault is what can be done to a broker.
+type Fault string
+
+// The faults, and what ends them.
+const (
+	// FaultKill ends a broker at once, without a shutdown, like a power cut. The broker's data is
+	// back after FaultRestart.
+	FaultKill Fault = "kill"
+	// FaultRestart starts a killed broker, and waits until it answers and may lead partitions
+	// again. Its address stays the same.
+	FaultRestart Fault = "restart"
+	// FaultPause freezes a broker: its connections stay open but are not answered, as in a long
+	// garbage collection. FaultUnpause ends it.
+	FaultPause   Fault = "pause"
+	FaultUnpause Fault = "unpause"
+)
+
+// Inject applies a fault to a node, for programs that are no tests. Nodes are numbered from 1.
+func (k *Kafka) Inject(ctx context.Context, f Fault, node int) error {
+	if node < 1 || node > len(k.brokers) {
+		return fmt.Errorf("%s broker %d: the cluster has nodes 1 to %d", f, node, len(k.brokers))
+	}
+	ctx, cancel := context.WithTimeout(ctx, faultTimeout)
+	defer cancel()
+	cl, err := testcontainers.NewDockerClientWithOpts(ctx)
+	if err != nil {
+		return fmt.Errorf("%s broker %d: %w", f, node, err)
+	}
+	defer cl.Close()
+	if err := k.inject(ctx, cl, f, k.brokers[node-1]); err != nil {
+		return fmt.Errorf("%s broker %d: %w", f, node, err)
+	}
+	return nil
 }
 
-// Restart starts a killed broker, and waits until it answers and may lead partitions again. Its
-// address stays the same.
-func (k *Kafka) Restart(tb testing.TB, node int) {
-	tb.Helper()
-	k.fault(tb, "restart", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
-		if _, err := cl.ContainerStart(ctx, b.container.GetContainerID(), client.ContainerStartOptions{}); err != nil {
+func (k *Kafka) inject(ctx context.Context, cl *testcontainers.DockerClient, f Fault, b *broker) error {
+	id := b.container.GetContainerID()
+	switch f {
+	case FaultKill:
+		_, err := cl.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: "KILL"})
+		return err
+	case FaultRestart:
+		if _, err := cl.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 			return err
 		}
 		return b.waitReady(ctx, 1, k.login)
-	})
-}
-
-// Pause freezes a broker: its connections stay open but are not answered, as in a long garbage
-// collection. Nodes are numbered from 1. [Kafka.Unpause] ends it.
-func (k *Kafka) Pause(tb testing.TB, node int) {
-	tb.Helper()
-	k.fault(tb, "pause", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
+	case FaultPause:
 		for {
-			_, err := cl.ContainerPause(ctx, b.container.GetContainerID(), client.ContainerPauseOptions{})
+			_, err := cl.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 			// The kernel may fail to freeze a container whose processes are forking; then nothing
 			// is frozen.
 			if err == nil || !strings.Contains(err.Error(), "unable to freeze") || ctx.Err() != nil {
@@ -51,32 +70,42 @@ func (k *Kafka) Pause(tb testing.TB, node int) {
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
-	})
+	case FaultUnpause:
+		_, err := cl.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
+		return err
+	}
+	return fmt.Errorf("no such fault: %q", f)
+}
+
+// Kill is [FaultKill]. Use it only on a cluster of the test's own, or restart the broker before the
+// test ends. Nodes are numbered from 1.
+func (k *Kafka) Kill(tb testing.TB, node int) {
+	tb.Helper()
+	k.fault(tb, FaultKill, node)
+}
+
+// Restart is [FaultRestart].
+func (k *Kafka) Restart(tb testing.TB, node int) {
+	tb.Helper()
+	k.fault(tb, FaultRestart, node)
+}
+
+// Pause is [FaultPause]; [Kafka.Unpause] ends it.
+func (k *Kafka) Pause(tb testing.TB, node int) {
+	tb.Helper()
+	k.fault(tb, FaultPause, node)
 }
 
 // Unpause resumes a paused broker.
 func (k *Kafka) Unpause(tb testing.TB, node int) {
 	tb.Helper()
-	k.fault(tb, "unpause", node, func(ctx context.Context, cl *testcontainers.DockerClient, b *broker) error {
-		_, err := cl.ContainerUnpause(ctx, b.container.GetContainerID(), client.ContainerUnpauseOptions{})
-		return err
-	})
+	k.fault(tb, FaultUnpause, node)
 }
 
-// fault applies an action of the Docker Engine to a node, even while the test is being cancelled.
-func (k *Kafka) fault(tb testing.TB, name string, node int, do func(context.Context, *testcontainers.DockerClient, *broker) error) {
+// fault applies a fault to a node, even while the test is being cancelled.
+func (k *Kafka) fault(tb testing.TB, f Fault, node int) {
 	tb.Helper()
-	if node < 1 || node > len(k.brokers) {
-		tb.Fatalf("%s broker %d: the cluster has nodes 1 to %d", name, node, len(k.brokers))
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), faultTimeout)
-	defer cancel()
-	cl, err := testcontainers.NewDockerClientWithOpts(ctx)
-	if err != nil {
-		tb.Fatalf("%s broker %d: %v", name, node, err)
-	}
-	defer cl.Close()
-	if err := do(ctx, cl, k.brokers[node-1]); err != nil {
-		tb.Fatalf("%s broker %d: %v", name, node, err)
+	if err := k.Inject(context.WithoutCancel(tb.Context()), f, node); err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -54,8 +54,20 @@ func StartKafka(tb testing.TB, opts ...Option) *Kafka {
 	return k
 }
 
+// Start starts a cluster for a program that is no test; [Kafka.Stop] ends it. It needs a Docker Engine
+// and starts what [StartKafka] does.
+func Start(ctx context.Context, opts ...Option) (*Kafka, error) {
+	if err := pingDocker(ctx); err != nil {
+		return nil, fmt.Errorf("real Kafka needs a Docker Engine, and none answers: %w", err)
+	}
+	return start(ctx, opts)
+}
+
+// Stop removes a cluster that [Start] has started.
+func (k *Kafka) Stop() error { return k.stop() }
+
 // Brokers returns the addresses of the brokers, each host:port, in the order of their node ids.
-// They stay the same when a broker is killed and restarted.
+// They stay the same when a broker is killed and restarted. [WithAnnounced] does not change them.
 func (k *Kafka) Brokers() []string {
 	addrs := make([]string, len(k.brokers))
 	for i, b := range k.brokers {

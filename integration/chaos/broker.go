@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -136,22 +138,83 @@ func (f fault) kfake() kfake.Fault {
 	return k
 }
 
+// brokerNodes is the number of brokers that a run starts.
+const brokerNodes = 3
+
+// brokers are the brokers of a run, and what can be done to them. Nodes are numbered from 0. What is
+// not among the capabilities is never called.
+type brokers interface {
+	can() capability
+	// options are those of clients: of members, and of the run's own, which no fault of the
+	// network reaches.
+	options(direct bool) []kgo.Opt
+	seeds() []string
+	proxy(node int) *proxy
+	end(node int) error
+	begin(node int) error
+	freeze(node int, on bool) error
+	restart(atOnce bool, pause time.Duration) error
+	moveLeaders() error
+	moveCoordinators() error
+	// answer makes the brokers answer with a fault, and refuse makes a topic unwritable, until heal
+	// is called.
+	answer(fault) (heal func() error, err error)
+	refuse(topic string, rnd *rand.Rand) (heal func() error, err error)
+	close() error
+}
+
+// proxied are brokers behind proxies.
+type proxied struct {
+	proxies []*proxy
+}
+
+func (p proxied) proxy(node int) *proxy { return p.proxies[node] }
+
+func (p proxied) seeds() (all []string) {
+	for _, proxy := range p.proxies {
+		all = append(all, proxy.addr())
+	}
+	return all
+}
+
+func (p proxied) options(direct bool) []kgo.Opt {
+	opts := []kgo.Opt{kgo.SeedBrokers(p.seeds()...)}
+	if !direct {
+		return opts
+	}
+	behind := map[string]string{}
+	for _, proxy := range p.proxies {
+		behind[proxy.addr()] = proxy.target
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+		if addr := behind[host]; addr != "" {
+			host = addr
+		}
+		return dialer.DialContext(ctx, network, host)
+	}))
+}
+
+func (p proxied) close() {
+	for _, proxy := range p.proxies {
+		proxy.close()
+	}
+}
+
 // embedded is the embedded broker as a run sees it.
 type embedded struct {
-	job     brokerJob
-	log     string
-	proxies []*proxy
+	proxied
+	job brokerJob
+	log string
 
 	mu   sync.Mutex // one order at a time
 	proc *process
 	last int64 // id of the last fault
 }
 
-const embeddedNodes = 3
-
 func startEmbedded(dir, log, defect string) (*embedded, error) {
 	e := &embedded{job: brokerJob{Dir: dir, Defect: defect}, log: log}
-	for range embeddedNodes {
+	for range brokerNodes {
 		p, err := newProxy()
 		if err != nil {
 			return nil, err
@@ -262,8 +325,22 @@ func (e *embedded) close() error {
 	defer e.mu.Unlock()
 	err := e.give(order{Op: "close"})
 	e.proc.kill()
-	for _, p := range e.proxies {
-		p.close()
-	}
+	e.proxied.close()
 	return err
+}
+
+func (e *embedded) can() capability {
+	return canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart
+}
+
+func (e *embedded) freeze(node int, on bool) error {
+	e.proxies[node].set(func(p *proxy) { p.frozen = on })
+	return nil
+}
+
+func (e *embedded) moveLeaders() error      { return e.do(order{Op: "shuffle"}) }
+func (e *embedded) moveCoordinators() error { return e.do(order{Op: "rehash"}) }
+
+func (e *embedded) refuse(topic string, rnd *rand.Rand) (heal func() error, err error) {
+	return e.answer(fault{Keys: []int16{0}, Topic: topic, Code: []int16{19, 29, 56}[rnd.IntN(3)]})
 }

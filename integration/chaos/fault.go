@@ -13,7 +13,9 @@ type capability uint8
 const (
 	canProxy   capability = 1 << iota // a proxy stands before each broker
 	canAnswer                         // the broker answers with errors, as ordered
+	canRefuse                         // a topic can be made unwritable
 	canEnd                            // nodes can be ended and started
+	canFreeze                         // nodes can be frozen
 	canRestart                        // all nodes can be ended at once, and started
 )
 
@@ -43,11 +45,11 @@ func init() { // the faults refer to the kinds, by way of the rules
 		{name: "restart", needs: canRestart, infra: true, do: restartBrokers},
 		{name: "cut", needs: canProxy, infra: true, do: cutConnections},
 		{name: "delay", needs: canProxy, infra: true, do: delayConnections},
-		{name: "freeze", needs: canProxy, infra: true, do: freezeNode},
+		{name: "freeze", needs: canFreeze, infra: true, do: freezeNode},
 		{name: "answers", needs: canAnswer, infra: true, do: answerWithErrors},
 		{name: "leaders", needs: canAnswer, infra: true, do: moveLeaders},
 		{name: "coordinators", needs: canAnswer, infra: true, do: moveCoordinators},
-		{name: "dlq", needs: canAnswer, infra: true, do: refuseLetters},
+		{name: "dlq", needs: canRefuse, infra: true, do: refuseLetters},
 		{name: "rights", needs: canAnswer, infra: true, do: takeRights},
 	}
 }
@@ -117,32 +119,32 @@ func redriveLetters(e *execution, rnd *rand.Rand) {
 
 // endNode ends one of the brokers, and starts it again.
 func endNode(e *execution, rnd *rand.Rand) {
-	node := rnd.IntN(embeddedNodes)
+	node := rnd.IntN(brokerNodes)
 	e.nodes.Lock() // one at a time: a quorum has to be left
 	defer e.nodes.Unlock()
-	e.try(e.broker.end(node))
+	e.try(e.brokers.end(node))
 	e.rest(rnd, 2*time.Second, 10*time.Second)
-	e.try(e.broker.begin(node))
+	e.try(e.brokers.begin(node))
 }
 
 // restartBrokers ends all brokers, and starts them on their data.
 func restartBrokers(e *execution, rnd *rand.Rand) {
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
-	e.try(e.broker.restart(rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond))
+	e.try(e.brokers.restart(rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond))
 }
 
 // cutConnections ends the connections to a broker, several times.
 func cutConnections(e *execution, rnd *rand.Rand) {
 	for range 1 + rnd.IntN(5) {
-		e.broker.proxies[rnd.IntN(embeddedNodes)].cut()
+		e.brokers.proxy(rnd.IntN(brokerNodes)).cut()
 		e.rest(rnd, 100*time.Millisecond, 2*time.Second)
 	}
 }
 
 // delayConnections makes a broker far away.
 func delayConnections(e *execution, rnd *rand.Rand) {
-	p := e.broker.proxies[rnd.IntN(embeddedNodes)]
+	p := e.brokers.proxy(rnd.IntN(brokerNodes))
 	p.set(func(p *proxy) { p.delay = time.Duration(20+rnd.IntN(300)) * time.Millisecond })
 	e.rest(rnd, 2*time.Second, 10*time.Second)
 	p.set(func(p *proxy) { p.delay = 0 })
@@ -150,10 +152,12 @@ func delayConnections(e *execution, rnd *rand.Rand) {
 
 // freezeNode keeps a broker's connections open, and lets nothing pass.
 func freezeNode(e *execution, rnd *rand.Rand) {
-	p := e.broker.proxies[rnd.IntN(embeddedNodes)]
-	p.set(func(p *proxy) { p.frozen = true })
+	node := rnd.IntN(brokerNodes)
+	e.nodes.Lock()
+	defer e.nodes.Unlock()
+	e.try(e.brokers.freeze(node, true))
 	e.rest(rnd, 2*time.Second, 12*time.Second)
-	p.set(func(p *proxy) { p.frozen = false })
+	e.try(e.brokers.freeze(node, false))
 }
 
 // answers are errors of brokers that may pass.
@@ -176,16 +180,20 @@ func answerWithErrors(e *execution, rnd *rand.Rand) {
 }
 
 // moveLeaders elects other leaders of all partitions.
-func moveLeaders(e *execution, _ *rand.Rand) { e.try(e.broker.do(order{Op: "shuffle"})) }
+func moveLeaders(e *execution, _ *rand.Rand) { e.try(e.brokers.moveLeaders()) }
 
 // moveCoordinators gives groups and transactional ids other coordinators.
-func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.broker.do(order{Op: "rehash"})) }
+func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.brokers.moveCoordinators()) }
 
 // refuseLetters makes a dead-letter topic unwritable.
 func refuseLetters(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	topic := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
-	e.whileAnswering(fault{Keys: []int16{0}, Topic: topic, Code: []int16{19, 29, 56}[rnd.IntN(3)]}, rnd, 3*time.Second, 12*time.Second)
+	heal, err := e.brokers.refuse(topic, rnd)
+	if e.try(err); err == nil {
+		e.rest(rnd, 3*time.Second, 12*time.Second)
+		e.try(heal())
+	}
 }
 
 // takeRights takes a permission away: to read the source or a tier, to write to a tier, to commit.

@@ -78,14 +78,15 @@ func runMember(cfg Config, j memberJob) error {
 	reader := sdkmetric.NewManualReader()
 	p := j.Service.Policy
 	kafka := []kgo.Opt{
-		kgo.SeedBrokers(j.Seeds...),
 		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(p.Session / 12), kgo.RebalanceTimeout(p.DrainTimeout + 10*time.Second),
 		kgo.MetadataMinAge(250 * time.Millisecond), kgo.ClientID(j.Name),
 	}
 	if j.Service.NextGen {
 		kafka = append(kafka, kgo.ServerSideBalancer())
 	}
-	if len(cfg.Kafka) > 0 {
+	if len(j.Seeds) > 0 {
+		kafka = append(kafka, kgo.SeedBrokers(j.Seeds...))
+	} else {
 		kafka = append(kafka, cfg.Kafka...)
 	}
 	config := consumer.Config{

@@ -13,7 +13,8 @@ import (
 // session is the session timeout of all members.
 const session = 6 * time.Second
 
-// calm is the time without faults after each kind of them was injected once: floors have to move then.
+// calm is the time without faults after each kind of them was injected once: floors have to move
+// then. Runs of a few kinds have none.
 const calm = 50 * time.Second
 
 // plan is what a seed decides before a run.
@@ -60,7 +61,7 @@ func newPlan(cfg Config, can capability) plan {
 	var left []*faultKind
 	for at := 5 * time.Second; at < cfg.Duration-5*time.Second; at += time.Duration(2000+rnd.IntN(5000)) * time.Millisecond {
 		if len(left) == 0 {
-			if len(p.steps) > 0 {
+			if len(p.steps) > 0 && len(kinds) > 5 {
 				at += calm
 			}
 			left = slices.Clone(kinds)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +63,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 type execution struct {
 	cfg     Config
 	plan    plan
-	broker  *embedded
+	brokers brokers
 	cl      *kgo.Client
 	adm     *kadm.Client
 	load    *load
@@ -94,14 +93,21 @@ type window struct {
 func newExecution(cfg Config) (*execution, error) {
 	e := &execution{cfg: cfg, faults: map[string]int{}, tiers: map[int][]time.Duration{}}
 	e.healing, e.heal = context.WithCancel(context.Background())
-	can := canProxy | canAnswer | canEnd | canRestart
-	e.plan = newPlan(cfg, can)
 	var err error
-	if e.broker, err = startEmbedded(filepath.Join(cfg.Dir, "broker"), filepath.Join(cfg.Dir, "broker.log"), cfg.defect); err != nil {
+	switch cfg.Broker {
+	case BrokerKafka:
+		e.brokers, err = startKafka(context.Background())
+	case BrokerOwn:
+		e.brokers = &own{opts: cfg.Kafka}
+	default:
+		e.brokers, err = startEmbedded(filepath.Join(cfg.Dir, "broker"), filepath.Join(cfg.Dir, "broker.log"), cfg.defect)
+	}
+	if err != nil {
 		return nil, err
 	}
+	e.plan = newPlan(cfg, e.brokers.can())
 	if e.cl, err = kgo.NewClient(append(e.direct(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(1<<20))...); err != nil {
-		return nil, err
+		return nil, errors.Join(err, e.brokers.close())
 	}
 	e.adm = kadm.NewClient(e.cl)
 	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}}
@@ -111,27 +117,7 @@ func newExecution(cfg Config) (*execution, error) {
 
 // direct are options of clients that no fault of the network reaches.
 func (e *execution) direct() []kgo.Opt {
-	real := map[string]string{}
-	for i, p := range e.broker.proxies {
-		real[p.addr()] = fmt.Sprintf("127.0.0.1:%d", e.broker.job.Ports[i])
-	}
-	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	return []kgo.Opt{
-		kgo.SeedBrokers(e.seeds()...), kgo.MetadataMinAge(250 * time.Millisecond),
-		kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
-			if addr := real[host]; addr != "" {
-				host = addr
-			}
-			return dialer.DialContext(ctx, network, host)
-		}),
-	}
-}
-
-func (e *execution) seeds() (all []string) {
-	for _, p := range e.broker.proxies {
-		all = append(all, p.addr())
-	}
-	return all
+	return append(e.brokers.options(true), kgo.MetadataMinAge(250*time.Millisecond))
 }
 
 func (e *execution) logf(format string, args ...any) {
@@ -152,8 +138,8 @@ func (e *execution) close() {
 	if e.cl != nil {
 		e.cl.Close()
 	}
-	if e.broker != nil {
-		_ = e.broker.close()
+	if err := e.brokers.close(); err != nil {
+		e.logf("ending the brokers: %v", err)
 	}
 }
 
@@ -162,7 +148,11 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	e.logf("seed %d, %v, broker %s\n%s", e.cfg.Seed, e.cfg.Duration, e.cfg.Broker, e.plan)
 	for _, s := range e.plan.services {
 		for _, topic := range s.Topics {
-			if _, err := e.adm.CreateTopic(ctx, int32(s.Partitions), 3, nil, topic); err != nil {
+			replicas := int16(brokerNodes)
+			if e.cfg.Broker == BrokerOwn {
+				replicas = -1 // the brokers' default
+			}
+			if _, err := e.adm.CreateTopic(ctx, int32(s.Partitions), replicas, nil, topic); err != nil {
 				return nil, fmt.Errorf("creating %s: %w", topic, err)
 			}
 		}
@@ -290,7 +280,7 @@ func (e *execution) start(service int) (*member, error) {
 	e.mu.Lock()
 	name := fmt.Sprintf("s%d-m%02d", service, len(e.all))
 	m := &member{service: service, job: memberJob{
-		Name: name, Service: e.plan.services[service], Seeds: e.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
+		Name: name, Service: e.plan.services[service], Seeds: e.brokers.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
 	}}
 	if tiers := e.tiers[service]; tiers != nil {
 		m.job.Service.Policy.Tiers = tiers
@@ -435,7 +425,7 @@ func (e *execution) try(err error) {
 
 // whileAnswering makes the brokers answer with a fault for a random time.
 func (e *execution) whileAnswering(f fault, rnd *rand.Rand, least, most time.Duration) {
-	heal, err := e.broker.answer(f)
+	heal, err := e.brokers.answer(f)
 	if e.try(err); err != nil {
 		return
 	}
