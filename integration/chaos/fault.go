@@ -229,6 +229,7 @@ type member struct {
 	ended     int64 // 0: never
 	killed    bool
 	asked     atomic.Bool // to end
+	termed    int64       // when it was asked to end in order
 	suspended [][2]int64
 }
 
@@ -242,10 +243,11 @@ func (m *member) kill() {
 // term ends the member in order; one that does not end in time is killed.
 func (m *member) term() {
 	m.asked.Store(true)
+	m.termed = time.Now().UnixNano()
 	_ = m.proc.signal(syscall.SIGTERM)
 	select {
 	case <-m.proc.exited:
-	case <-time.After(m.job.Service.Policy.DrainTimeout + 30*time.Second):
+	case <-time.After(m.job.Service.Policy.DrainTimeout + 5*time.Minute):
 		m.killed = true
 		m.proc.kill()
 	}

@@ -42,7 +42,7 @@ var weights = []struct {
 	act    act
 	weight int
 }{
-	{actRetry, 80}, {actAfter, 10}, {actHang, 1}, {actTerminal, 15}, {actDiscard, 15}, {actPanic, 5}, {actIgnore, 0}, {actRedriven, 5},
+	{actRetry, 80}, {actAfter, 10}, {actHang, 1}, {actTerminal, 15}, {actDiscard, 15}, {actPanic, 5}, {actIgnore, 1}, {actRedriven, 5},
 }
 
 var classes = []string{"db.busy", "gateway.timeout", "stock.locked", "account.unknown"}

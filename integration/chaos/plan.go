@@ -63,6 +63,9 @@ func newPlan(cfg Config, can capability) plan {
 		if len(left) == 0 {
 			if len(p.steps) > 0 && len(kinds) > 5 {
 				at += calm
+				if at >= cfg.Duration-5*time.Second {
+					break
+				}
 			}
 			left = slices.Clone(kinds)
 			rnd.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })

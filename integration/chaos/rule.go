@@ -36,6 +36,7 @@ var rules = []rule{
 	{"metrics", metricsRule},
 	{"ledger", ledgerRule},
 	{"died", diedRule},
+	{"ended", endedRule},
 	{"crash-loop", crashLoop},
 }
 
@@ -674,6 +675,28 @@ func diedRule(ev *evidence, f *findings) {
 			f.broken = append(f.broken, Violation{
 				Rule: f.rule, Record: -1, Topic: m.job.Name, Partition: -1, Offset: -1,
 				Text: fmt.Sprintf("it ended by itself: %v; see %s", m.proc.err, m.job.log()),
+			})
+		}
+	}
+}
+
+// endTime is how long Run may take beyond DrainTimeout, and the process a little more.
+const endTime = 12 * time.Second
+
+// endedRule: a member that is asked to end does so within DrainTimeout and endTime. While brokers
+// fail, it may take longer.
+func endedRule(ev *evidence, f *findings) {
+	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
+		m := ev.members[name]
+		took := time.Duration(m.ended - m.termed)
+		switch {
+		case m.termed == 0 || took <= m.job.Service.Policy.DrainTimeout+endTime:
+		case ev.infra(m.termed-int64(session), m.ended):
+			f.counted["ended late"]++
+		default:
+			f.broken = append(f.broken, Violation{
+				Rule: f.rule, Record: -1, Topic: name, Partition: -1, Offset: -1,
+				Text: fmt.Sprintf("it took %v to end; see %s", took, m.job.log()),
 			})
 		}
 	}
