@@ -27,11 +27,11 @@ type load struct {
 	// grown has the partitions of topics that were given more of them.
 	grown sync.Map
 
-	sent   atomic.Int64
-	failed atomic.Int64
+	sent atomic.Int64
 
-	mu    sync.Mutex
-	acked map[int64]written
+	mu      sync.Mutex
+	acked   map[int64]written
+	refused map[string]int // by error: no record of the run, unless it is in its topic all the same
 }
 
 // poisonEvery is the distance between records that kill, in records.
@@ -113,12 +113,12 @@ func (l *load) write(id int64) {
 	}
 	l.cl.Produce(context.Background(), r, func(r *kgo.Record, err error) {
 		l.sent.Add(1)
-		if err != nil {
-			l.failed.Add(1)
-			return
-		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		if err != nil {
+			l.refused[err.Error()]++
+			return
+		}
 		l.acked[id] = written{r.Topic, r.Partition, r.Offset}
 	})
 }

@@ -110,7 +110,7 @@ func newExecution(cfg Config) (*execution, error) {
 		return nil, errors.Join(err, e.brokers.close())
 	}
 	e.adm = kadm.NewClient(e.cl)
-	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}}
+	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, refused: map[string]int{}}
 	e.sampler = &sampler{adm: e.adm, services: e.plan.services, tiers: everyTier}
 	return e, nil
 }
@@ -193,6 +193,9 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	}
 	healed := time.Now()
 	e.logf("%v: %d records written, %d faults; waiting until all of them have an end", time.Since(began).Round(time.Second), e.load.sent.Load(), len(e.plan.steps))
+	for why, n := range e.load.refused {
+		e.logf("%d records could not be written: %s", n, why)
+	}
 	left := e.settle(ctx)
 	unobserve()
 	observer.Wait()
