@@ -229,7 +229,10 @@ func startEmbedded(dir, log, defect string) (*embedded, error) {
 		e.proxies = append(e.proxies, p)
 		l.Close()
 	}
-	return e, e.start()
+	if err := e.start(); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // listenLow listens on a port below those that systems give to outgoing connections: the broker
@@ -249,9 +252,9 @@ func (e *embedded) start() error {
 		return err
 	}
 	line, err := p.out.ReadString('\n')
-	if err != nil || line != "ready\n" {
+	if err != nil {
 		p.kill()
-		return fmt.Errorf("the embedded broker does not start: %q, %v; see %s", line, err, e.log)
+		return fmt.Errorf("the embedded broker does not start, and says %q; see %s: %w", line, e.log, err)
 	}
 	e.proc = p
 	return nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 )
 
@@ -73,7 +72,6 @@ type process struct {
 	out    *bufio.Reader
 	exited chan struct{}
 	err    error // once exited
-	once   sync.Once
 }
 
 // startProcess starts a copy of this program in a role. What it writes to its standard error goes to

@@ -162,14 +162,30 @@ func freezeNode(e *execution, rnd *rand.Rand) {
 
 // answers are errors of brokers that may pass.
 var answers = []fault{
-	{Keys: []int16{0}, Code: 6}, {Keys: []int16{0}, Code: 7}, {Keys: []int16{0}, Code: 19}, {Keys: []int16{0}, Code: 20},
-	{Keys: []int16{1}, Code: 6}, {Keys: []int16{1}, Code: 56}, {Keys: []int16{1}, Code: 78},
-	{Keys: []int16{8}, Code: 14}, {Keys: []int16{8}, Code: 15}, {Keys: []int16{8}, Code: 16}, {Keys: []int16{8}, Code: 27},
-	{Keys: []int16{8}, Code: 25}, {Keys: []int16{8}, Code: 22},
-	{Keys: []int16{9}, Code: 14}, {Keys: []int16{9}, Code: 16}, {Keys: []int16{9}, Code: 88},
-	{Keys: []int16{12, 68}, Code: 15}, {Keys: []int16{12, 68}, Code: 16}, {Keys: []int16{12, 68}, Code: 25},
-	{Keys: []int16{11, 14}, Code: 15}, {Keys: []int16{11, 14}, Code: 27},
-	{Keys: []int16{10}, Code: 15}, {Keys: []int16{2}, Code: 6}, {Keys: []int16{3}, Code: 5},
+	{Keys: []int16{0}, Code: 6},
+	{Keys: []int16{0}, Code: 7},
+	{Keys: []int16{0}, Code: 19},
+	{Keys: []int16{0}, Code: 20},
+	{Keys: []int16{1}, Code: 6},
+	{Keys: []int16{1}, Code: 56},
+	{Keys: []int16{1}, Code: 78},
+	{Keys: []int16{8}, Code: 14},
+	{Keys: []int16{8}, Code: 15},
+	{Keys: []int16{8}, Code: 16},
+	{Keys: []int16{8}, Code: 27},
+	{Keys: []int16{8}, Code: 25},
+	{Keys: []int16{8}, Code: 22},
+	{Keys: []int16{9}, Code: 14},
+	{Keys: []int16{9}, Code: 16},
+	{Keys: []int16{9}, Code: 88},
+	{Keys: []int16{12, 68}, Code: 15},
+	{Keys: []int16{12, 68}, Code: 16},
+	{Keys: []int16{12, 68}, Code: 25},
+	{Keys: []int16{11, 14}, Code: 15},
+	{Keys: []int16{11, 14}, Code: 27},
+	{Keys: []int16{10}, Code: 15},
+	{Keys: []int16{2}, Code: 6},
+	{Keys: []int16{3}, Code: 5},
 }
 
 // answerWithErrors makes the brokers answer some requests with an error that may pass.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -30,6 +32,9 @@ type service struct {
 	NextGen    bool // the KIP-848 protocol
 	Policy     policy
 	Members    int // at first
+	// Concurrency, MaxInFlight and MaxParkedBytes are those of the configuration.
+	Concurrency, MaxInFlight int
+	MaxParkedBytes           int64
 }
 
 // policy is what the checker has to know of a consumer's policy. Tiers may change from member to
@@ -56,6 +61,24 @@ type memberJob struct {
 	Seeds   []string
 	Dir     string
 	Defect  string
+	// Skew is by how much the clock of the member's host is fast. What it reads is moved instead of
+	// the clock.
+	Skew time.Duration
+}
+
+// skewed moves the due times of records that a client reads.
+type skewed time.Duration
+
+// OnFetchRecordBuffered is called by the client.
+func (s skewed) OnFetchRecordBuffered(r *kgo.Record) {
+	for i, h := range r.Headers {
+		if h.Key != headers.NotBefore {
+			continue
+		}
+		if due, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil && due > 0 {
+			r.Headers[i].Value = strconv.AppendInt(nil, due-time.Duration(s).Milliseconds(), 10)
+		}
+	}
 }
 
 func (j memberJob) journal() string { return j.Dir + "/" + j.Name + ".journal" }
@@ -81,6 +104,9 @@ func runMember(cfg Config, j memberJob) error {
 		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(p.Session / 12), kgo.RebalanceTimeout(p.DrainTimeout + 10*time.Second),
 		kgo.MetadataMinAge(250 * time.Millisecond), kgo.ClientID(j.Name),
 	}
+	if j.Skew != 0 {
+		kafka = append(kafka, kgo.WithHooks(skewed(j.Skew)))
+	}
 	if j.Service.NextGen {
 		kafka = append(kafka, kgo.ServerSideBalancer())
 	}
@@ -96,6 +122,7 @@ func runMember(cfg Config, j memberJob) error {
 			Tiers: p.Tiers, MaxAttempts: p.MaxAttempts, HandlerTimeout: p.HandlerTimeout,
 			Immediate: consumer.Immediate{Attempts: p.InPlace},
 		},
+		Concurrency: j.Service.Concurrency, MaxInFlight: j.Service.MaxInFlight, MaxParkedBytes: j.Service.MaxParkedBytes,
 		CommitInterval: p.CommitInterval, DrainTimeout: p.DrainTimeout,
 		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)),
 		Logger:        slog.New(slog.NewTextHandler(log, nil)),

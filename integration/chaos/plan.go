@@ -40,6 +40,7 @@ func newPlan(cfg Config, can capability) plan {
 		p.services = append(p.services, service{
 			Group: fmt.Sprintf("chaos-%d-%d", cfg.Seed, i), Topics: []string{fmt.Sprintf("chaos-%d-%d-orders", cfg.Seed, i)},
 			Partitions: 8 + 4*rnd.IntN(3), Order: orders[(first+i)%len(orders)], NextGen: (uint64(i)+cfg.Seed)%2 == 0, Members: 2,
+			Concurrency: 8 * rnd.IntN(2), MaxInFlight: 200 * rnd.IntN(2), MaxParkedBytes: int64(128<<10) * rnd.Int64N(2),
 			Policy: policy{
 				Tiers:       tierSets[0],
 				MaxAttempts: 4, HandlerTimeout: time.Second, InPlace: rnd.IntN(2),

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ var rules = []rule{
 	{"headers", headersRule},
 	{"stuck", stuck},
 	{"stalled", stalled},
+	{"prompt", prompt},
 	{"metrics", metricsRule},
 	{"ledger", ledgerRule},
 	{"died", diedRule},
@@ -432,8 +434,10 @@ func early(ev *evidence, f *findings) {
 					f.add(d.of, d.copy.rec, d.runs, "it is due %v after its failure, on a tier of %v", wait, delays[feed.topic])
 				}
 				for _, r := range d.runs {
-					if r.start < m.NotBefore.UnixNano() {
-						f.add(d.of, d.copy.rec, []*run{r}, "it ran %v before it was due", m.NotBefore.Sub(time.Unix(0, r.start)))
+					// The clock of the host that runs it counts.
+					due := m.NotBefore.Add(-ev.members[r.member].job.Skew)
+					if r.start < due.UnixNano() {
+						f.add(d.of, d.copy.rec, []*run{r}, "it ran %v before it was due", due.Sub(time.Unix(0, r.start)))
 					}
 				}
 			}
@@ -603,6 +607,60 @@ func stalled(ev *evidence, f *findings) {
 	}
 }
 
+// commitSlack is how long a commit may take besides the interval, with the acknowledgement of copies.
+const commitSlack = 3 * time.Second
+
+// prompt: in a calm, what is finished is committed within the interval and commitSlack. That bounds
+// what a crash repeats.
+func prompt(ev *evidence, f *findings) {
+	if len(ev.samples) == 0 {
+		return
+	}
+	calms := ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended)
+	for _, s := range ev.services {
+		for at, feed := range s.feeds {
+			offsets := slices.Sorted(maps.Keys(feed.at))
+			// since has, by index, when all records up to that offset were finished.
+			since, last := make([]int64, len(offsets)), int64(0)
+			for i, offset := range offsets {
+				last = max(last, feed.at[offset].finishedAt())
+				since[i] = last
+			}
+			for _, sample := range ev.samples {
+				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
+					continue
+				}
+				floor, ok := sample.committed[at]
+				by := sample.began - int64(s.Policy.CommitInterval+commitSlack)
+				n, _ := slices.BinarySearch(since, by)
+				if n == 0 || ok && offsets[n-1] < floor {
+					continue
+				}
+				f.broken = append(f.broken, Violation{
+					Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
+					Text: fmt.Sprintf("all records up to offset %d were finished by %s, and %d is committed at %s", offsets[n-1],
+						time.Unix(0, since[n-1]).Format("15:04:05.000"), floor, time.Unix(0, sample.began).Format("15:04:05.000")),
+				})
+				break
+			}
+		}
+	}
+}
+
+// finishedAt is when a delivery was finished, or its copy was sent.
+func (d *delivered) finishedAt() int64 {
+	first := int64(math.MaxInt64)
+	for _, r := range d.runs {
+		if r.end != 0 && r.verdict != verdictDrained {
+			first = min(first, r.end)
+		}
+	}
+	if d.of == nil {
+		return 0 // a record of somebody else
+	}
+	return first
+}
+
 // metricsRule: what a member's metrics say is what its journal says.
 func metricsRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.metrics)) {
@@ -647,9 +705,14 @@ func metricsRule(ev *evidence, f *findings) {
 // ledgerRule: the ledger knows of each letter that was redriven, and where its copy is.
 func ledgerRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
+		sent := map[string]bool{}
 		for _, c := range s.redriven {
 			f.counted["redriven"]++
 			from := c.meta.Redrive.From
+			if sent[from.String()] {
+				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven before", from)
+			}
+			sent[from.String()] = true
 			e, ok := s.entries[tp{from.Topic, from.Partition}][from.Offset]
 			switch {
 			case !ok:

@@ -285,6 +285,9 @@ func (e *execution) start(service int) (*member, error) {
 	m := &member{service: service, job: memberJob{
 		Name: name, Service: e.plan.services[service], Seeds: e.brokers.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
 	}}
+	if m.job.Service.MaxParkedBytes == 0 { // what was evicted is read again past the hook that skews
+		m.job.Skew = skews[len(e.all)%len(skews)]
+	}
 	if tiers := e.tiers[service]; tiers != nil {
 		m.job.Service.Policy.Tiers = tiers
 	}
@@ -301,6 +304,9 @@ func (e *execution) start(service int) (*member, error) {
 	e.idle = append(e.idle, m)
 	return m, nil
 }
+
+// skews are by how much the clocks of members' hosts are fast, in the order of their starts.
+var skews = []time.Duration{0, 300 * time.Millisecond, 0, -300 * time.Millisecond, 0}
 
 // supervise replaces a member that ends by itself, as whatever runs a service does.
 func (e *execution) supervise(m *member) {
@@ -445,15 +451,21 @@ func (e *execution) redrive(s service, source string) {
 		e.try(err)
 		return
 	}
-	p, err := r.Plan(ctx, redrive.Selection{Topic: s.siblings(source, nil).DLQ, Filter: dlq.Filter{Classes: []string{classRepaired}}})
+	o := redrive.RunOptions{By: "chaos", Pace: redrive.Pace{
+		Rate: 500, Ramp: -1, Window: time.Second, Canary: -1, Tolerate: 1 << 30, TolerateShare: 1,
+	}}
+	name := s.siblings(source, nil).DLQ
+	p, err := r.Plan(ctx, redrive.Selection{Topic: name, Filter: dlq.Filter{Classes: []string{classRepaired}}})
+	if err == nil {
+		_, err = r.Run(ctx, p, o)
+	}
 	var refused *redrive.RefusedError
 	if errors.As(err, &refused) {
-		return // no letters, or another run is unfinished
+		if refused.Reason != redrive.RefusedUnfinished {
+			return // there are no letters
+		}
+		_, err = r.Resume(ctx, name, refused.Run.ID, o)
 	}
-	if e.try(err); err != nil {
-		return
-	}
-	_, err = r.Run(ctx, p, redrive.RunOptions{By: "chaos", Pace: redrive.Pace{Rate: 500, Ramp: -1, Window: time.Second, Canary: -1, Tolerate: 1 << 30, TolerateShare: 1}})
 	e.try(err)
 }
 
