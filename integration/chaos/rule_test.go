@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 // defect is a fault of a consumer, or one that has the same effect, and the rule that has to find it.
 type defect struct {
 	name, what, rule string
-	only             []string // faults; one that does nothing where it takes none
+	only             []string // faults
+	long             bool     // it takes long to show
 	member           func(*consumer.Config)
 	broker           func(*kfake.Cluster)
 }
@@ -80,7 +81,7 @@ var defects = []defect{
 		}),
 	},
 	{
-		name: "lost-entry", what: "a letter is redriven, and the ledger's entry about it is lost", rule: "ledger", only: []string{"redrive"},
+		name: "lost-entry", what: "a letter is redriven, and the ledger's entry about it is lost", rule: "ledger", only: []string{"redrive"}, long: true,
 		broker: onProduce(swallow(func(topic string, p int32) bool { return strings.HasSuffix(topic, ".ledger") && p != 0 })),
 	},
 	{
@@ -99,7 +100,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) { c.MeterProvider = sdkmetric.NewMeterProvider() },
 	},
 	{
-		name: "run-twice", what: "a record runs again, though nothing had happened to its process", rule: "repeated", only: []string{"grow"},
+		name: "run-twice", what: "a record runs again, though nothing had happened to its process", rule: "repeated", only: []string{"grow"}, long: true,
 		member: func(c *consumer.Config) {
 			handle := c.Handler
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -222,9 +223,9 @@ func staleCommits() func(*kfake.Cluster) {
 }
 
 // atOnce bounds the runs that the tests make at the same time: each has five processes.
-var atOnce = make(chan struct{}, 3)
+var atOnce = make(chan struct{}, 4)
 
-// make makes a short run.
+// makeRun makes a short run.
 func makeRun(t *testing.T, cfg Config) *Report {
 	t.Helper()
 	atOnce <- struct{}{}
@@ -247,7 +248,11 @@ func TestRules_FindDefects(t *testing.T) {
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			rep := makeRun(t, Config{Seed: 3, Duration: 25 * time.Second, Rate: 200, Only: d.only, defect: d.name})
+			cfg := Config{Seed: 3, Duration: 14 * time.Second, Rate: 200, Only: d.only, defect: d.name}
+			if d.long {
+				cfg.Duration = 25 * time.Second
+			}
+			rep := makeRun(t, cfg)
 			if !slices.ContainsFunc(rep.Broken, func(v Violation) bool { return v.Rule == d.rule }) {
 				t.Errorf("%s: rule %s did not find it; verdict: %s", d.what, d.rule, rep.Verdict)
 				rep.print(t.Output())

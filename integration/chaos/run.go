@@ -420,8 +420,14 @@ func (e *execution) grow(s service, topic string, by int) {
 	if err == nil {
 		err = resp.Error()
 	}
-	if e.try(err); err == nil {
+	if e.try(err); err != nil {
+		return
+	}
+	e.cl.ForceMetadataRefresh()
+	select {
+	case <-time.After(2 * time.Second): // the client knows the partitions by then
 		e.load.grown.Store(topic, n)
+	case <-e.healing.Done():
 	}
 }
 

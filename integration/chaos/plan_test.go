@@ -1,0 +1,41 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+)
+
+// The seed that a run prints plays the same schedule again.
+func TestPlan_IsTheSeeds(t *testing.T) {
+	t.Parallel()
+	const all = canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart
+	of := func(seed uint64) string {
+		return newPlan(Config{Seed: seed, Duration: 10 * time.Minute}.withDefaults(), all).String()
+	}
+	if of(7) != of(7) {
+		t.Error("one seed has two schedules")
+	}
+	if of(7) == of(8) {
+		t.Error("two seeds have one schedule")
+	}
+}
+
+// Each fault comes before any comes again, so a run of two minutes has all of them.
+func TestPlan_HasEachFault(t *testing.T) {
+	t.Parallel()
+	for _, can := range []capability{0, canProxy | canRefuse | canEnd | canFreeze, canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart} {
+		want := map[string]bool{}
+		for _, k := range faultKinds {
+			want[k.name] = k.needs&^can == 0
+		}
+		got := map[string]bool{}
+		for _, s := range newPlan(Config{Seed: 1, Duration: 2 * time.Minute}.withDefaults(), can).steps {
+			got[s.kind.name] = true
+		}
+		for name, possible := range want {
+			if got[name] != possible {
+				t.Errorf("capabilities %b: fault %s is in the plan: %v, want %v", can, name, got[name], possible)
+			}
+		}
+	}
+}
