@@ -58,9 +58,11 @@ func newPlan(cfg Config, can capability) plan {
 	if len(kinds) == 0 {
 		return p
 	}
+	// Some seeds have faults on top of each other.
+	pause := []int{5000, 5000, 1500}[rnd.IntN(3)]
 	// Each kind once before any comes twice, in an order of the seed's.
 	var left []*faultKind
-	for at := 5 * time.Second; at < cfg.Duration-5*time.Second; at += time.Duration(2000+rnd.IntN(5000)) * time.Millisecond {
+	for at := 5 * time.Second; at < cfg.Duration-5*time.Second; at += time.Duration(pause/3+rnd.IntN(pause)) * time.Millisecond {
 		if len(left) == 0 {
 			if len(p.steps) > 0 && len(kinds) > 5 {
 				at += calm
