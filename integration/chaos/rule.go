@@ -123,14 +123,23 @@ func (r *record) own() bool {
 	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictOwn })
 }
 
-// committedRule: no commit passes a record that was not finished. Of a record that failed, the copy
-// must be in its sibling by then.
+// committedRule: no commit passes a record that was not finished, nor names one as finished above its
+// offset. Of a record that failed, the copy must be in its sibling by then.
 func committedRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
-		passed := map[tp]int64{}
-		for _, sample := range ev.samples {
+		passed, named := map[tp]int64{}, map[*delivered]bool{}
+		for i := range ev.samples {
+			sample := &ev.samples[i]
 			if sample.group != s.Group {
 				continue
+			}
+			look := func(at tp, offset int64, how string) {
+				d := s.feeds[at].at[offset]
+				if d == nil || d.of == nil || d.finished(sample) {
+					return
+				}
+				f.add(d.of, d.record(), d.of.runs, "%s before it was finished, with the offset %d, as seen at %s",
+					how, sample.committed[at], time.Unix(0, sample.ended).Format("15:04:05.000"))
 			}
 			for at, floor := range sample.committed {
 				feed := s.feeds[at]
@@ -138,20 +147,27 @@ func committedRule(ev *evidence, f *findings) {
 					continue
 				}
 				for offset := passed[at]; offset < floor; offset++ {
-					d := feed.at[offset]
-					if d == nil || d.of == nil || d.finished(&sample) {
-						continue
-					}
-					rec := d.of.origin
-					if d.copy != nil {
-						rec = d.copy.rec
-					}
-					f.add(d.of, rec, d.of.runs, "%d was committed before it was finished, as seen at %s", floor, time.Unix(0, sample.ended).Format("15:04:05.000"))
+					look(at, offset, "it was committed")
 				}
 				passed[at] = max(passed[at], floor)
+				for _, offset := range finishedAbove(sample.metadata[at], floor) {
+					if d := feed.at[offset]; d != nil && !named[d] {
+						named[d] = true
+						f.counted["named as finished above a floor"]++
+						look(at, offset, "it was named as finished")
+					}
+				}
 			}
 		}
 	}
+}
+
+// record is the record as it was delivered.
+func (d *delivered) record() *kgo.Record {
+	if d.copy != nil {
+		return d.copy.rec
+	}
+	return d.of.origin
 }
 
 // rewound: no committed offset goes back.
@@ -254,10 +270,7 @@ func (ev *evidence) infra(from, to int64) bool {
 type delivery struct{ life, attempt int }
 
 func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []sample, f *findings) {
-	rec := d.of.origin
-	if d.copy != nil {
-		rec = d.copy.rec
-	}
+	rec := d.record()
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
 		inPlace := a.member == b.member && a.verdict == verdictFailed && i+1 <= s.Policy.InPlace
@@ -276,12 +289,12 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 		// The last sample before the repetition.
 		n, _ := slices.BinarySearchFunc(samples, b.start-int64(200*time.Millisecond), func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
 		switch {
-		case n == 0 || samples[n-1].committed[feed.tp] <= d.offset || samples[n-1].ended <= a.start:
+		case n == 0 || samples[n-1].ended <= a.start || !samples[n-1].holds(feed.tp, d.offset, rec.LeaderEpoch):
 		case ev.zombie(b):
 			f.counted["repeated by a zombie"]++
 		default:
-			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s", samples[n-1].committed[feed.tp],
-				time.Unix(0, samples[n-1].ended).Format("15:04:05.000"))
+			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", samples[n-1].committed[feed.tp],
+				time.Unix(0, samples[n-1].ended).Format("15:04:05.000"), samples[n-1].metadata[feed.tp])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ type sample struct {
 	group        string
 	committed    map[tp]int64
 	metadata     map[tp]string
+	epochs       map[tp]int32 // of the leaders, by the commits
 	ends         map[tp]int64
 }
 
@@ -59,7 +61,7 @@ func (s *sampler) run(ctx context.Context) {
 func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 	got := sample{
 		group: svc.Group, began: time.Now().UnixNano(),
-		committed: map[tp]int64{}, metadata: map[tp]string{}, ends: map[tp]int64{},
+		committed: map[tp]int64{}, metadata: map[tp]string{}, epochs: map[tp]int32{}, ends: map[tp]int64{},
 	}
 	offsets, err := s.adm.FetchOffsets(ctx, svc.Group)
 	if err != nil {
@@ -70,7 +72,7 @@ func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 	}
 	offsets.Each(func(o kadm.OffsetResponse) {
 		at := tp{o.Topic, o.Partition}
-		got.committed[at], got.metadata[at] = o.At, o.Metadata
+		got.committed[at], got.metadata[at], got.epochs[at] = o.At, o.Metadata, o.LeaderEpoch
 	})
 	var topics []string
 	for _, topic := range svc.Topics {
@@ -93,4 +95,13 @@ func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 	}
 	got.ended = time.Now().UnixNano()
 	return got, nil
+}
+
+// holds reports whether a commit covers a record: its offset is below the floor, or the metadata
+// names it as finished and the leader was not another one since.
+func (s *sample) holds(at tp, offset int64, epoch int32) bool {
+	if offset < s.committed[at] {
+		return true
+	}
+	return epoch <= s.epochs[at] && slices.Contains(finishedAbove(s.metadata[at], s.committed[at]), offset)
 }
