@@ -227,6 +227,43 @@ func TestConsumerCommit_MetadataIsShortenedUntilItFits(t *testing.T) {
 	})
 }
 
+// Records that an earlier owner has finished lie between records that it has not. When the next owner
+// passed over the former, it forgot the latter: they ran, and the offset was committed beyond them
+// before they finished. A crash then lost them. Chaos found it with seeds 31 and 41.
+func TestConsumerCommit_FloorStaysAtUnfinishedBetweenFinished(t *testing.T) {
+	for name, order := range map[string]consumer.Order{"partition": consumer.OrderPartition, "none": consumer.OrderNone} {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				records := k.Produce(many(20)...)
+				adm := kadm.NewClient(client(t, k))
+				var at kadm.Offsets
+				at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 5, LeaderEpoch: 0, Metadata: "siding 1 b=3gM"}) // 6 to 9, 11 to 14
+				if _, err := adm.CommitOffsets(t.Context(), "billing", at); err != nil {
+					t.Fatal(err)
+				}
+				repaired := make(chan struct{})
+				var done ran
+				cfg := config(done.after(func(ctx context.Context, _ *kgo.Record) error {
+					select {
+					case <-repaired:
+					case <-ctx.Done():
+					}
+					return ctx.Err()
+				}))
+				cfg.Order = order
+				k.Run(cfg)
+				time.Sleep(5 * time.Second) // more than a commit
+				if at := k.Cluster.GroupInfo("billing").Commits["orders"][0].Offset; at != 5 {
+					t.Errorf("while nothing finishes, %d is committed, want 5", at)
+				}
+				close(repaired)
+				done.all(t, append([]*kgo.Record{records[5], records[10]}, records[15:]...))
+				committed(t, k, "orders", 0, 20)
+			})
+		})
+	}
+}
+
 // What another client has stored with an offset says nothing.
 func TestConsumerCommit_ForeignMetadataIsIgnored(t *testing.T) {
 	for name, text := range map[string]string{
