@@ -38,8 +38,8 @@ type Config struct {
 	// whose names begin with "chaos-", and deletes none. It can inject only what needs no access to
 	// the brokers' machines.
 	Kafka []kgo.Opt
-	// Only are the names of the faults to inject, as Faults lists them. Default all that the brokers
-	// allow.
+	// Only are the names of the faults to inject, as Faults lists them; "none" alone injects none.
+	// Default all that the brokers allow.
 	Only []string
 
 	// Poisons is the number of records, among the first of a run, that kill the process that runs
@@ -71,6 +71,9 @@ type Config struct {
 	// that.
 	defect string
 }
+
+// noFault is the name of no fault.
+const noFault = "none"
 
 // Faults returns the names of all faults, for Config.Only.
 func Faults() []string {
@@ -111,7 +114,7 @@ func (cfg Config) validate() error {
 		all = append(all, fmt.Errorf("the rate is %d: it must be positive, or zero for the default", cfg.Rate))
 	}
 	for _, name := range cfg.Only {
-		if !slices.Contains(Faults(), name) {
+		if !slices.Contains(Faults(), name) && !(name == noFault && len(cfg.Only) == 1) {
 			all = append(all, fmt.Errorf("fault %q is unknown: %s", name, strings.Join(Faults(), ", ")))
 		}
 	}

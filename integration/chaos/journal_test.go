@@ -25,7 +25,7 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 			}
 		}
 	}
-	if err := j.append([]byte("E 12"), false); err != nil {
+	if err := j.append([]byte("E 12")); err != nil {
 		t.Fatal(err)
 	}
 	runs, err := readJournal("a", name)

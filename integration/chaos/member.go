@@ -98,6 +98,7 @@ func runMember(cfg Config, j memberJob) error {
 	if err != nil {
 		return err
 	}
+	go journal.sync(context.Background())
 	reader := sdkmetric.NewManualReader()
 	p := j.Service.Policy
 	kafka := []kgo.Opt{

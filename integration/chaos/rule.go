@@ -138,8 +138,8 @@ func committedRule(ev *evidence, f *findings) {
 				if d == nil || d.of == nil || d.finished(sample) {
 					return
 				}
-				f.add(d.of, d.record(), d.of.runs, "%s before it was finished, with the offset %d, as seen at %s",
-					how, sample.committed[at], time.Unix(0, sample.ended).Format("15:04:05.000"))
+				f.add(d.of, d.record(), d.of.runs, "%s before it was finished, with the offset %d, as seen between %s and %s; %s",
+					how, sample.committed[at], clockTime(sample.began), clockTime(sample.ended), d.of.copiesBy(sample))
 			}
 			for at, floor := range sample.committed {
 				feed := s.feeds[at]
@@ -162,6 +162,19 @@ func committedRule(ev *evidence, f *findings) {
 	}
 }
 
+// copiesBy says where a record's copies are, and where the siblings ended in a sample.
+func (r *record) copiesBy(s *sample) string {
+	var all []string
+	for _, c := range slices.Concat(r.copies, r.letters) {
+		all = append(all, fmt.Sprintf("the copy of attempt %d is at %s/%d/%d, which ended at %d", c.meta.Attempts,
+			c.rec.Topic, c.rec.Partition, c.rec.Offset, s.ends[tp{c.rec.Topic, c.rec.Partition}]))
+	}
+	return cmp.Or(strings.Join(all, ", "), "it has no copy")
+}
+
+// clockTime is a time for people.
+func clockTime(nanos int64) string { return time.Unix(0, nanos).Format("15:04:05.000") }
+
 // record is the record as it was delivered.
 func (d *delivered) record() *kgo.Record {
 	if d.copy != nil {
@@ -181,7 +194,7 @@ func rewound(ev *evidence, f *findings) {
 			if before := last[s.group][at]; floor < before {
 				f.broken = append(f.broken, Violation{
 					Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
-					Text: fmt.Sprintf("%d was committed, and later %d, as seen at %s", before, floor, time.Unix(0, s.ended).Format("15:04:05.000")),
+					Text: fmt.Sprintf("%d was committed, and later %d, as seen at %s", before, floor, clockTime(s.ended)),
 				})
 			}
 			last[s.group][at] = floor
@@ -294,7 +307,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 			f.counted["repeated by a zombie"]++
 		default:
 			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", samples[n-1].committed[feed.tp],
-				time.Unix(0, samples[n-1].ended).Format("15:04:05.000"), samples[n-1].metadata[feed.tp])
+				clockTime(samples[n-1].ended), samples[n-1].metadata[feed.tp])
 		}
 	}
 }
@@ -555,12 +568,13 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 	return wrong
 }
 
-// stuck: when the cluster is healthy again, all floors reach the ends within settleTime.
+// stuck: when the cluster is healthy again, all floors reach the ends, and none stands still for
+// settleTime.
 func stuck(ev *evidence, f *findings) {
 	for at, why := range ev.unsettled {
 		f.broken = append(f.broken, Violation{
 			Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition,
-			Text: fmt.Sprintf("%v after the cluster was healthy again: %s", settleTime, why),
+			Text: fmt.Sprintf("it stood still for %v, with a healthy cluster: %s", settleTime, why),
 		})
 	}
 }
@@ -570,16 +584,16 @@ func stuck(ev *evidence, f *findings) {
 const moveTime = 35 * time.Second
 
 // calms are the times in which nothing was done to anything, and what was done before is over.
-func (ev *evidence) calms(from, to int64) (all [][2]int64) {
+func (ev *evidence) calms(from, to int64, least time.Duration) (all [][2]int64) {
 	busy := slices.Clone(ev.windows)
 	slices.SortFunc(busy, func(a, b window) int { return cmp.Compare(a.from, b.from) })
 	for _, w := range busy {
-		if w.from-from > int64(moveTime) {
+		if w.from-from > int64(least) {
 			all = append(all, [2]int64{from, w.from})
 		}
 		from = max(from, w.to+int64(session+4*time.Second))
 	}
-	if to-from > int64(moveTime) {
+	if to-from > int64(least) {
 		all = append(all, [2]int64{from, to})
 	}
 	return all
@@ -590,7 +604,7 @@ func stalled(ev *evidence, f *findings) {
 	if len(ev.samples) == 0 {
 		return
 	}
-	for _, calm := range ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended) {
+	for _, calm := range ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime) {
 		f.counted["calms"]++
 		for _, s := range ev.services {
 			since := map[tp]sample{} // the first sample with the floor that it has now
@@ -610,7 +624,7 @@ func stalled(ev *evidence, f *findings) {
 					if stood := time.Duration(sample.ended - since[at].ended); end > floor && stood > moveTime {
 						f.broken = append(f.broken, Violation{
 							Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
-							Text: fmt.Sprintf("its floor stands still for %v until %s, with a healthy cluster", stood, time.Unix(0, sample.ended).Format("15:04:05")),
+							Text: fmt.Sprintf("its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended)),
 						})
 						since[at] = sample
 					}
@@ -623,41 +637,53 @@ func stalled(ev *evidence, f *findings) {
 // commitSlack is how long a commit may take besides the interval, with the acknowledgement of copies.
 const commitSlack = 3 * time.Second
 
-// prompt: in a calm, what is finished is committed within the interval and commitSlack. That bounds
-// what a crash repeats.
+// prompt: in a calm, what is finished is committed within the interval and commitSlack, or named in
+// the commit's metadata as far as that has room. That bounds what a crash repeats.
 func prompt(ev *evidence, f *findings) {
 	if len(ev.samples) == 0 {
 		return
 	}
-	calms := ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended)
+	calms := ev.calms(ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
 	for _, s := range ev.services {
 		for at, feed := range s.feeds {
 			offsets := slices.Sorted(maps.Keys(feed.at))
-			// since has, by index, when all records up to that offset were finished.
-			since, last := make([]int64, len(offsets)), int64(0)
-			for i, offset := range offsets {
-				last = max(last, feed.at[offset].finishedAt())
-				since[i] = last
-			}
-			for _, sample := range ev.samples {
+			for i := range ev.samples {
+				sample := &ev.samples[i]
 				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
 					continue
 				}
-				floor, ok := sample.committed[at]
-				by := sample.began - int64(s.Policy.CommitInterval+commitSlack)
-				n, _ := slices.BinarySearch(since, by)
-				if n == 0 || ok && offsets[n-1] < floor {
-					continue
+				if offset, ok := feed.forgotten(offsets, sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
+					d := feed.at[offset]
+					f.add(d.of, d.record(), d.runs, "at %s, %d is committed with metadata %q, which does not name it", clockTime(sample.began),
+						sample.committed[at], sample.metadata[at])
+					break
 				}
-				f.broken = append(f.broken, Violation{
-					Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
-					Text: fmt.Sprintf("all records up to offset %d were finished by %s, and %d is committed at %s", offsets[n-1],
-						time.Unix(0, since[n-1]).Format("15:04:05.000"), floor, time.Unix(0, sample.began).Format("15:04:05.000")),
-				})
-				break
 			}
 		}
 	}
+}
+
+// metadataRoom is the length from which metadata may lack what was finished.
+const metadataRoom = 2000
+
+// forgotten returns the first of the offsets that was finished by a time and that a sample's commit
+// does not cover.
+func (feed *feed) forgotten(offsets []int64, s *sample, by int64) (offset int64, ok bool) {
+	if len(s.metadata[feed.tp]) > metadataRoom {
+		return 0, false
+	}
+	floor := s.committed[feed.tp]
+	named := finishedAbove(s.metadata[feed.tp], floor)
+	n, _ := slices.BinarySearch(offsets, floor)
+	for _, offset := range offsets[n:] {
+		if feed.at[offset].finishedAt() > by {
+			continue
+		}
+		if _, ok := slices.BinarySearch(named, offset); !ok {
+			return offset, true
+		}
+	}
+	return 0, false
 }
 
 // finishedAt is when a delivery was finished, or its copy was sent.
@@ -667,9 +693,6 @@ func (d *delivered) finishedAt() int64 {
 		if r.end != 0 && r.verdict != verdictDrained {
 			first = min(first, r.end)
 		}
-	}
-	if d.of == nil {
-		return 0 // a record of somebody else
 	}
 	return first
 }

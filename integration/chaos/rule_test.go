@@ -81,6 +81,16 @@ var defects = []defect{
 		}),
 	},
 	{
+		name: "false-completion", what: "a commit's metadata names records as finished that have not run", rule: "committed", only: []string{"kill"},
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) {
+			p.Metadata = kmsg.StringPtr("siding 1 b=/w")
+		}),
+	},
+	{
+		name: "forgotten-completion", what: "a commit's metadata leaves out what is finished above the offset", rule: "prompt", only: []string{noFault}, long: true,
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Metadata = kmsg.StringPtr("siding") }),
+	},
+	{
 		name: "lost-entry", what: "a letter is redriven, and the ledger's entry about it is lost", rule: "ledger", only: []string{"redrive"}, long: true,
 		broker: onProduce(swallow(func(topic string, p int32) bool { return strings.HasSuffix(topic, ".ledger") && p != 0 })),
 	},
@@ -100,7 +110,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) { c.MeterProvider = sdkmetric.NewMeterProvider() },
 	},
 	{
-		name: "run-twice", what: "a record runs again, though nothing had happened to its process", rule: "repeated", only: []string{"grow"}, long: true,
+		name: "run-twice", what: "a record runs again, though nothing had happened to its process", rule: "repeated", only: []string{noFault}, long: true,
 		member: func(c *consumer.Config) {
 			handle := c.Handler
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {

@@ -68,6 +68,7 @@ type execution struct {
 	adm     *kadm.Client
 	load    *load
 	sampler *sampler
+	samples *os.File
 	healing context.Context // ends when faults have to end
 	heal    context.CancelFunc
 
@@ -111,7 +112,10 @@ func newExecution(cfg Config) (*execution, error) {
 	}
 	e.adm = kadm.NewClient(e.cl)
 	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, refused: map[string]int{}}
-	e.sampler = &sampler{adm: e.adm, services: e.plan.services, tiers: everyTier}
+	if e.samples, err = os.Create(filepath.Join(cfg.Dir, "samples")); err != nil {
+		return nil, errors.Join(err, e.brokers.close())
+	}
+	e.sampler = &sampler{file: e.samples, adm: e.adm, services: e.plan.services, tiers: everyTier}
 	return e, nil
 }
 
@@ -135,9 +139,8 @@ func (e *execution) close() {
 			m.proc.kill()
 		}
 	}
-	if e.cl != nil {
-		e.cl.Close()
-	}
+	e.samples.Close()
+	e.cl.Close()
 	if err := e.brokers.close(); err != nil {
 		e.logf("ending the brokers: %v", err)
 	}
@@ -214,45 +217,51 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	return rep, nil
 }
 
-// settleTime is how long a healthy cluster may take to deal with all records, besides the longest
-// wait in tiers.
+// settleTime is how long a floor may stand still in a healthy cluster, besides the longest wait in
+// tiers.
 const settleTime = 30 * time.Second
 
 // settle waits until the groups have committed all topics to their ends. It returns the partitions
-// that did not get there in time.
-func (e *execution) settle(ctx context.Context) (left map[tp]string) {
+// whose floors stood still instead.
+func (e *execution) settle(ctx context.Context) map[tp]string {
 	longest := time.Duration(0)
 	for _, s := range e.plan.services {
-		wait := time.Duration(0)
-		for _, d := range s.Policy.Tiers {
-			wait += d + d/10 + time.Second
-		}
-		longest = max(longest, wait)
+		delays := everyTier(s)
+		longest = max(longest, delays[len(delays)-1]*11/10)
 	}
-	deadline := time.Now().Add(settleTime + longest)
+	floors, moved := map[tp]int64{}, map[tp]time.Time{}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		left = map[tp]string{}
+	for began := time.Now(); ; {
+		left, stuck := 0, map[tp]string{}
+		look := func(at tp, floor int64, why string) {
+			left++
+			if before, ok := floors[at]; !ok || before != floor {
+				floors[at], moved[at] = floor, time.Now()
+			}
+			if time.Since(moved[at]) > settleTime+longest {
+				stuck[at] = why
+			}
+		}
 		for _, s := range e.plan.services {
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
 			got, err := e.sampler.take(within, s)
 			cancel()
 			if err != nil {
-				left[tp{s.Group, -1}] = err.Error()
+				look(tp{s.Group, -1}, 0, err.Error())
 				continue
 			}
 			for _, topic := range s.Topics {
 				siblings := s.siblings(topic, e.sampler.tiers(s))
 				for at, end := range got.ends {
 					if at.topic != siblings.DLQ && at.topic != siblings.Ledger && end > 0 && got.committed[at] < end {
-						left[at] = fmt.Sprintf("committed %d of %d", got.committed[at], end)
+						look(at, got.committed[at], fmt.Sprintf("committed %d of %d", got.committed[at], end))
 					}
 				}
 			}
 		}
-		if len(left) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
-			return left
+		if left == 0 || ctx.Err() != nil || len(stuck) > 0 || time.Since(began) > 15*time.Minute {
+			return stuck
 		}
 		<-tick.C
 	}

@@ -2,6 +2,8 @@ package chaos
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +33,8 @@ type sampler struct {
 	services []service
 	tiers    func(service) []time.Duration // all that the service has had
 
+	file io.Writer // for people who look for the cause of a find
+
 	mu      sync.Mutex
 	samples []sample
 }
@@ -52,6 +56,7 @@ func (s *sampler) run(ctx context.Context) {
 				s.mu.Lock()
 				s.samples = append(s.samples, got)
 				s.mu.Unlock()
+				got.print(s.file)
 			}
 		}
 	}
@@ -104,4 +109,14 @@ func (s *sample) holds(at tp, offset int64, epoch int32) bool {
 		return true
 	}
 	return epoch <= s.epochs[at] && slices.Contains(finishedAbove(s.metadata[at], s.committed[at]), offset)
+}
+
+// print writes the sample as lines.
+func (s *sample) print(w io.Writer) {
+	for at, floor := range s.committed {
+		fmt.Fprintf(w, "%s %s %s/%d committed %d, epoch %d, metadata %q\n", clockTime(s.began), s.group, at.topic, at.partition, floor, s.epochs[at], s.metadata[at])
+	}
+	for at, end := range s.ends {
+		fmt.Fprintf(w, "%s %s %s/%d ends at %d\n", clockTime(s.ended), s.group, at.topic, at.partition, end)
+	}
 }
