@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -39,6 +40,7 @@ type defect struct {
 	name, what, rule string
 	only             []string // faults
 	long             bool     // it takes long to show
+	rate             int      // records a second; default 200
 	member           func(*consumer.Config)
 	broker           func(*kfake.Cluster)
 }
@@ -87,7 +89,9 @@ var defects = []defect{
 		}),
 	},
 	{
-		name: "forgotten-completion", what: "a commit's metadata leaves out what is finished above the offset", rule: "prompt", only: []string{noFault}, long: true,
+		name: "forgotten-completion", what: "a commit's metadata leaves out what is finished above the offset", rule: "prompt", only: []string{noFault}, long: true, rate: 1000,
+		// A record that hangs for as long holds up its floor.
+		member: func(c *consumer.Config) { c.Policy.HandlerTimeout = 9 * time.Second },
 		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Metadata = kmsg.StringPtr("siding") }),
 	},
 	{
@@ -258,7 +262,7 @@ func TestRules_FindDefects(t *testing.T) {
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Config{Seed: 3, Duration: 14 * time.Second, Rate: 200, Only: d.only, defect: d.name}
+			cfg := Config{Seed: 3, Duration: 14 * time.Second, Rate: cmp.Or(d.rate, 200), Only: d.only, defect: d.name}
 			if d.long {
 				cfg.Duration = 25 * time.Second
 			}
