@@ -12,8 +12,8 @@ func TestPlan_IsTheSeeds(t *testing.T) {
 	of := func(seed uint64) string {
 		return newPlan(Config{Seed: seed, Duration: 10 * time.Minute}.withDefaults(), all).String()
 	}
-	if of(7) != of(7) {
-		t.Error("one seed has two schedules")
+	if first, again := of(7), of(7); first != again {
+		t.Errorf("one seed has two schedules:\n%s\n%s", first, again)
 	}
 	if of(7) == of(8) {
 		t.Error("two seeds have one schedule")
