@@ -294,16 +294,27 @@ func (e *embedded) answer(f fault) (heal func() error, err error) {
 	return func() error { return e.do(order{Op: "heal", ID: id}) }, e.give(order{Op: "fault", ID: id, Fault: f})
 }
 
-// end ends a node: its connections end, and others lead its partitions.
+// controllerNode is the node that answers requests for the whole cluster. If it were removed, the
+// embedded broker would never choose another one.
+const controllerNode = brokerNodes - 1
+
+// end ends a node: its connections end, and others lead its partitions. The controller's partitions
+// have no leader that can be reached.
 func (e *embedded) end(node int) error {
 	e.proxies[node].set(func(p *proxy) { p.down = true })
 	e.proxies[node].cut()
+	if node == controllerNode {
+		return nil
+	}
 	return e.do(order{Op: "remove", Node: node})
 }
 
 // begin starts a node that was ended.
 func (e *embedded) begin(node int) error {
 	defer e.proxies[node].set(func(p *proxy) { p.down = false })
+	if node == controllerNode {
+		return nil
+	}
 	return e.do(order{Op: "add", Node: node})
 }
 
