@@ -260,11 +260,32 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 				}
 			}
 		}
+		if len(stuck) > 0 {
+			e.describe(ctx)
+		}
 		if left == 0 || ctx.Err() != nil || len(stuck) > 0 || time.Since(began) > 15*time.Minute {
 			return stuck
 		}
 		<-tick.C
 	}
+}
+
+// describe writes what the coordinators know of the groups to a file, for people who look for the
+// cause of a find.
+func (e *execution) describe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	text := ""
+	for _, s := range e.plan.services {
+		if s.NextGen {
+			groups, err := e.adm.DescribeConsumerGroups(ctx, s.Group)
+			text += fmt.Sprintf("%+v %v\n", groups, err)
+			continue
+		}
+		groups, err := e.adm.DescribeGroups(ctx, s.Group)
+		text += fmt.Sprintf("%+v %v\n", groups, err)
+	}
+	e.try(os.WriteFile(filepath.Join(e.cfg.Dir, "groups"), []byte(text), 0o600))
 }
 
 // inject makes one fault.
