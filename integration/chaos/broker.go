@@ -9,6 +9,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -329,6 +331,11 @@ func (e *embedded) restart(atOnce bool, pause time.Duration) error {
 			return err
 		}
 		<-e.proc.exited
+		// The embedded broker takes members that expired meanwhile for the owners of their
+		// partitions, for ever. Without this file all members join again, as after a kill.
+		if err := os.Remove(filepath.Join(e.job.Dir, "session_state.json")); err != nil && !os.IsNotExist(err) {
+			return err
+		}
 	}
 	<-time.After(pause)
 	return e.start()
