@@ -77,10 +77,12 @@ func (p *proxy) serve(client net.Conn) {
 	target, down := p.target, p.down
 	p.mu.Unlock()
 	if down {
+		reset(client)
 		return
 	}
 	broker, err := net.DialTimeout("tcp", target, 5*time.Second)
 	if err != nil {
+		reset(client)
 		return
 	}
 	defer broker.Close()
@@ -90,6 +92,14 @@ func (p *proxy) serve(client net.Conn) {
 	wg.Go(func() { p.carry(broker, client) })
 	p.carry(client, broker)
 	wg.Wait()
+}
+
+// reset makes the end of a connection a reset. An orderly end before the first answer would look like
+// a broker that wants TLS, not like one that is gone.
+func reset(c net.Conn) {
+	if c, ok := c.(*net.TCPConn); ok {
+		_ = c.SetLinger(0)
+	}
 }
 
 // chunk is what was read at a time.
