@@ -284,10 +284,15 @@ type delivery struct{ life, attempt int }
 
 func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []sample, f *findings) {
 	rec := d.record()
+	inPlace := 0 // retries in place of this delivery
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
-		inPlace := a.member == b.member && a.verdict == verdictFailed && i+1 <= s.Policy.InPlace
-		if inPlace || a.verdict == verdictDrained {
+		if a.member == b.member && a.verdict == verdictFailed && inPlace < s.Policy.InPlace {
+			inPlace++
+			continue
+		}
+		inPlace = 0
+		if a.verdict == verdictDrained {
 			continue
 		}
 		if a.member == b.member && !ev.disturbed(a.member, a.start, b.start) {
