@@ -227,9 +227,9 @@ func TestConsumerCommit_MetadataIsShortenedUntilItFits(t *testing.T) {
 	})
 }
 
-// Records that an earlier owner has finished lie between records that it has not. When the next owner
-// passed over the former, it forgot the latter: they ran, and the offset was committed beyond them
-// before they finished. A crash then lost them. Chaos found it with seeds 31 and 41.
+// Records that an earlier owner has finished lie between records that it has not. When the next
+// owner passed over the former, it forgot the latter: they ran, and the offset was committed beyond
+// them before they finished. A crash then lost them. Chaos found it with seeds 31 and 41.
 func TestConsumerCommit_FloorStaysAtUnfinishedBetweenFinished(t *testing.T) {
 	for name, order := range map[string]consumer.Order{"partition": consumer.OrderPartition, "none": consumer.OrderNone} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,8 @@ func TestConsumerCommit_FloorStaysAtUnfinishedBetweenFinished(t *testing.T) {
 				records := k.Produce(many(20)...)
 				adm := kadm.NewClient(client(t, k))
 				var at kadm.Offsets
-				at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 5, LeaderEpoch: 0, Metadata: "siding 1 b=3gM"}) // 6 to 9, 11 to 14
+				// 6 to 9, 11 to 14
+				at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 5, LeaderEpoch: 0, Metadata: "siding 1 b=3gM"})
 				if _, err := adm.CommitOffsets(t.Context(), "billing", at); err != nil {
 					t.Fatal(err)
 				}

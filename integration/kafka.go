@@ -54,8 +54,8 @@ func StartKafka(tb testing.TB, opts ...Option) *Kafka {
 	return k
 }
 
-// Start starts a cluster for a program that is no test; [Kafka.Stop] ends it. It needs a Docker Engine
-// and starts what [StartKafka] does.
+// Start starts a cluster for a program that is no test; [Kafka.Stop] ends it. It needs a Docker
+// Engine and starts what [StartKafka] does.
 func Start(ctx context.Context, opts ...Option) (*Kafka, error) {
 	if err := pingDocker(ctx); err != nil {
 		return nil, fmt.Errorf("real Kafka needs a Docker Engine, and none answers: %w", err)

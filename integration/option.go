@@ -50,9 +50,9 @@ func WithImage(image string) Option {
 	return func(c *config) { c.image = image }
 }
 
-// WithAnnounced makes each broker announce another address to clients than its own, such as that of a
-// proxy in front of it. The function gets the node and its own address; it is called before the node
-// starts, for several nodes at a time. Default: a broker announces its own address.
+// WithAnnounced makes each broker announce another address to clients than its own, such as that of
+// a proxy in front of it. The function gets the node and its own address; it is called before the
+// node starts, for several nodes at a time. Default: a broker announces its own address.
 func WithAnnounced(address func(node int, own string) string) Option {
 	return func(c *config) { c.announced = address }
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// brokerJob is what the embedded broker's process has to do: it serves three nodes at the ports, and
-// announces the addresses instead.
+// brokerJob is what the embedded broker's process has to do: it serves three nodes at the ports,
+// and announces the addresses instead.
 type brokerJob struct {
 	Dir       string
 	Ports     []int
@@ -135,7 +135,8 @@ func (f fault) kfake() kfake.Fault {
 	}
 	if f.Share > 1 {
 		n := 0
-		k.When = func(kmsg.Request) bool { n++; return n%f.Share == 0 } // on the broker's one goroutine
+		// on the broker's one goroutine
+		k.When = func(kmsg.Request) bool { n++; return n%f.Share == 0 }
 	}
 	return k
 }
@@ -143,8 +144,8 @@ func (f fault) kfake() kfake.Fault {
 // brokerNodes is the number of brokers that a run starts.
 const brokerNodes = 3
 
-// brokers are the brokers of a run, and what can be done to them. Nodes are numbered from 0. What is
-// not among the capabilities is never called.
+// brokers are the brokers of a run, and what can be done to them. Nodes are numbered from 0. What
+// is not among the capabilities is never called.
 type brokers interface {
 	can() capability
 	// options are those of clients: of members, and of the run's own, which no fault of the

@@ -26,10 +26,10 @@ const (
 	exitFailed // the run could not be made
 )
 
-// Child must be the first call of a program that calls [Run], as [Main] does it: in a process that a
-// run has started, it does that process's work and never returns. Elsewhere it returns at once. The
-// Config must be the one that Run gets; it provides what cannot be handed to a process, such as the
-// handler.
+// Child must be the first call of a program that calls [Run], as [Main] does it: in a process that
+// a run has started, it does that process's work and never returns. Elsewhere it returns at once.
+// The Config must be the one that Run gets; it provides what cannot be handed to a process, such as
+// the handler.
 func Child(cfg Config) {
 	role := os.Getenv(roleEnv)
 	if role == "" {
@@ -74,8 +74,8 @@ type process struct {
 	err    error // once exited
 }
 
-// startProcess starts a copy of this program in a role. What it writes to its standard error goes to
-// a file.
+// startProcess starts a copy of this program in a role. What it writes to its standard error goes
+// to a file.
 func startProcess(role string, job any, stderr string) (*process, error) {
 	exe, err := os.Executable()
 	if err != nil {

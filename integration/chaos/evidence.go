@@ -17,8 +17,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// evidence is all that the checker knows of a run: journals, topics, samples of offsets, metrics, and
-// what was done to the members.
+// evidence is all that the checker knows of a run: journals, topics, samples of offsets, metrics,
+// and what was done to the members.
 type evidence struct {
 	services  []*served
 	acked     map[int64]written

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// A journal is the file to which a member's handlers write what they do: one line before a run acts,
-// one when it ends. A line is in the file when the call returns, so the death of the process loses
-// none; the disk has it syncEvery later. (To wait for the disk each time would make the disk the
-// bottleneck: a lane that runs one record at a time managed 80 a second on a busy one.)
+// A journal is the file to which a member's handlers write what they do: one line before a run
+// acts, one when it ends. A line is in the file when the call returns, so the death of the process
+// loses none; the disk has it syncEvery later. (To wait for the disk each time would make the disk
+// the bottleneck: a lane that runs one record at a time managed 80 a second on a busy one.)
 type journal struct {
 	file *os.File
 	runs atomic.Int64
@@ -79,8 +79,10 @@ const (
 	verdictTerminal verdict = "terminal"
 	verdictDiscard  verdict = "discard"
 	verdictPanic    verdict = "panic"
-	verdictDrained  verdict = "drained" // with an error, after its lane was taken: it does not count
-	verdictOwn      verdict = "own"     // the team's handler failed: what that means is the classifier's to say
+	// with an error, after its lane was taken: it does not count
+	verdictDrained verdict = "drained"
+	// the team's handler failed: what that means is the classifier's to say
+	verdictOwn verdict = "own"
 )
 
 // run is one call of a handler, as journals tell it.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Main is a program: it reads the flags -seed, -duration, -rate, -broker, -poisons, -only, -dir, -results and
-// -commit over cfg, makes a run, prints what it found, and returns the exit code for [os.Exit]: 0, 1
-// if a promise was broken, 2 if the run could not be made.
+// Main is a program: it reads the flags -seed, -duration, -rate, -broker, -poisons, -only, -dir,
+// -results and -commit over cfg, makes a run, prints what it found, and returns the exit code for
+// [os.Exit]: 0, 1 if a promise was broken, 2 if the run could not be made.
 func Main(cfg Config) int {
 	Child(cfg)
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)

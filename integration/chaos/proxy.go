@@ -94,8 +94,8 @@ func (p *proxy) serve(client net.Conn) {
 	wg.Wait()
 }
 
-// reset makes the end of a connection a reset. An orderly end before the first answer would look like
-// a broker that wants TLS, not like one that is gone.
+// reset makes the end of a connection a reset. An orderly end before the first answer would look
+// like a broker that wants TLS, not like one that is gone.
 func reset(c net.Conn) {
 	if c, ok := c.(*net.TCPConn); ok {
 		_ = c.SetLinger(0)

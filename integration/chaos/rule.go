@@ -61,8 +61,8 @@ func (f *findings) add(of *record, at *kgo.Record, runs []*run, format string, a
 	f.broken = append(f.broken, v)
 }
 
-// conserved: each record is in exactly one place, the one that its script says. No record is lost. A
-// record that was redriven had a place before, as a dead letter, and has one after.
+// conserved: each record is in exactly one place, the one that its script says. No record is lost.
+// A record that was redriven had a place before, as a dead letter, and has one after.
 func conserved(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		lives := map[int64]int{}
@@ -123,8 +123,8 @@ func (r *record) own() bool {
 	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictOwn })
 }
 
-// committedRule: no commit passes a record that was not finished, nor names one as finished above its
-// offset. Of a record that failed, the copy must be in its sibling by then.
+// committedRule: no commit passes a record that was not finished, nor names one as finished above
+// its offset. Of a record that failed, the copy must be in its sibling by then.
 func committedRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		passed, named := map[tp]int64{}, map[*delivered]bool{}
@@ -267,7 +267,8 @@ func repeated(ev *evidence, f *findings) {
 	}
 }
 
-// clientRepeats reports whether brokers or networks failed when the copies of a delivery were written.
+// clientRepeats reports whether brokers or networks failed when the copies of a delivery were
+// written.
 func (ev *evidence) clientRepeats(r *record, of delivery) bool {
 	return slices.ContainsFunc(r.runs, func(x *run) bool {
 		return x.life == of.life && x.attempt == of.attempt && ev.infra(x.end, x.end+int64(20*time.Second))
@@ -639,7 +640,8 @@ func stalled(ev *evidence, f *findings) {
 	}
 }
 
-// commitSlack is how long a commit may take besides the interval, with the acknowledgement of copies.
+// commitSlack is how long a commit may take besides the interval, with the acknowledgement of
+// copies.
 const commitSlack = 3 * time.Second
 
 // prompt: in a calm, what is finished is committed within the interval and commitSlack, or named in
@@ -821,8 +823,8 @@ func (ev *evidence) poisonIn(m *member) *record {
 // crashLimit is the consumer's.
 const crashLimit = 3
 
-// crashLoop: the records that kill their process do so at most crashLimit + 1 times for the first of
-// a service, and twice for each further one. No other record gets that reason.
+// crashLoop: the records that kill their process do so at most crashLimit + 1 times for the first
+// of a service, and twice for each further one. No other record gets that reason.
 func crashLoop(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		deaths, poisons := 0, 0

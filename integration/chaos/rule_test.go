@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// defect is a fault of a consumer, or one that has the same effect, and the rule that has to find it.
+// defect is a fault of a consumer, or one that has the same effect, and the rule that has to find
+// it.
 type defect struct {
 	name, what, rule string
 	only             []string // faults

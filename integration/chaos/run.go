@@ -315,7 +315,8 @@ func (e *execution) start(service int) (*member, error) {
 	m := &member{service: service, job: memberJob{
 		Name: name, Service: e.plan.services[service], Seeds: e.brokers.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
 	}}
-	if m.job.Service.MaxParkedBytes == 0 { // what was evicted is read again past the hook that skews
+	// what was evicted is read again past the hook that skews
+	if m.job.Service.MaxParkedBytes == 0 {
 		m.job.Skew = skews[len(e.all)%len(skews)]
 	}
 	if tiers := e.tiers[service]; tiers != nil {

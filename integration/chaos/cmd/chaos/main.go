@@ -1,5 +1,5 @@
-// Command chaos runs the chaos suite of siding: consumers in processes of their own, on brokers that
-// fail. See package chaos.
+// Command chaos runs the chaos suite of siding: consumers in processes of their own, on brokers
+// that fail. See package chaos.
 package main
 
 import (
