@@ -65,11 +65,11 @@ test:
 	@for m in $(unit); do echo "test $$m"; \
 	  (cd $$m && GOGC=400 go test -race -timeout 20m $$([ $$m = . ] || echo -count=1) ./...); done
 
-# The tests on real Kafka, in containers: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
+# The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
 integration:
 	@mkdir -p .cache; $(own_image) \
 	export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
-	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -parallel 8 -timeout 15m ./...); done
+	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -p 1 -parallel 8 -timeout 15m ./...); done
 
 # Runs of the program, killed at random moments and resumed: 20 on real Kafka, 180 on the embedded broker.
 soak:
