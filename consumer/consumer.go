@@ -35,6 +35,7 @@ type Consumer struct {
 	siblings map[string]retrytopics.Siblings
 	policies map[string]*Policy
 	hooks    hooks
+	breakers breakers
 	groups   []string // the group, then its former names, the latest first
 	host     string
 
@@ -145,6 +146,7 @@ func New(cfg Config) (*Consumer, error) {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
 	}
+	c.breakers.init(c)
 	c.tierEnv = c.newTierEnv()
 	c.host, _ = os.Hostname() // only a hint for operators, so it may be empty
 	c.paused.Store(&map[string]bool{})
@@ -216,6 +218,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
 	c.wg.Go(func() { c.logJoining(polls) })
 	c.wg.Go(func() { c.logBlocked(polls) })
+	c.wg.Go(func() { c.breakerLoop(life) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}

@@ -28,12 +28,41 @@ type feed struct {
 	// a worker has a unit; under OrderPartition no other worker gets one
 	busy  bool
 	ready fifo.Queue[*item] // single records that are ready
+	first fifo.Queue[*item] // of these, redriven ones that did not run since: they are no retries
 }
 
 // start sets where the partition starts.
 func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
 	f.tracker.Restore(at.finished, at.next.Epoch)
+}
+
+// push makes an item ready; the caller holds the lane's lock.
+func (f *feed) push(it *item) {
+	if it.fresh {
+		f.first.Push(it)
+	} else {
+		f.ready.Push(it)
+	}
+}
+
+// takeBack takes back a single record that stays. A failed probe goes behind the other records, so
+// that the next one takes another. The caller holds the lane's lock.
+func (f *feed) takeBack(u *unit) {
+	l, it := f.lane, u.item
+	if u.tier != nil {
+		u.tier.parked.PutBack(it.parked)
+	} else {
+		l.source.enter(1, it.size)
+	}
+	if !u.permit.Probe() {
+		f.ready.PushFront(it)
+		return
+	}
+	it.probed = true
+	if f.ready.Len()+f.first.Len() > 0 || !l.swapKey(f, it) {
+		f.push(it)
+	}
 }
 
 // mayCut reports whether a worker may take a unit, if the feed has one.

@@ -15,6 +15,8 @@ type item struct {
 	size   int64       // of rec
 	parked *tier.Item  // a tier's record
 	hash   keyHash     // of its key, once enqueued
+	fresh  bool        // redriven, and did not run since
+	probed bool        // failed as a probe
 }
 
 // key returns the record's key.

@@ -48,7 +48,8 @@ type Policy struct {
 	MaxAttempts int
 
 	// MaxAge ends the retries of a record once its first failure is this old, or its last redrive
-	// if it was redriven. Default none.
+	// if it was redriven. The time for which this process's breaker of the topic was open does not
+	// count. Default none.
 	MaxAge time.Duration
 
 	// MaxRetryAfter caps the wait that a handler asks for with classify.RetryAfter. The record goes
@@ -66,6 +67,11 @@ type Policy struct {
 	// New refuses a Jitter with which a record may be due less than half an hour before its retry
 	// topic may delete it.
 	Jitter float64
+
+	// Breaker holds the topic's records while most of them fail. RetryBudget bounds the retries
+	// that fail again. Each process has its own, and both are on by default.
+	Breaker     Breaker
+	RetryBudget RetryBudget
 
 	// OnExhausted is for records whose attempts or age are used up. OnTerminal is for records whose
 	// error is terminal. Default DeadLetter.
@@ -124,6 +130,7 @@ func (p Policy) withDefaults() Policy {
 	p.Immediate.Attempts = max(p.Immediate.Attempts, 0)
 	p.Immediate.Base = cmp.Or(p.Immediate.Base, 10*time.Millisecond)
 	p.Immediate.Max = cmp.Or(p.Immediate.Max, 200*time.Millisecond)
+	p.Breaker, p.RetryBudget = p.Breaker.withDefaults(), p.RetryBudget.withDefaults()
 	return p
 }
 
@@ -143,6 +150,8 @@ func (p Policy) problems(of string) (all []error) {
 	if p.Immediate.Base <= 0 || p.Immediate.Max <= 0 {
 		add("Immediate.Base and Immediate.Max must be positive")
 	}
+	p.Breaker.problems(add)
+	p.RetryBudget.problems(add)
 	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal, "OnOversize": p.OnOversize} {
 		if d > Stop {
 			add("%s is Disposition(%d): DeadLetter, Discard or Stop", name, d)
@@ -188,14 +197,15 @@ func plus(sum, d time.Duration, times int) time.Duration {
 }
 
 // decide returns what the policy does with a failed record. m counts its deliveries, this one
-// included. from is the tier that it failed on, or zero for the source.
-func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, r classify.Result) decision {
+// included. from is the tier that it failed on, or zero for the source. rested is the time
+// that does not count for MaxAge.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, rested time.Duration, r classify.Result) decision {
 	switch {
 	case r.Verdict == classify.VerdictDiscard:
 		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
 	case r.Verdict != classify.VerdictRetry:
 		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
-	case p.MaxAge > 0 && now.Sub(retriedSince(m)) >= p.MaxAge:
+	case p.MaxAge > 0 && now.Sub(retriedSince(m))-rested >= p.MaxAge:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
 	case m.Attempts >= p.maxAttempts(m) || len(s.Tiers) == 0:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}

@@ -25,6 +25,8 @@ type runner struct {
 	// The handler gets the fetched records themselves, and may assign to their fields. The runner
 	// therefore notes beforehand what a forward needs.
 	source copySource
+	// The headers as read, siding's among them, if the record has any.
+	read []kgo.RecordHeader
 	// The finished offsets of the unit that the tracker has not been given yet: [from, doneTo).
 	doneTo     int64
 	from       int64
@@ -103,13 +105,14 @@ func (r *runner) runRecords() {
 func (r *runner) runFrom(recs []*kgo.Record) bool {
 	limited := r.c.workerPool.limit > 0
 	for r.unit.ran < len(recs) {
-		if r.lane.hold.Load() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
+		if r.lane.hold.Load() && !r.unit.permit.OK() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
 			return false
 		}
 		rec := recs[r.unit.ran]
 		a := &r.slab[r.unit.ran]
 		a.off = rec.Offset
 		r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
+		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
 			r.source.redriven = r.lane.cleanSource(rec)
 		}
@@ -141,6 +144,7 @@ func (r *runner) runItem(it *item) {
 	var meta *headers.Meta
 	if r.unit.tier == nil {
 		a.off = rec.Offset
+		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
 			r.source.redriven = r.lane.cleanSource(rec)
 		}
@@ -161,6 +165,7 @@ func (r *runner) runItem(it *item) {
 		} else {
 			r.unit.handled = a.off + 1
 			r.c.recordLog.counts.handled.Add(1)
+			r.succeeded(1)
 		}
 		return true
 	})
@@ -260,6 +265,7 @@ func (r *runner) report() {
 	}
 	r.lane.mu.Unlock()
 	r.c.recordLog.counts.handled.Add(r.handled)
+	r.succeeded(r.handled)
 	r.doneTo, r.handled = 0, 0
 }
 
@@ -273,6 +279,9 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
+	if r.counted(a, rec, err, result) {
+		return false
+	}
 	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
 		var over bool
 		if err, result, over = r.retryInPlace(a, rec, err, result); over {
@@ -283,13 +292,17 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 }
 
 // routed is failed without a further run.
-func (r *runner) routed(a *attempt, _ *kgo.Record, meta *headers.Meta, err error) bool {
+func (r *runner) routed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.report()
 	if a.drained() {
 		r.cutOff()
 		return false
 	}
-	return r.route(a, meta, err, r.c.cfg.Classifier.Classify(err))
+	result := r.c.cfg.Classifier.Classify(err)
+	if r.counted(a, rec, err, result) {
+		return false
+	}
+	return r.route(a, meta, err, result)
 }
 
 // route decides what happens to a record that failed, and does it.
@@ -323,6 +336,10 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
+		if r.lane.breaker.Holds() && !r.unit.permit.OK() {
+			r.leave(rec)
+			return err, result, true
+		}
 		next := &attempt{off: a.off}
 		r.attemptTelemetry.before = before
 		r.restore(rec)
@@ -338,6 +355,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		}
 		a = next
 		result = r.c.cfg.Classifier.Classify(err)
+		r.counted(a, rec, err, result)
 	}
 	return err, result, false
 }

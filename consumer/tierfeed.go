@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/headers"
@@ -21,6 +22,11 @@ type tierFeed struct {
 	feed
 	drained bool // the tier is no longer configured: nothing new goes into it
 	parked  *tier.Tier
+	// a redriven record has the next turn, if one is ready
+	firstNext bool
+	// Under OrderKey, due retries that wait for the budget without a claim to their keys, which
+	// source records may need.
+	unclaimed fifo.Queue[*item]
 }
 
 func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
@@ -88,19 +94,24 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	return foreign, false
 }
 
-func (f *tierFeed) hasWork() bool { return f.mayCut() && f.ready.Len() > 0 }
+func (f *tierFeed) hasWork() bool { return f.mayCut() && f.Ready() > 0 }
 
-// cut returns the next unit.
-func (f *tierFeed) cut() *unit {
-	it := f.ready.Pop()
+// cut returns the next unit. Redriven records and retries take turns.
+func (f *tierFeed) cut(permit breaker.Permit) *unit {
+	from := &f.ready
+	if f.first.Len() > 0 && (f.firstNext || f.ready.Len() == 0 || f.lane.breaker.HoldsRetries()) {
+		from = &f.first
+	}
+	it := from.Pop()
+	f.firstNext = !it.fresh
 	f.busy = true
 	f.parked.Take(it.parked)
-	return &unit{feed: &f.feed, tier: f, item: it, key: it.hash}
+	return &unit{feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed}
 }
 
 // drop drops all waiting records.
 func (f *tierFeed) drop() {
-	f.ready = fifo.Queue[*item]{}
+	f.ready, f.first, f.unclaimed = fifo.Queue[*item]{}, fifo.Queue[*item]{}, fifo.Queue[*item]{}
 	f.parked.Drop()
 }
 
@@ -134,9 +145,23 @@ func (f *tierFeed) Unlock() { f.lane.mu.Unlock() }
 
 func (f *tierFeed) Closing() bool { return f.lane.state >= laneDraining }
 
-func (f *tierFeed) Enqueue(it *tier.Item) { f.lane.enqueue(&f.feed, &item{parked: it}) }
+func (f *tierFeed) Enqueue(it *tier.Item) {
+	due := &item{parked: it, fresh: it.Fresh()}
+	if l := f.lane; l.keys != nil && !due.fresh && l.breaker.HoldsRetries() {
+		f.unclaimed.Push(due)
+		return
+	}
+	f.lane.enqueue(&f.feed, due)
+}
 
-func (f *tierFeed) Ready() int { return f.ready.Len() }
+// Ready does not count the retries that wait for the budget. Redriven records behind them become
+// ready.
+func (f *tierFeed) Ready() int {
+	if f.lane.breaker.HoldsRetries() {
+		return f.first.Len()
+	}
+	return f.first.Len() + f.ready.Len()
+}
 
 func (f *tierFeed) Wake() { f.lane.wakeLocked() }
 

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 )
 
 // unit is the work that a worker takes from a lane at a time: successive records of one partition,
@@ -14,6 +16,13 @@ type unit struct {
 	recs []*kgo.Record // from the source, in order
 	item *item         // instead of recs: a single record
 	key  keyHash       // under OrderKey, the key that the unit occupies
+
+	permit  breaker.Permit  // of the topic's breaker, while it is not closed
+	retry   bool            // the record failed before
+	outcome breaker.Outcome // of the last run
+	stays   bool            // the record that ran last stays where it was
+	// the record failed as a probe before
+	repeated bool
 
 	ran       int                     // number of recs that ran; the others go back
 	handled   int64                   // the item's offset + 1, once its handler succeeded
