@@ -19,6 +19,14 @@ type item struct {
 	probed bool        // failed as a probe
 }
 
+// offset returns where the record is in its topic.
+func (it *item) offset() int64 {
+	if it.parked != nil {
+		return it.parked.Offset()
+	}
+	return it.rec.Offset
+}
+
 // key returns the record's key.
 func (it *item) key() []byte {
 	if it.parked != nil {

@@ -138,7 +138,20 @@ func (l *lane) setState(to laneState, why string) {
 
 // updateHold recomputes hold after a change of its inputs; the caller holds the lock.
 func (l *lane) updateHold() {
-	l.hold.Store(!l.isFree() || l.breaker.Holds())
+	l.hold.Store(!l.isRunning() || l.c.isolator.holds(l))
+}
+
+// isRunning reports whether the lane itself and its topic's breaker let records start; the caller
+// holds the lock.
+func (l *lane) isRunning() bool { return l.isFree() && !l.breaker.Holds() }
+
+// setOnly lets nothing of the lane start but suspects that a commit has named, or ends that.
+func (l *lane) setOnly(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for f := range l.read() {
+		f.grant.only = on
+	}
 }
 
 // mayRun reports whether a record may start, and updates hold accordingly. A lane's share shrinks
@@ -172,6 +185,20 @@ func (l *lane) wakeLocked() {
 	if (l.mayRun() || l.mayProbe()) && l.hasWork() {
 		l.c.workerPool.ready(l)
 	}
+	if l.isIsolated() {
+		l.c.isolator.signal()
+	}
+}
+
+// isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
+// the lock.
+func (l *lane) isIsolated() bool {
+	for f := range l.read() {
+		if f.grant.isIsolated() {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *lane) hasWork() bool {
@@ -233,6 +260,9 @@ func (l *lane) release(u *unit) (more bool) {
 		resume = l.source.mayResume()
 	}
 	more = (l.mayRun() || l.mayProbe()) && l.hasWork()
+	if l.isIsolated() || l.c.isolator.isAlone() {
+		l.c.isolator.signal()
+	}
 	l.notify()
 	l.mu.Unlock()
 	l.ended(u)
@@ -272,6 +302,11 @@ func (l *lane) beginDrain() bool {
 		return false
 	}
 	l.setState(laneDraining, "being revoked")
+	for f := range l.read() {
+		if f.grant.limit > 0 {
+			f.grant.asked++ // the commit that hands over
+		}
+	}
 	l.dropQueues()
 	l.copies.Drain()
 	return true

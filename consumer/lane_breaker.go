@@ -10,7 +10,9 @@ func (l *lane) isFree() bool {
 
 // mayProbe reports whether the lane, which may not run, may ask the breaker for a permit; the
 // caller holds the lock.
-func (l *lane) mayProbe() bool { return l.breaker.Holds() && l.isFree() && l.breaker.Offers(l) }
+func (l *lane) mayProbe() bool {
+	return l.breaker.Holds() && l.isFree() && !l.c.isolator.holds(l) && l.breaker.Offers(l)
+}
 
 // permit returns the permit of the breaker under which the lane may run a record, if it is held;
 // ok is false if the lane may not run any. The caller holds the lock.

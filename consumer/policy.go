@@ -28,7 +28,7 @@ const (
 )
 
 // Policy says how often, when and for how long a record is tried, and what happens to it then. The
-// zero value of a field is its default. A negative MaxAge, HandlerTimeout, Jitter or
+// zero value of a field is its default. A negative MaxAge, HandlerTimeout, Jitter, CrashLimit or
 // Immediate.Attempts means none, and a negative MaxRetryAfter that siding ignores what handlers ask
 // for. [New] refuses other negative numbers.
 type Policy struct {
@@ -72,6 +72,13 @@ type Policy struct {
 	// that fail again. Each process has its own, and both are on by default.
 	Breaker     Breaker
 	RetryBudget RetryBudget
+
+	// CrashLimit is how many processes may die before siding isolates the records that were
+	// running, to find the one that kills them: with the default of 3, they run in groups after the
+	// second death, those of one group singly after the third, and a record that ran alone at the
+	// fourth is not run again: it is dead-lettered with reason crash-loop, or as OnTerminal says.
+	// At least 2; negative means that records are never isolated, and kill a process at each start.
+	CrashLimit int
 
 	// OnExhausted is for records whose attempts or age are used up. OnTerminal is for records whose
 	// error is terminal. Default DeadLetter.
@@ -125,6 +132,7 @@ func (p Policy) withDefaults() Policy {
 	p.MaxAge = cmp.Or(p.MaxAge, -1)
 	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, time.Hour)
 	p.HandlerTimeout = cmp.Or(p.HandlerTimeout, time.Minute)
+	p.CrashLimit = cmp.Or(p.CrashLimit, 3)
 	p.Jitter = cmp.Or(p.Jitter, 0.1)
 	p.Jitter = max(p.Jitter, 0)
 	p.Immediate.Attempts = max(p.Immediate.Attempts, 0)
@@ -143,6 +151,9 @@ func (p Policy) problems(of string) (all []error) {
 	}
 	if p.MaxAttempts > 1 && len(p.Tiers) == 0 {
 		add("MaxAttempts is %d, but there is no tier to wait in: name Tiers, or leave MaxAttempts at zero", p.MaxAttempts)
+	}
+	if p.CrashLimit == 1 {
+		add("CrashLimit is 1: a process may die of something else; at least 2, or negative for never")
 	}
 	if !(p.Jitter <= 1) {
 		add("Jitter is %v: at most 1, the share of the wait that is added", p.Jitter)

@@ -39,7 +39,9 @@ func runUnit(u *unit) {
 	c := u.feed.lane.c
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
-	if u.item != nil {
+	if u.condemned != nil {
+		r.condemn()
+	} else if u.item != nil {
 		r.runItem(u.item)
 	} else {
 		r.runRecords()
@@ -169,6 +171,38 @@ func (r *runner) runItem(it *item) {
 		}
 		return true
 	})
+}
+
+// condemn ends a record that killed processes, without a run.
+func (r *runner) condemn() {
+	u := r.unit
+	var rec *kgo.Record
+	var meta *headers.Meta
+	switch {
+	case u.tier != nil:
+		var ok bool
+		if rec, meta, ok = r.unpack(u.tier.parked.Unpack(u.item.parked)); !ok {
+			return
+		}
+	case u.item != nil:
+		rec = u.item.rec
+	default:
+		rec = u.recs[0]
+		u.ran = 1
+	}
+	if u.tier == nil && len(rec.Headers) > 0 {
+		r.source.redriven = r.lane.cleanSource(rec)
+	}
+	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
+	r.source.timestamp, r.source.Offset = rec.Timestamp, u.condemned.Offset
+	err := &crashError{decoding: u.condemned.Decoding}
+	result := classify.Result{Verdict: classify.VerdictTerminal, Class: classCrashed}
+	if err.decoding {
+		result.Class = classCrashedDecoding
+	}
+	if _, _, done := r.lane.route(r.feed, &r.source, meta, err, result); !done {
+		u.ran = 0 // the policy stops the lane here
+	}
 }
 
 // attempt runs the handler once.

@@ -102,7 +102,16 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 }
 
 func (f *sourceFeed) hasWork() bool {
-	return f.mayCut() && (f.batches.Len() > 0 || f.ready.Len() > 0 || len(f.failed) > 0)
+	if !f.mayCut() {
+		return false
+	}
+	if len(f.failed) > 0 && (f.grant.isIsolated() || f.batches.Len() == 0) {
+		return f.grant.allows(f.failed[0].Offset)
+	}
+	if f.batches.Len() > 0 {
+		return f.grant.allows(f.batches.Head().recs[0].Offset)
+	}
+	return f.nextReady() >= 0
 }
 
 // cut returns the next unit. With a permit it has one record.
@@ -110,21 +119,23 @@ func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 	u := &unit{feed: &f.feed, permit: permit}
 	f.busy = true
 	if f.ready.Len() > 0 {
-		u.item = f.ready.Pop()
-		u.key, u.repeated = u.item.hash, u.item.probed
+		u.item = f.pop()
+		u.key, u.repeated, u.condemned = u.item.hash, u.item.probed, f.grant.condemned(u.item.offset())
 		f.leave(1, u.item.size)
 		return u
 	}
-	if !permit.Probe() || f.batches.Len() == 0 {
+	if !permit.Probe() || f.batches.Len() == 0 || f.grant.isIsolated() {
 		f.putFailedBack()
 	}
 	b := f.batches.Head()
-	n := min(len(b.recs), unitRecords)
+	n := f.grant.prefix(b.recs[:min(len(b.recs), unitRecords)])
 	if permit.OK() {
 		n = 1
 	}
 	u.recs = b.recs[:n:n]
 	u.repeated = u.recs[0].Offset < f.failedTo
+	u.condemned = f.grant.condemned(u.recs[0].Offset)
+	f.grant.begin(n, u.recs[n-1].Offset)
 	f.leave(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {
 		f.batches.Pop()

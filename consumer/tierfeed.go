@@ -94,19 +94,35 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	return foreign, false
 }
 
-func (f *tierFeed) hasWork() bool { return f.mayCut() && f.Ready() > 0 }
+func (f *tierFeed) hasWork() bool {
+	_, i := f.next()
+	return f.mayCut() && i >= 0
+}
 
-// cut returns the next unit. Redriven records and retries take turns.
-func (f *tierFeed) cut(permit breaker.Permit) *unit {
-	from := &f.ready
-	if f.first.Len() > 0 && (f.firstNext || f.ready.Len() == 0 || f.lane.breaker.HoldsRetries()) {
-		from = &f.first
+// next returns the queue of the next record, and its index there, -1 if none may start. Redriven
+// records and retries take turns.
+func (f *tierFeed) next() (from *fifo.Queue[*item], i int) {
+	if f.firstNext || f.ready.Len() == 0 || f.lane.breaker.HoldsRetries() {
+		if i = f.nextIn(&f.first); i >= 0 || f.lane.breaker.HoldsRetries() {
+			return &f.first, i
+		}
 	}
-	it := from.Pop()
+	if i = f.nextIn(&f.ready); i >= 0 {
+		return &f.ready, i
+	}
+	return &f.first, f.nextIn(&f.first)
+}
+
+// cut returns the next unit.
+func (f *tierFeed) cut(permit breaker.Permit) *unit {
+	it := f.popFrom(f.next())
 	f.firstNext = !it.fresh
 	f.busy = true
 	f.parked.Take(it.parked)
-	return &unit{feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed}
+	return &unit{
+		feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed,
+		condemned: f.grant.condemned(it.offset()),
+	}
 }
 
 // drop drops all waiting records.

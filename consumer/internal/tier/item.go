@@ -11,5 +11,8 @@ type Item struct {
 // It needs no lock.
 func (it *Item) Fresh() bool { return it.packed.isFresh() }
 
+// Offset returns where the record is in the retry partition. It needs no lock.
+func (it *Item) Offset() int64 { return it.packed.offset }
+
 // Key returns the record's key. It needs no lock.
 func (it *Item) Key() []byte { return it.packed.key() }
