@@ -20,13 +20,11 @@ import (
 // partition is paused. Once the start is known, kgo is given that.
 
 // startPosition is the offset from which a partition is read, and the offset that counts as
-// committed: -1 for none. said is what was committed with it, and end the log's end, -1 if that is
-// unknown.
+// committed: -1 for none. finished are the records above it that an earlier owner has finished.
 type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
-	said      offsets.Metadata
-	end       int64
+	finished  []offsets.Span
 }
 
 // beginAt is a start without a committed offset.
@@ -105,11 +103,7 @@ func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former
 			return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: position}, committed: counts}, nil
 		}
 		said, _ := offsets.ParseMetadata(committed.Metadata, position)
-		end := int64(-1)
-		if _, last, err := logs.Of(at.topic, at.partition); err == nil {
-			end = last
-		}
-		return startPosition{next: committed.EpochOffset, committed: counts, said: said, end: end}, nil
+		return startPosition{next: committed.EpochOffset, committed: counts, finished: said.Finished}, nil
 	}
 	// Before the former groups' answer: their failure must not let a later StartLatest skip records
 	// that are written meanwhile.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -58,7 +57,6 @@ type lane struct {
 	member    string // the id of the member that was assigned the lane; see Consumer.completeCommit
 	siblings  retrytopics.Siblings
 	policy    *Policy
-	breaker   *breaker.Topic // nil if there is none
 	log       *slog.Logger
 
 	// hold is true while no record may start. A worker checks nothing else before each record.
@@ -138,20 +136,8 @@ func (l *lane) setState(to laneState, why string) {
 
 // updateHold recomputes hold after a change of its inputs; the caller holds the lock.
 func (l *lane) updateHold() {
-	l.hold.Store(!l.isRunning() || l.c.isolator.holds(l))
-}
-
-// isRunning reports whether the lane itself and its topic's breaker let records start; the caller
-// holds the lock.
-func (l *lane) isRunning() bool { return l.isFree() && !l.breaker.Holds() }
-
-// setOnly lets nothing of the lane start but suspects that a commit has named, or ends that.
-func (l *lane) setOnly(on bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for f := range l.read() {
-		f.grant.only = on
-	}
+	room := l.copies.Room(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
+	l.hold.Store(l.state != laneRunning || !room || l.c.isPaused(l.topic))
 }
 
 // mayRun reports whether a record may start, and updates hold accordingly. A lane's share shrinks
@@ -181,24 +167,9 @@ func (l *lane) wake() {
 }
 
 func (l *lane) wakeLocked() {
-	l.claimRetries()
-	if (l.mayRun() || l.mayProbe()) && l.hasWork() {
+	if l.mayRun() && l.hasWork() {
 		l.c.workerPool.ready(l)
 	}
-	if l.isIsolated() {
-		l.c.isolator.signal()
-	}
-}
-
-// isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
-// the lock.
-func (l *lane) isIsolated() bool {
-	for f := range l.read() {
-		if f.grant.isIsolated() {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *lane) hasWork() bool {
@@ -210,30 +181,22 @@ func (l *lane) hasWork() bool {
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.claimRetries()
-	permit, ok := l.permit()
-	if !ok {
+	if !l.mayRun() {
 		return nil, false
 	}
 	tiers := l.tiers()
-	if permit.Probe() {
-		l.nextFeed = 0
-	}
 	for i := range 1 + len(tiers) {
 		at := (l.nextFeed + i) % (1 + len(tiers))
 		switch {
 		case at == 0 && l.source.hasWork():
-			u = l.source.cut(permit)
+			u = l.source.cut()
 		case at > 0 && tiers[at-1].hasWork():
-			u = tiers[at-1].cut(permit)
+			u = tiers[at-1].cut()
 		default:
 			continue
 		}
 		l.nextFeed = at + 1
 		l.units[u] = struct{}{}
-		if u.retry {
-			l.breaker.Begin()
-		}
 		return u, l.hasWork()
 	}
 	return nil, false
@@ -247,25 +210,19 @@ func (l *lane) release(u *unit) (more bool) {
 		u.feed.tracker.FinishRange(u.handled-1, u.handled-1)
 	}
 	u.feed.busy = false
+	if u.key != 0 {
+		l.releaseKey(u.key)
+	}
 	resume := false
-	switch {
-	case u.item != nil && u.stays && l.state < laneDraining:
-		u.feed.takeBack(u)
-	case u.tier != nil:
-		l.releaseKey(u.key)
+	if u.tier != nil {
 		u.tier.parked.Done(u.item.parked)
-	default:
-		l.releaseKey(u.key)
+	} else {
 		l.source.putBack(u)
 		resume = l.source.mayResume()
 	}
-	more = (l.mayRun() || l.mayProbe()) && l.hasWork()
-	if l.isIsolated() || l.c.isolator.isAlone() {
-		l.c.isolator.signal()
-	}
+	more = l.mayRun() && l.hasWork()
 	l.notify()
 	l.mu.Unlock()
-	l.ended(u)
 	if resume {
 		l.c.sourcePauser.apply(&u.feed.fetch)
 	}
@@ -302,11 +259,6 @@ func (l *lane) beginDrain() bool {
 		return false
 	}
 	l.setState(laneDraining, "being revoked")
-	for f := range l.read() {
-		if f.grant.limit > 0 {
-			f.grant.asked++ // the commit that hands over
-		}
-	}
 	l.dropQueues()
 	l.copies.Drain()
 	return true

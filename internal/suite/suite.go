@@ -58,12 +58,11 @@ func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
 	return f
 }
 
-// config returns a configuration with the short tiers. It has no breaker: most of the handlers fail
-// most records on purpose.
+// config returns a configuration with the short tiers.
 func (f *fixture) config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: f.group, Topics: []string{f.topic}, Handler: f.watch(h),
-		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: consumer.Breaker{Off: true}},
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
 		CommitInterval: 100 * time.Millisecond,
 	}
 }
