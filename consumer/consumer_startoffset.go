@@ -87,6 +87,9 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 		former = nil // recreated while consumed: every record in the new topic is new
 	}
 	at := topicPartition{l.topic, l.partition}
+	if s.c.isFromBefore(at, committed.Offset) {
+		committed.Metadata = "" // it names records of the deleted topic
+	}
 	start, err := s.c.findStart(at, committed, former, logs, func() (int64, error) { return s.configuredStart(l, recreated) })
 	if committed.Offset >= 0 {
 		s.c.warnStaleOffset(at, committed.Offset, start.next.Offset, logs)

@@ -48,6 +48,18 @@ func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 		if next := l.source.tracker.Next; next != 7 {
 			t.Errorf("it starts at %d, want 7", next)
 		}
+		// What a commit names as finished counts, unless the commit was made in a deleted topic.
+		for _, recreated := range []bool{false, true} {
+			if recreated {
+				c.committedBefore[topicPartition{"orders", 0}] = 7
+			}
+			place(func(*lane) (cluster.Offset, error) {
+				return cluster.Offset{EpochOffset: kgo.EpochOffset{Epoch: 0, Offset: 7}, Metadata: "siding 1 b=Ag"}, nil
+			})
+			if counts := l.source.tracker.Restored(); counts == recreated {
+				t.Errorf("recreated: %v, and records count as finished: %v", recreated, counts)
+			}
+		}
 		l.close()
 		silent.Close() // what still asks ends
 	})

@@ -31,6 +31,15 @@ func (c *Consumer) warnStaleOffset(at topicPartition, committed, position int64,
 	}
 }
 
+// isFromBefore reports whether an offset is the one that the group had committed in a deleted
+// topic.
+func (c *Consumer) isFromBefore(at topicPartition, offset int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, ok := c.committedBefore[at]
+	return ok && old == offset
+}
+
 // isRecreated reports whether a source was deleted and recreated while it was consumed.
 func (c *Consumer) isRecreated(topic string) bool {
 	c.mu.Lock()
