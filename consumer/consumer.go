@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -35,8 +36,10 @@ type Consumer struct {
 	siblings map[string]retrytopics.Siblings
 	policies map[string]*Policy
 	hooks    hooks
+	breakers breakers
 	groups   []string // the group, then its former names, the latest first
 	host     string
+	process  uint64 // a random number, by which a commit's evidence knows its own process
 
 	running    atomic.Bool
 	ready      chan struct{}
@@ -75,6 +78,9 @@ type Consumer struct {
 	laneCount     atomic.Int64
 	clients       *clientFactory
 	provisioner   *provisioner
+
+	isolator     isolator
+	commitsAsked chan struct{} // capacity 1: a feed wants a commit before the next tick
 
 	membership   *session.Membership
 	subscription *session.Subscription
@@ -131,10 +137,15 @@ func New(cfg Config) (*Consumer, error) {
 		drainedTiers:       map[string][]drainedTier{},
 		unconfiguredLogged: map[string]string{},
 		newLanes:           make(chan struct{}, 1),
+		commitsAsked:       make(chan struct{}, 1),
 		recreated:          map[string]bool{},
 		committedBefore:    map[topicPartition]int64{},
 	}
 	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle}
+	for c.process == 0 {
+		c.process = rand.Uint64() >> 24
+	}
+	c.isolator.init(c)
 	c.metadataLimit.Store(offsets.MetadataLimit)
 	c.recordLog.init(c.log)
 	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits}
@@ -145,6 +156,7 @@ func New(cfg Config) (*Consumer, error) {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
 	}
+	c.breakers.init(c)
 	c.tierEnv = c.newTierEnv()
 	c.host, _ = os.Hostname() // only a hint for operators, so it may be empty
 	c.paused.Store(&map[string]bool{})
@@ -210,12 +222,14 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
+	c.wg.Go(func() { c.isolator.run(polls) })
 	heartbeat, _ := c.retryCl.OptValue(kgo.HeartbeatInterval).(time.Duration)
 	c.wg.Go(func() { c.topics.Loop(polls, heartbeat) })
 	c.wg.Go(func() { c.drainedTierLoop(polls) })
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
 	c.wg.Go(func() { c.logJoining(polls) })
 	c.wg.Go(func() { c.logBlocked(polls) })
+	c.wg.Go(func() { c.breakerLoop(life) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}

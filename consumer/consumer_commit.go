@@ -27,7 +27,8 @@ const maxCommitBytes = 256 << 10
 // default (KIP-211). No member subscribes to tiers.
 const recommitAfter = 24 * time.Hour
 
-// commitLoop commits the finished offsets at each CommitInterval.
+// commitLoop commits the finished offsets at each CommitInterval, and those of a lane earlier if
+// the lane asks for it.
 func (c *Consumer) commitLoop(ctx context.Context) {
 	t := time.NewTicker(c.cfg.CommitInterval)
 	defer t.Stop()
@@ -35,6 +36,10 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-c.commitsAsked:
+			asked := slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return !l.asksForCommit() })
+			_ = c.commit(ctx, asked) // it has logged the error; the next tick tries again
+			continue
 		case <-t.C:
 		}
 		began := time.Now()
@@ -102,6 +107,8 @@ type commitEntry struct {
 	id       kadm.TopicID // see feed.id
 	at       kgo.EpochOffset
 	state    offsets.Commit
+	evidence offsets.Evidence
+	asked    int64 // see grant.asked
 	metadata string
 }
 
@@ -113,13 +120,14 @@ func (c *Consumer) uncommitted(lanes []*lane, limit int) (all commitRequest) {
 		for _, f := range l.unsaved(now) {
 			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit()}
 			e.at = kgo.EpochOffset{Epoch: f.epoch, Offset: e.state.Floor}
+			e.evidence, e.asked = f.evidence(now)
 			all = append(all, e)
 		}
 		l.mu.Unlock()
 	}
 	for i := range all {
 		e := &all[i]
-		said := offsets.Metadata{Finished: e.state.Finished}
+		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence}
 		e.metadata = said.Encode(e.at.Offset, limit)
 	}
 	return all
@@ -324,6 +332,9 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			e.feed.lane.mu.Lock()
 			e.feed.tracker.Accepted(e.state)
 			e.feed.committedAt = time.Now()
+			if e.feed.grant.accept(e.evidence, e.asked) {
+				e.feed.lane.wakeLocked()
+			}
 			e.feed.lane.mu.Unlock()
 		}
 	}

@@ -246,6 +246,7 @@ func (c *Consumer) dropDrained(topic, source string) {
 		for _, f := range l.tiers() {
 			if f.topic == topic && f.drained {
 				lost += f.parked.Retire()
+				f.grant.limit = 0 // no commit can name its records any more
 				c.retryPauser.close(&f.fetch)
 			}
 		}

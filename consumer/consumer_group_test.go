@@ -103,7 +103,7 @@ func TestConsumerGroup_BeginsAPartitionOnce(t *testing.T) {
 func groupClientLags(k *consumertest.Kafka, lagging *atomic.Bool) {
 	k.Cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
-		if r := req.(*kmsg.MetadataRequest); len(r.Topics) != 1 || *r.Topics[0].Topic != "orders" || !lagging.Load() {
+		if r := req.(*kmsg.MetadataRequest); len(r.Topics) != 1 || r.Topics[0].Topic == nil || *r.Topics[0].Topic != "orders" || !lagging.Load() {
 			return nil, nil, false
 		}
 		resp := kmsg.NewPtrMetadataResponse()

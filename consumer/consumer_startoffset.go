@@ -20,11 +20,13 @@ import (
 // partition is paused. Once the start is known, kgo is given that.
 
 // startPosition is the offset from which a partition is read, and the offset that counts as
-// committed: -1 for none. finished are the records above it that an earlier owner has finished.
+// committed: -1 for none. said is what was committed with it, and end the log's end, -1 if that is
+// unknown.
 type startPosition struct {
 	next      kgo.EpochOffset
 	committed int64
-	finished  []offsets.Span
+	said      offsets.Metadata
+	end       int64
 }
 
 // beginAt is a start without a committed offset.
@@ -106,7 +108,11 @@ func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former
 			return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: position}, committed: counts}, nil
 		}
 		said, _ := offsets.ParseMetadata(committed.Metadata, position)
-		return startPosition{next: committed.EpochOffset, committed: counts, finished: said.Finished}, nil
+		end := int64(-1)
+		if _, last, err := logs.Of(at.topic, at.partition); err == nil {
+			end = last
+		}
+		return startPosition{next: committed.EpochOffset, committed: counts, said: said, end: end}, nil
 	}
 	// Before the former groups' answer: their failure must not let a later StartLatest skip records
 	// that are written meanwhile.

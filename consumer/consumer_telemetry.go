@@ -23,6 +23,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		copies = map[string]int64{}
 		states = map[State]int64{}
 		stuck  int64
+		due    = map[string]int64{}
 		now    = time.Now()
 		group  = semconv.MessagingConsumerGroupName(c.cfg.Group)
 	)
@@ -35,6 +36,10 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		copies[l.topic] += int64(h.Forwards)
 		l.mu.Lock()
 		stuck += int64(len(l.overdue(now)))
+		due[l.topic] += 0
+		if l.breaker.HoldsRetries() {
+			due[l.topic] += int64(l.heldRetries())
+		}
 		add := func(f *feed, parked int, due int64) {
 			at := tier{l.topic, tierName(f.tier.Delay)}
 			sum, ok := tiers[at]
@@ -69,6 +74,10 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	for state, n := range states {
 		o.ObserveInt64(g.lanes, n, metric.WithAttributes(group, keyState.String(string(state))))
 	}
+	for topic, n := range due {
+		o.ObserveInt64(g.waiting, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
+	}
+	c.observeBreakers(o, g, now)
 	with := metric.WithAttributes(group)
 	o.ObserveInt64(g.evicted, c.tierEnv.Budget.Evicted(), with)
 	o.ObserveInt64(g.refetched, c.tierEnv.Budget.Refetched(), with)

@@ -60,7 +60,7 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 	each(t, outages, 2, func(t *testing.T, k *consumertest.Kafka, c outage) {
 		var done ran
 		cfg := config(done.after(busyOnce))
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}, Breaker: noBreaker}
 		cfg.Kafka, cfg.Provision.Mode = c.a, retrytopics.Verify
 		log := logged(&cfg)
 		provision(t, k, cfg)

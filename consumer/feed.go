@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -21,6 +22,7 @@ type feed struct {
 	origin *origin // of its attempts
 
 	tracker     offsets.Tracker
+	grant       grant
 	committedAt time.Time // when the broker last accepted an offset
 	epoch       int32     // leader epoch up to which it was read, sent with the commit (KIP-320)
 
@@ -28,25 +30,180 @@ type feed struct {
 	// a worker has a unit; under OrderPartition no other worker gets one
 	busy  bool
 	ready fifo.Queue[*item] // single records that are ready
+	first fifo.Queue[*item] // of these, redriven ones that did not run since: they are no retries
 }
 
 // start sets where the partition starts.
 func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
-	f.tracker.Restore(at.finished, at.next.Epoch)
+	f.tracker.Restore(at.said.Finished, at.next.Epoch)
+	f.grant = grant{
+		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked,
+	}
+	f.grant.start(at.said.Evidence, f.lane.c.process, at.next.Offset, at.end)
+}
+
+// push makes an item ready; the caller holds the lane's lock.
+func (f *feed) push(it *item) {
+	if it.fresh {
+		f.first.Push(it)
+	} else {
+		f.ready.Push(it)
+	}
+}
+
+// takeBack takes back a single record that stays. A failed probe goes behind the other records, so
+// that the next one takes another. The caller holds the lane's lock.
+func (f *feed) takeBack(u *unit) {
+	l, it := f.lane, u.item
+	if u.tier != nil {
+		u.tier.parked.PutBack(it.parked)
+	} else {
+		l.source.enter(1, it.size)
+	}
+	if !u.permit.Probe() {
+		f.ready.PushFront(it)
+		return
+	}
+	it.probed = true
+	if f.ready.Len()+f.first.Len() > 0 || !l.swapKey(f, it) {
+		f.push(it)
+	}
 }
 
 // mayCut reports whether a worker may take a unit, if the feed has one.
 func (f *feed) mayCut() bool { return !f.busy || f.lane.c.cfg.Order != OrderPartition }
 
+// nextIn returns the index of the first record of a queue that may start, -1 if none may.
+func (f *feed) nextIn(queue *fifo.Queue[*item]) int {
+	if !f.grant.isIsolated() {
+		if queue.Len() > 0 && f.grant.allows((*queue.Head()).offset()) {
+			return 0
+		}
+		return -1
+	}
+	return slices.IndexFunc(queue.All(), func(it *item) bool { return f.grant.allows(it.offset()) })
+}
+
+// nextReady is nextIn for a source.
+func (f *feed) nextReady() int { return f.nextIn(&f.ready) }
+
+// popFrom takes a record out of a queue, to start it.
+func (f *feed) popFrom(queue *fifo.Queue[*item], i int) *item {
+	it := queue.Remove(i)
+	f.grant.begin(1, it.offset())
+	return it
+}
+
+// pop takes out a source's first ready record that may start.
+func (f *feed) pop() *item { return f.popFrom(&f.ready, f.nextReady()) }
+
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
-	return f.tracker.Dirty() || now.Sub(f.committedAt) >= recommitAfter
+	return f.tracker.Dirty() || f.grant.isAsked() || now.Sub(f.committedAt) >= recommitAfter
 }
 
 // read notes the leader epoch of a record that was read. The epoch never falls: it is also that of
 // records above the floor which an earlier owner has finished.
 func (f *feed) read(epoch int32) { f.epoch = max(f.epoch, epoch) }
+
+// evidence is what the next commit of the feed says about records that may kill the process, and
+// how many commits were asked for that it answers.
+func (f *feed) evidence(now time.Time) (offsets.Evidence, int64) {
+	l := f.lane
+	over := l.state >= laneDraining && !l.runs(f)
+	asked := f.grant.asked
+	if l.state >= laneDraining && !over {
+		asked = f.grant.answered // the lane's last commit will be another one
+	}
+	return f.grant.evidence(l.c.process, &f.tracker, f.nextOffset(), now, over), asked
+}
+
+// nextOffset returns the offset of the record that a worker would take first, -1 if none waits.
+func (f *feed) nextOffset() int64 {
+	if f.ready.Len() > 0 {
+		return (*f.ready.Head()).offset()
+	}
+	if s := f.lane.source; f == &s.feed && s.batches.Len() > 0 {
+		return s.batches.Head().recs[0].Offset
+	}
+	return -1
+}
+
+// waiting returns the offsets of the records that wait for a worker, in their order.
+func (f *feed) waiting() (found []int64) {
+	if f.busy && !f.mayCut() {
+		return nil
+	}
+	for _, queue := range []*fifo.Queue[*item]{&f.first, &f.ready} {
+		for _, it := range queue.All() {
+			found = append(found, it.offset())
+		}
+	}
+	if s := f.lane.source; f == &s.feed {
+		for _, r := range s.failed {
+			found = append(found, r.Offset)
+		}
+		for _, b := range s.batches.All() {
+			for _, r := range b.recs {
+				found = append(found, r.Offset)
+			}
+		}
+	}
+	return found
+}
+
+// name has the next commit say which suspects are to run together, or alone; none may start yet. It
+// reports false if the lane does not run any more.
+func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) bool {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	s := f.grant.suspects
+	if s == nil || f.lane.state != laneRunning {
+		return false
+	}
+	if s.Alone = alone; alone == nil {
+		s.named, s.hand = spans, nil
+	}
+	f.grant.asked++
+	return true
+}
+
+// hand lets suspects start that a commit has named.
+func (f *feed) hand(spans []offsets.Span) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	if s := f.grant.suspects; s != nil {
+		s.hand = spans
+		f.lane.wakeLocked()
+	}
+}
+
+// pardon ends the isolation early when the last suspect is finished.
+func (f *feed) pardon() {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	if s := f.grant.suspects; s != nil && f.tracker.Floor() >= s.Suspect {
+		f.grant.ask()
+	}
+}
+
+// runsSome reports whether a record of the spans runs, or can start. A condemned one runs until its
+// copy is safe, so that a death of the next one does not write it again.
+func (f *feed) runsSome(spans []offsets.Span) bool {
+	l := f.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := spans[0].First; l.isRunning() && f.grant.condemned(at) != nil && !f.tracker.IsFinished(at) {
+		return true
+	}
+	for u := range l.units {
+		if u.feed == f && slices.ContainsFunc(u.offsets(), func(at int64) bool { return offsets.In(spans, at) }) {
+			return true
+		}
+	}
+	return l.mayRun() && slices.ContainsFunc(f.waiting(), func(at int64) bool { return offsets.In(spans, at) })
+}
 
 // readTrouble records an error of the feed's fetch.
 func (f *feed) readTrouble(err error) {

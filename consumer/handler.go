@@ -52,7 +52,9 @@ func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(
 		return nil
 	}
 	return func(ctx context.Context, r *kgo.Record) error {
+		decoding(ctx, true)
 		v, err := decodeSafely(ctx, r, decode)
+		decoding(ctx, false)
 		if err == nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -60,6 +62,18 @@ func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(
 			return classify.Undecodable(err)
 		}
 		return h(ctx, r, v)
+	}
+}
+
+// decoding tells that a record which may kill the process is being decoded, or is no more.
+func decoding(ctx context.Context, now bool) {
+	if runsAlone.Load() == 0 {
+		return
+	}
+	if a := attemptOf(ctx); a != nil {
+		if tell := a.from.alone.Load(); tell != nil {
+			(*tell)(now)
+		}
 	}
 }
 

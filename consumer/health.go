@@ -16,6 +16,9 @@ const (
 	StateWaiting State = "waiting"
 	// StatePaused: Consumer.Pause paused the topic.
 	StatePaused State = "paused"
+	// StateHeld: most records of the topic fail, and its breaker lets only probes run. Why says
+	// what failed. No restart helps.
+	StateHeld State = "held"
 	// StateBlocked: copies cannot be written, or records not be read. The lane waits until they
 	// can.
 	StateBlocked State = "blocked"
@@ -53,6 +56,24 @@ type Health struct {
 	// lost, the oldest first. Each holds a slot of Config.Concurrency until it returns. Handlers of
 	// present lanes that ignore their timeout make their lanes [StateStuck] instead.
 	Stuck []StuckHandler `json:"stuck,omitempty"`
+	// Breakers lists the topics whose [Breaker] holds their records. That alone is no reason for
+	// health not to be OK: the consumer does what it should, and the log and the metrics tell of
+	// it.
+	Breakers []BreakerHealth `json:"breakers,omitempty"`
+}
+
+// BreakerHealth is the state of a topic's breaker that is not closed, in this process.
+type BreakerHealth struct {
+	Topic string `json:"topic"`
+	// State is "open" while only probes run, and "ramp" once they succeed, while more and more
+	// records run at a time.
+	State string    `json:"state"`
+	Since time.Time `json:"since"` // when it opened
+	// NextProbe is when the next probe is due. It is zero in a ramp. Without a record that could
+	// run, there is no probe.
+	NextProbe time.Time `json:"next_probe,omitzero"`
+	Probes    int       `json:"probes"` // that have ended since
+	Why       string    `json:"why"`
 }
 
 // StuckHandler is a handler that ignores its cancellation, by the position at which its record was

@@ -103,10 +103,13 @@ var balancers = map[string][]kgo.Opt{
 	"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()},
 }
 
+// noBreaker is for handlers that fail most records on purpose.
+var noBreaker = consumer.Breaker{Off: true}
+
 func config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: "billing", Topics: []string{"orders"}, Handler: h,
-		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: noBreaker},
 		CommitInterval: 100 * time.Millisecond,
 	}
 }

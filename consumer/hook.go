@@ -62,6 +62,13 @@ type HookLaneState interface {
 	OnLaneState(LaneChange)
 }
 
+// HookBreaker is called when the breaker of a topic has changed its state, once for each change and
+// in order. It runs on a goroutine of its own, one call at a time, as the lines of the log about
+// breakers do. It may take its time: Run returns after its last call.
+type HookBreaker interface {
+	OnBreaker(BreakerChange)
+}
+
 // Routed is a failed record, and what happened to it.
 type Routed struct {
 	// Record is the record as it was first read: position, timestamp, key, value and the user's
@@ -92,6 +99,19 @@ type LaneChange struct {
 	Why   string
 }
 
+// BreakerChange is a change of state of a topic's [Breaker].
+type BreakerChange struct {
+	Topic string
+	// From and To are "closed", "open" or "ramp".
+	From, To string
+	At       time.Time
+	// Since is when the breaker left "closed", and Probes how many probes have ended since.
+	Since  time.Time
+	Probes int
+	// Why says what opened it.
+	Why string
+}
+
 // hooks holds a consumer's hooks by interface.
 // See DESIGN.md, "Hooks and telemetry".
 type hooks struct {
@@ -99,6 +119,7 @@ type hooks struct {
 	parked       []HookParked
 	discarded    []HookDiscarded
 	laneState    []HookLaneState
+	breaker      []HookBreaker
 
 	log      *slog.Logger
 	throttle *logthrottle.Throttle
@@ -112,6 +133,7 @@ func newHooks(all []Hook, log *slog.Logger, throttle *logthrottle.Throttle, show
 		h.parked = collect(h.parked, hook)
 		h.discarded = collect(h.discarded, hook)
 		h.laneState = collect(h.laneState, hook)
+		h.breaker = collect(h.breaker, hook)
 	}
 	return h
 }
@@ -119,6 +141,7 @@ func newHooks(all []Hook, log *slog.Logger, throttle *logthrottle.Throttle, show
 // hookKinds are the interfaces of hooks.
 var hookKinds = []reflect.Type{
 	reflect.TypeFor[HookDeadLettered](), reflect.TypeFor[HookParked](), reflect.TypeFor[HookDiscarded](), reflect.TypeFor[HookLaneState](),
+	reflect.TypeFor[HookBreaker](),
 }
 
 // hookProblems says why a hook is never called, or why one of its methods is not.
@@ -140,7 +163,7 @@ func hookProblems(hook Hook) (all []string) {
 		}
 	}
 	if !called && len(all) == 0 {
-		all = append(all, fmt.Sprintf("%v has no method of a hook: OnDeadLettered, OnParked, OnDiscarded or OnLaneState", is))
+		all = append(all, fmt.Sprintf("%v has no method of a hook: OnDeadLettered, OnParked, OnDiscarded, OnLaneState or OnBreaker", is))
 	}
 	return all
 }
@@ -182,5 +205,11 @@ func (h *hooks) call(name string, f func()) {
 func (h *hooks) reportLaneState(e LaneChange) {
 	for _, hook := range h.laneState {
 		h.call("OnLaneState", func() { hook.OnLaneState(e) })
+	}
+}
+
+func (h *hooks) reportBreaker(e BreakerChange) {
+	for _, hook := range h.breaker {
+		h.call("OnBreaker", func() { hook.OnBreaker(e) })
 	}
 }

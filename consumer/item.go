@@ -15,6 +15,16 @@ type item struct {
 	size   int64       // of rec
 	parked *tier.Item  // a tier's record
 	hash   keyHash     // of its key, once enqueued
+	fresh  bool        // redriven, and did not run since
+	probed bool        // failed as a probe
+}
+
+// offset returns where the record is in its topic.
+func (it *item) offset() int64 {
+	if it.parked != nil {
+		return it.parked.Offset()
+	}
+	return it.rec.Offset
 }
 
 // key returns the record's key.

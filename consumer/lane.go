@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -57,6 +58,7 @@ type lane struct {
 	member    string // the id of the member that was assigned the lane; see Consumer.completeCommit
 	siblings  retrytopics.Siblings
 	policy    *Policy
+	breaker   *breaker.Topic // nil if there is none
 	log       *slog.Logger
 
 	// hold is true while no record may start. A worker checks nothing else before each record.
@@ -136,8 +138,20 @@ func (l *lane) setState(to laneState, why string) {
 
 // updateHold recomputes hold after a change of its inputs; the caller holds the lock.
 func (l *lane) updateHold() {
-	room := l.copies.Room(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes))
-	l.hold.Store(l.state != laneRunning || !room || l.c.isPaused(l.topic))
+	l.hold.Store(!l.isRunning() || l.c.isolator.holds(l))
+}
+
+// isRunning reports whether the lane itself and its topic's breaker let records start; the caller
+// holds the lock.
+func (l *lane) isRunning() bool { return l.isFree() && !l.breaker.Holds() }
+
+// setOnly lets nothing of the lane start but suspects that a commit has named, or ends that.
+func (l *lane) setOnly(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for f := range l.read() {
+		f.grant.only = on
+	}
 }
 
 // mayRun reports whether a record may start, and updates hold accordingly. A lane's share shrinks
@@ -167,9 +181,24 @@ func (l *lane) wake() {
 }
 
 func (l *lane) wakeLocked() {
-	if l.mayRun() && l.hasWork() {
+	l.claimRetries()
+	if (l.mayRun() || l.mayProbe()) && l.hasWork() {
 		l.c.workerPool.ready(l)
 	}
+	if l.isIsolated() {
+		l.c.isolator.signal()
+	}
+}
+
+// isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
+// the lock.
+func (l *lane) isIsolated() bool {
+	for f := range l.read() {
+		if f.grant.isIsolated() {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *lane) hasWork() bool {
@@ -181,22 +210,30 @@ func (l *lane) hasWork() bool {
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.mayRun() {
+	l.claimRetries()
+	permit, ok := l.permit()
+	if !ok {
 		return nil, false
 	}
 	tiers := l.tiers()
+	if permit.Probe() {
+		l.nextFeed = 0
+	}
 	for i := range 1 + len(tiers) {
 		at := (l.nextFeed + i) % (1 + len(tiers))
 		switch {
 		case at == 0 && l.source.hasWork():
-			u = l.source.cut()
+			u = l.source.cut(permit)
 		case at > 0 && tiers[at-1].hasWork():
-			u = tiers[at-1].cut()
+			u = tiers[at-1].cut(permit)
 		default:
 			continue
 		}
 		l.nextFeed = at + 1
 		l.units[u] = struct{}{}
+		if u.retry {
+			l.breaker.Begin()
+		}
 		return u, l.hasWork()
 	}
 	return nil, false
@@ -210,19 +247,25 @@ func (l *lane) release(u *unit) (more bool) {
 		u.feed.tracker.FinishRange(u.handled-1, u.handled-1)
 	}
 	u.feed.busy = false
-	if u.key != 0 {
-		l.releaseKey(u.key)
-	}
 	resume := false
-	if u.tier != nil {
+	switch {
+	case u.item != nil && u.stays && l.state < laneDraining:
+		u.feed.takeBack(u)
+	case u.tier != nil:
+		l.releaseKey(u.key)
 		u.tier.parked.Done(u.item.parked)
-	} else {
+	default:
+		l.releaseKey(u.key)
 		l.source.putBack(u)
 		resume = l.source.mayResume()
 	}
-	more = l.mayRun() && l.hasWork()
+	more = (l.mayRun() || l.mayProbe()) && l.hasWork()
+	if l.isIsolated() || l.c.isolator.isAlone() {
+		l.c.isolator.signal()
+	}
 	l.notify()
 	l.mu.Unlock()
+	l.ended(u)
 	if resume {
 		l.c.sourcePauser.apply(&u.feed.fetch)
 	}
@@ -259,6 +302,11 @@ func (l *lane) beginDrain() bool {
 		return false
 	}
 	l.setState(laneDraining, "being revoked")
+	for f := range l.read() {
+		if f.grant.limit > 0 {
+			f.grant.asked++ // the commit that hands over
+		}
+	}
 	l.dropQueues()
 	l.copies.Drain()
 	return true

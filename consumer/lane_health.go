@@ -21,7 +21,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 	h.Queued = l.source.queued
 	for _, f := range l.tiers() {
 		if !f.parked.Retired() {
-			h.Queued += f.ready.Len()
+			h.Queued += f.ready.Len() + f.first.Len() + f.unclaimed.Len()
 			h.Parked += f.parked.Waiting()
 		}
 	}
@@ -63,6 +63,15 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	if l.c.isPaused(l.topic) {
 		h.Why = "paused by Consumer.Pause"
 		return StatePaused
+	}
+	if l.breaker.Holds() {
+		is := l.breaker.Status(now)
+		h.Since, h.Why = is.Since, "held by the breaker of its topic: "+is.Why
+		return StateHeld
+	}
+	if l.holdsRetries() {
+		h.Why = "due retries wait, since too many failed again"
+		return StateRunning
 	}
 	if h.Running == 0 && h.Queued == 0 && h.Parked > 0 {
 		h.Why = "waiting until records are due"

@@ -34,13 +34,16 @@ func (l *lane) enqueue(f *feed, it *item) {
 	key := l.keyed(it)
 	it.hash = key
 	if key == 0 {
-		f.ready.Push(it)
+		f.push(it)
 		return
+	}
+	if _, busy := l.keys[key]; busy && it.rec != nil && l.breaker.HoldsRetries() {
+		l.unclaimRetries()
 	}
 	q, busy := l.keys[key]
 	if !busy {
 		l.keys[key] = nil
-		f.ready.Push(it)
+		f.push(it)
 		return
 	}
 	if q == nil {
@@ -52,11 +55,51 @@ func (l *lane) enqueue(f *feed, it *item) {
 
 // releaseKey makes the next record of a key ready after one has run; the caller holds the lock.
 func (l *lane) releaseKey(key keyHash) {
+	if key == 0 {
+		return
+	}
 	q := l.keys[key]
 	if q == nil || q.Len() == 0 {
 		delete(l.keys, key)
 		return
 	}
 	next := q.Pop()
-	next.feed.ready.Push(next.item)
+	next.feed.push(next.item)
+}
+
+// unclaimRetries takes their keys from the retries that wait for the budget, so that it does not
+// hold up the source; the caller holds the lock.
+func (l *lane) unclaimRetries() {
+	for _, f := range l.tiers() {
+		for f.ready.Len() > 0 {
+			it := f.ready.Pop()
+			f.unclaimed.Push(it)
+			l.releaseKey(it.hash)
+		}
+	}
+}
+
+// claimRetries makes retries ready, or queues them for their keys, once the budget has room; the
+// caller holds the lock.
+func (l *lane) claimRetries() {
+	if l.keys == nil || l.breaker.HoldsRetries() {
+		return
+	}
+	for _, f := range l.tiers() {
+		for f.unclaimed.Len() > 0 {
+			l.enqueue(&f.feed, f.unclaimed.Pop())
+		}
+	}
+}
+
+// swapKey puts an item behind the others of its key, of which the first becomes ready. It reports
+// whether there was one; the caller holds the lock.
+func (l *lane) swapKey(f *feed, it *item) bool {
+	q := l.keys[it.hash]
+	if it.hash == 0 || q == nil || q.Len() == 0 {
+		return false
+	}
+	q.Push(waitingItem{f, it})
+	l.releaseKey(it.hash)
+	return true
 }

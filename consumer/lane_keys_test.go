@@ -6,6 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 )
 
 // Over all feeds of a lane, one record of each key runs at a time, in the order in which they
@@ -24,10 +26,10 @@ func TestKeyQueue_RunsAllInOrderOneAtATime(t *testing.T) {
 
 		ready := func() (all []func() *unit) {
 			if source.ready.Len() > 0 {
-				all = append(all, source.cut)
+				all = append(all, func() *unit { return source.cut(breaker.Permit{}) })
 			}
 			if tier.ready.Len() > 0 {
-				all = append(all, tier.cut)
+				all = append(all, func() *unit { return tier.cut(breaker.Permit{}) })
 			}
 			return all
 		}

@@ -15,7 +15,11 @@ import (
 func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
-	d := l.policy.decide(l.siblings, f.tier, &meta, now, r)
+	var rested time.Duration
+	if l.policy.MaxAge > 0 {
+		rested = l.breaker.Rested(retriedSince(&meta), now)
+	}
+	d := l.policy.decide(l.siblings, f.tier, &meta, now, rested, r)
 	switch {
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",

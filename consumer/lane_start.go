@@ -40,7 +40,7 @@ func (l *lane) committedEverywhere() bool {
 		return true
 	}
 	for f := range l.read() {
-		if f.tracker.Committed < 0 {
+		if f.tracker.Committed < 0 || f.grant.limit > 0 && f.grant.answered == 0 {
 			return false
 		}
 	}
@@ -58,6 +58,43 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 		}
 	}
 	return feeds
+}
+
+// isolation is what the log says about suspects.
+type isolation struct {
+	topic    string
+	deaths   int
+	from, to int64
+}
+
+// tell returns the isolations of the lane's feeds that were not logged yet.
+func (l *lane) tell() (all []isolation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for f := range l.read() {
+		if s := f.grant.suspects; f.grant.isIsolated() && !s.told {
+			s.told = true
+			all = append(all, isolation{f.topic, s.Deaths, f.tracker.Floor(), s.Suspect})
+		}
+	}
+	return all
+}
+
+// asksForCommit reports whether a feed of the lane asks for a commit before the next tick.
+func (l *lane) asksForCommit() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.unsaved(time.Now()), func(f *feed) bool { return f.grant.isAsked() })
+}
+
+// runs reports whether a handler runs a record of the feed; the caller holds the lock.
+func (l *lane) runs(f *feed) bool {
+	for u := range l.units {
+		if u.feed == f {
+			return true
+		}
+	}
+	return false
 }
 
 // isOwnedBy reports whether the member with that id owns the lane.

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -9,7 +10,10 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 )
 
-// origin holds what all attempts of one feed share. It is made with the feed, and never changes.
+// runsAlone counts the records that run alone, so that others need not look.
+var runsAlone atomic.Int32
+
+// origin holds what all attempts of one feed share. It is made with the feed.
 type origin struct {
 	source    string        // the lane's topic
 	topicID   kadm.TopicID  // of source
@@ -21,4 +25,6 @@ type origin struct {
 	clock     *clock.Clock
 	values    context.Context // of Run's context
 	sig       signals
+	// tells whether the record that runs alone is being decoded; nil if none runs alone
+	alone atomic.Pointer[func(decoding bool)]
 }

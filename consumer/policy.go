@@ -28,7 +28,7 @@ const (
 )
 
 // Policy says how often, when and for how long a record is tried, and what happens to it then. The
-// zero value of a field is its default. A negative MaxAge, HandlerTimeout, Jitter or
+// zero value of a field is its default. A negative MaxAge, HandlerTimeout, Jitter, CrashLimit or
 // Immediate.Attempts means none, and a negative MaxRetryAfter that siding ignores what handlers ask
 // for. [New] refuses other negative numbers.
 type Policy struct {
@@ -48,7 +48,8 @@ type Policy struct {
 	MaxAttempts int
 
 	// MaxAge ends the retries of a record once its first failure is this old, or its last redrive
-	// if it was redriven. Default none.
+	// if it was redriven. The time for which this process's breaker of the topic was open does not
+	// count. Default none.
 	MaxAge time.Duration
 
 	// MaxRetryAfter caps the wait that a handler asks for with classify.RetryAfter. The record goes
@@ -66,6 +67,18 @@ type Policy struct {
 	// New refuses a Jitter with which a record may be due less than half an hour before its retry
 	// topic may delete it.
 	Jitter float64
+
+	// Breaker holds the topic's records while most of them fail. RetryBudget bounds the retries
+	// that fail again. Each process has its own, and both are on by default.
+	Breaker     Breaker
+	RetryBudget RetryBudget
+
+	// CrashLimit is how many processes may die before siding isolates the records that were
+	// running, to find the one that kills them: with the default of 3, they run in groups after the
+	// second death, those of one group singly after the third, and a record that ran alone at the
+	// fourth is not run again: it is dead-lettered with reason crash-loop, or as OnTerminal says.
+	// At least 2; negative means that records are never isolated, and kill a process at each start.
+	CrashLimit int
 
 	// OnExhausted is for records whose attempts or age are used up. OnTerminal is for records whose
 	// error is terminal. Default DeadLetter.
@@ -119,11 +132,13 @@ func (p Policy) withDefaults() Policy {
 	p.MaxAge = cmp.Or(p.MaxAge, -1)
 	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, time.Hour)
 	p.HandlerTimeout = cmp.Or(p.HandlerTimeout, time.Minute)
+	p.CrashLimit = cmp.Or(p.CrashLimit, 3)
 	p.Jitter = cmp.Or(p.Jitter, 0.1)
 	p.Jitter = max(p.Jitter, 0)
 	p.Immediate.Attempts = max(p.Immediate.Attempts, 0)
 	p.Immediate.Base = cmp.Or(p.Immediate.Base, 10*time.Millisecond)
 	p.Immediate.Max = cmp.Or(p.Immediate.Max, 200*time.Millisecond)
+	p.Breaker, p.RetryBudget = p.Breaker.withDefaults(), p.RetryBudget.withDefaults()
 	return p
 }
 
@@ -137,12 +152,17 @@ func (p Policy) problems(of string) (all []error) {
 	if p.MaxAttempts > 1 && len(p.Tiers) == 0 {
 		add("MaxAttempts is %d, but there is no tier to wait in: name Tiers, or leave MaxAttempts at zero", p.MaxAttempts)
 	}
+	if p.CrashLimit == 1 {
+		add("CrashLimit is 1: a process may die of something else; at least 2, or negative for never")
+	}
 	if !(p.Jitter <= 1) {
 		add("Jitter is %v: at most 1, the share of the wait that is added", p.Jitter)
 	}
 	if p.Immediate.Base <= 0 || p.Immediate.Max <= 0 {
 		add("Immediate.Base and Immediate.Max must be positive")
 	}
+	p.Breaker.problems(add)
+	p.RetryBudget.problems(add)
 	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal, "OnOversize": p.OnOversize} {
 		if d > Stop {
 			add("%s is Disposition(%d): DeadLetter, Discard or Stop", name, d)
@@ -188,14 +208,15 @@ func plus(sum, d time.Duration, times int) time.Duration {
 }
 
 // decide returns what the policy does with a failed record. m counts its deliveries, this one
-// included. from is the tier that it failed on, or zero for the source.
-func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, r classify.Result) decision {
+// included. from is the tier that it failed on, or zero for the source. rested is the time
+// that does not count for MaxAge.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, rested time.Duration, r classify.Result) decision {
 	switch {
 	case r.Verdict == classify.VerdictDiscard:
 		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
 	case r.Verdict != classify.VerdictRetry:
 		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
-	case p.MaxAge > 0 && now.Sub(retriedSince(m)) >= p.MaxAge:
+	case p.MaxAge > 0 && now.Sub(retriedSince(m))-rested >= p.MaxAge:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
 	case m.Attempts >= p.maxAttempts(m) || len(s.Tiers) == 0:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}

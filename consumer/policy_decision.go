@@ -91,6 +91,8 @@ func share(of float64, wait time.Duration) time.Duration {
 // terminalReason returns the most specific reason of a terminal failure.
 func terminalReason(r classify.Result) headers.Reason {
 	switch {
+	case r.Class == classCrashed || r.Class == classCrashedDecoding:
+		return headers.ReasonCrashLoop
 	case r.Class == classUnroutable:
 		return headers.ReasonUnroutable
 	case r.Kind == classify.KindPanic:

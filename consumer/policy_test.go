@@ -105,7 +105,7 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		p := tt.policy
 		p.Jitter = -1
 		p = p.withDefaults()
-		if got := p.decide(siblings, tt.from, &headers.Meta{Attempts: tt.attempts, FirstFailedAt: now.Add(-tt.age), Redrive: tt.redrive}, now, tt.result); got != tt.want {
+		if got := p.decide(siblings, tt.from, &headers.Meta{Attempts: tt.attempts, FirstFailedAt: now.Add(-tt.age), Redrive: tt.redrive}, now, 0, tt.result); got != tt.want {
 			t.Errorf("got  %+v\nwant %+v", got, tt.want)
 		}
 	})
@@ -151,7 +151,7 @@ func TestPolicy_JitterIsOnTopOfTheDelay(t *testing.T) {
 	} {
 		var longest time.Duration
 		for range 500 {
-			d := p.decide(s, retrytopics.Tier{}, &headers.Meta{Attempts: 1, FirstFailedAt: now}, now, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
+			d := p.decide(s, retrytopics.Tier{}, &headers.Meta{Attempts: 1, FirstFailedAt: now}, now, 0, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
 			wait := d.due.Sub(now)
 			if wait < least || wait > least*3/2 {
 				t.Fatalf("asked for %v: due after %v, want %v to %v", asked, wait, least, least*3/2)

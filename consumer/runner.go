@@ -25,6 +25,8 @@ type runner struct {
 	// The handler gets the fetched records themselves, and may assign to their fields. The runner
 	// therefore notes beforehand what a forward needs.
 	source copySource
+	// The headers as read, siding's among them, if the record has any.
+	read []kgo.RecordHeader
 	// The finished offsets of the unit that the tracker has not been given yet: [from, doneTo).
 	doneTo     int64
 	from       int64
@@ -37,7 +39,9 @@ func runUnit(u *unit) {
 	c := u.feed.lane.c
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
-	if u.item != nil {
+	if u.condemned != nil {
+		r.condemn()
+	} else if u.item != nil {
 		r.runItem(u.item)
 	} else {
 		r.runRecords()
@@ -103,13 +107,14 @@ func (r *runner) runRecords() {
 func (r *runner) runFrom(recs []*kgo.Record) bool {
 	limited := r.c.workerPool.limit > 0
 	for r.unit.ran < len(recs) {
-		if r.lane.hold.Load() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
+		if r.lane.hold.Load() && !r.unit.permit.OK() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
 			return false
 		}
 		rec := recs[r.unit.ran]
 		a := &r.slab[r.unit.ran]
 		a.off = rec.Offset
 		r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
+		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
 			r.source.redriven = r.lane.cleanSource(rec)
 		}
@@ -141,6 +146,7 @@ func (r *runner) runItem(it *item) {
 	var meta *headers.Meta
 	if r.unit.tier == nil {
 		a.off = rec.Offset
+		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
 			r.source.redriven = r.lane.cleanSource(rec)
 		}
@@ -161,9 +167,42 @@ func (r *runner) runItem(it *item) {
 		} else {
 			r.unit.handled = a.off + 1
 			r.c.recordLog.counts.handled.Add(1)
+			r.succeeded(1)
 		}
 		return true
 	})
+}
+
+// condemn ends a record that killed processes, without a run.
+func (r *runner) condemn() {
+	u := r.unit
+	var rec *kgo.Record
+	var meta *headers.Meta
+	switch {
+	case u.tier != nil:
+		var ok bool
+		if rec, meta, ok = r.unpack(u.tier.parked.Unpack(u.item.parked)); !ok {
+			return
+		}
+	case u.item != nil:
+		rec = u.item.rec
+	default:
+		rec = u.recs[0]
+		u.ran = 1
+	}
+	if u.tier == nil && len(rec.Headers) > 0 {
+		r.source.redriven = r.lane.cleanSource(rec)
+	}
+	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
+	r.source.timestamp, r.source.Offset = rec.Timestamp, u.condemned.Offset
+	err := &crashError{decoding: u.condemned.Decoding}
+	result := classify.Result{Verdict: classify.VerdictTerminal, Class: classCrashed}
+	if err.decoding {
+		result.Class = classCrashedDecoding
+	}
+	if _, _, done := r.lane.route(r.feed, &r.source, meta, err, result); !done {
+		u.ran = 0 // the policy stops the lane here
+	}
 }
 
 // attempt runs the handler once.
@@ -260,6 +299,7 @@ func (r *runner) report() {
 	}
 	r.lane.mu.Unlock()
 	r.c.recordLog.counts.handled.Add(r.handled)
+	r.succeeded(r.handled)
 	r.doneTo, r.handled = 0, 0
 }
 
@@ -273,6 +313,9 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
+	if r.counted(a, rec, err, result) {
+		return false
+	}
 	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
 		var over bool
 		if err, result, over = r.retryInPlace(a, rec, err, result); over {
@@ -283,13 +326,17 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 }
 
 // routed is failed without a further run.
-func (r *runner) routed(a *attempt, _ *kgo.Record, meta *headers.Meta, err error) bool {
+func (r *runner) routed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
 	r.report()
 	if a.drained() {
 		r.cutOff()
 		return false
 	}
-	return r.route(a, meta, err, r.c.cfg.Classifier.Classify(err))
+	result := r.c.cfg.Classifier.Classify(err)
+	if r.counted(a, rec, err, result) {
+		return false
+	}
+	return r.route(a, meta, err, result)
 }
 
 // route decides what happens to a record that failed, and does it.
@@ -323,6 +370,10 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
+		if r.lane.breaker.Holds() && !r.unit.permit.OK() {
+			r.leave(rec)
+			return err, result, true
+		}
 		next := &attempt{off: a.off}
 		r.attemptTelemetry.before = before
 		r.restore(rec)
@@ -338,6 +389,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		}
 		a = next
 		result = r.c.cfg.Classifier.Classify(err)
+		r.counted(a, rec, err, result)
 	}
 	return err, result, false
 }

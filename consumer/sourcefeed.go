@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
@@ -20,6 +21,11 @@ type sourceFeed struct {
 	batches fifo.Queue[batch] // under OrderPartition
 	queued  int               // delivered records that no worker took yet
 	bytes   int64             // of the queued records
+	// Records in front of the batches that failed as probes. They stay in order, and the next probe
+	// takes a later one.
+	failed      []*kgo.Record
+	failedBytes int64
+	failedTo    int64 // the highest offset that failed as a probe, and one
 }
 
 // batch holds the records of a partition from one poll.
@@ -96,22 +102,40 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 }
 
 func (f *sourceFeed) hasWork() bool {
-	return f.mayCut() && (f.batches.Len() > 0 || f.ready.Len() > 0)
+	if !f.mayCut() {
+		return false
+	}
+	if len(f.failed) > 0 && (f.grant.isIsolated() || f.batches.Len() == 0) {
+		return f.grant.allows(f.failed[0].Offset)
+	}
+	if f.batches.Len() > 0 {
+		return f.grant.allows(f.batches.Head().recs[0].Offset)
+	}
+	return f.nextReady() >= 0
 }
 
-// cut returns the next unit.
-func (f *sourceFeed) cut() *unit {
-	u := &unit{feed: &f.feed}
+// cut returns the next unit. With a permit it has one record.
+func (f *sourceFeed) cut(permit breaker.Permit) *unit {
+	u := &unit{feed: &f.feed, permit: permit}
 	f.busy = true
 	if f.ready.Len() > 0 {
-		u.item = f.ready.Pop()
-		u.key = u.item.hash
+		u.item = f.pop()
+		u.key, u.repeated, u.condemned = u.item.hash, u.item.probed, f.grant.condemned(u.item.offset())
 		f.leave(1, u.item.size)
 		return u
 	}
+	if !permit.Probe() || f.batches.Len() == 0 || f.grant.isIsolated() {
+		f.putFailedBack()
+	}
 	b := f.batches.Head()
-	n := min(len(b.recs), unitRecords)
+	n := f.grant.prefix(b.recs[:min(len(b.recs), unitRecords)])
+	if permit.OK() {
+		n = 1
+	}
 	u.recs = b.recs[:n:n]
+	u.repeated = u.recs[0].Offset < f.failedTo
+	u.condemned = f.grant.condemned(u.recs[0].Offset)
+	f.grant.begin(n, u.recs[n-1].Offset)
 	f.leave(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {
 		f.batches.Pop()
@@ -130,8 +154,26 @@ func (f *sourceFeed) putBack(u *unit) {
 	for _, r := range rest {
 		size += forward.RecordSize(r)
 	}
+	if u.stays && u.permit.Probe() {
+		f.failed = append(f.failed, rest...)
+		f.failedTo = max(f.failedTo, rest[0].Offset+1)
+		f.failedBytes += size
+		f.enter(len(rest), size)
+		return
+	}
 	f.batches.PushFront(batch{recs: rest, each: size / int64(len(rest))})
 	f.enter(len(rest), size/int64(len(rest))*int64(len(rest)))
+}
+
+// putFailedBack puts the records that failed as probes in front of the batches again.
+func (f *sourceFeed) putFailedBack() {
+	n := int64(len(f.failed))
+	if n == 0 {
+		return
+	}
+	f.batches.PushFront(batch{recs: f.failed, each: f.failedBytes / n})
+	f.leave(0, f.failedBytes%n)
+	f.failed, f.failedBytes = nil, 0
 }
 
 // enter and leave count queued records and their bytes, in this feed and for the process.
@@ -146,6 +188,7 @@ func (f *sourceFeed) leave(n int, bytes int64) { f.enter(-n, -bytes) }
 // drop drops all queued records.
 func (f *sourceFeed) drop() {
 	f.batches = fifo.Queue[batch]{}
+	f.failed, f.failedBytes = nil, 0
 	f.ready = fifo.Queue[*item]{}
 	f.leave(f.queued, f.bytes)
 }

@@ -25,6 +25,7 @@ const (
 	outcomeDiscarded    = "discarded"
 	outcomeStopped      = "stopped"
 	outcomeDrained      = "drained" // on spans only: it is no attempt
+	outcomeProbed       = "probed"  // a failed probe of an open breaker: it is no attempt
 )
 
 const (
@@ -34,6 +35,8 @@ const (
 	keyReason  = attribute.Key("siding.reason")
 	keyState   = attribute.Key("siding.lane.state")
 	keyMember  = attribute.Key("siding.member.state")
+	keyBreaker = attribute.Key("siding.breaker.state")
+	keyOpening = attribute.Key("siding.breaker.reason")
 )
 
 // maxClasses bounds the class names that a consumer uses as metric attributes. A class name that

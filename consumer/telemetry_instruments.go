@@ -16,6 +16,7 @@ import (
 // attributes add up, unlike a gauge's.
 type gauges struct {
 	parked, oldest, inflight, evicted, refetched, lanes, stuck, members, failing, gaps metric.Int64Observable
+	breakers, openings, held, waiting                                                  metric.Int64Observable
 }
 
 // newTelemetry makes the instruments, which observe fills. values is the context that Run was
@@ -30,7 +31,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 	}
 	g := &gauges{}
-	var errs [15]error
+	var errs [19]error
 	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of a run of the handler."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -62,6 +63,14 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
 	g.stuck, errs[14] = meter.Int64ObservableUpDownCounter("siding.handlers.stuck", metric.WithUnit("{handler}"),
 		metric.WithDescription("Handlers that ignore their timeout, or the end of their lane."))
+	g.breakers, errs[15] = meter.Int64ObservableUpDownCounter("siding.breakers", metric.WithUnit("{breaker}"),
+		metric.WithDescription("Breakers of source topics by state."))
+	g.openings, errs[16] = meter.Int64ObservableCounter("siding.breaker.openings", metric.WithUnit("{opening}"),
+		metric.WithDescription("How often the breaker of a source topic opened."))
+	g.held, errs[17] = meter.Int64ObservableCounter("siding.breaker.held_time", metric.WithUnit("s"),
+		metric.WithDescription("Time for which the breaker of a source topic was not closed."))
+	g.waiting, errs[18] = meter.Int64ObservableUpDownCounter("siding.retries.held", metric.WithUnit("{record}"),
+		metric.WithDescription("Due retries that wait for the retry budget."))
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -69,6 +78,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		observe(o, g)
 		return nil
-	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps)
+	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps,
+		g.breakers, g.openings, g.held, g.waiting)
 	return t, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/headers"
@@ -21,6 +22,11 @@ type tierFeed struct {
 	feed
 	drained bool // the tier is no longer configured: nothing new goes into it
 	parked  *tier.Tier
+	// a redriven record has the next turn, if one is ready
+	firstNext bool
+	// Under OrderKey, due retries that wait for the budget without a claim to their keys, which
+	// source records may need.
+	unclaimed fifo.Queue[*item]
 }
 
 func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
@@ -88,19 +94,40 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	return foreign, false
 }
 
-func (f *tierFeed) hasWork() bool { return f.mayCut() && f.ready.Len() > 0 }
+func (f *tierFeed) hasWork() bool {
+	_, i := f.next()
+	return f.mayCut() && i >= 0
+}
+
+// next returns the queue of the next record, and its index there, -1 if none may start. Redriven
+// records and retries take turns.
+func (f *tierFeed) next() (from *fifo.Queue[*item], i int) {
+	if f.firstNext || f.ready.Len() == 0 || f.lane.breaker.HoldsRetries() {
+		if i = f.nextIn(&f.first); i >= 0 || f.lane.breaker.HoldsRetries() {
+			return &f.first, i
+		}
+	}
+	if i = f.nextIn(&f.ready); i >= 0 {
+		return &f.ready, i
+	}
+	return &f.first, f.nextIn(&f.first)
+}
 
 // cut returns the next unit.
-func (f *tierFeed) cut() *unit {
-	it := f.ready.Pop()
+func (f *tierFeed) cut(permit breaker.Permit) *unit {
+	it := f.popFrom(f.next())
+	f.firstNext = !it.fresh
 	f.busy = true
 	f.parked.Take(it.parked)
-	return &unit{feed: &f.feed, tier: f, item: it, key: it.hash}
+	return &unit{
+		feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed,
+		condemned: f.grant.condemned(it.offset()),
+	}
 }
 
 // drop drops all waiting records.
 func (f *tierFeed) drop() {
-	f.ready = fifo.Queue[*item]{}
+	f.ready, f.first, f.unclaimed = fifo.Queue[*item]{}, fifo.Queue[*item]{}, fifo.Queue[*item]{}
 	f.parked.Drop()
 }
 
@@ -134,9 +161,23 @@ func (f *tierFeed) Unlock() { f.lane.mu.Unlock() }
 
 func (f *tierFeed) Closing() bool { return f.lane.state >= laneDraining }
 
-func (f *tierFeed) Enqueue(it *tier.Item) { f.lane.enqueue(&f.feed, &item{parked: it}) }
+func (f *tierFeed) Enqueue(it *tier.Item) {
+	due := &item{parked: it, fresh: it.Fresh()}
+	if l := f.lane; l.keys != nil && !due.fresh && l.breaker.HoldsRetries() {
+		f.unclaimed.Push(due)
+		return
+	}
+	f.lane.enqueue(&f.feed, due)
+}
 
-func (f *tierFeed) Ready() int { return f.ready.Len() }
+// Ready does not count the retries that wait for the budget. Redriven records behind them become
+// ready.
+func (f *tierFeed) Ready() int {
+	if f.lane.breaker.HoldsRetries() {
+		return f.first.Len()
+	}
+	return f.first.Len() + f.ready.Len()
+}
 
 func (f *tierFeed) Wake() { f.lane.wakeLocked() }
 

@@ -33,6 +33,7 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 		})
 		cfg.Order = order
 		cfg.Policy.Tiers = []time.Duration{time.Minute, 10 * time.Minute}
+		cfg.Policy.RetryBudget.Off = true
 		cfg.MaxParkedBytes = 512 << 10
 		c := k.Run(cfg)
 		records := inBatches(k, 20, 100, time.Second)
@@ -97,6 +98,7 @@ func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 		})
 		cfg.Topics = []string{"orders", "bills"}
 		cfg.Policy.Tiers = []time.Duration{10 * time.Second, time.Minute}
+		cfg.Policy.RetryBudget.Off = true
 		cfg.MaxParkedBytes = 100_000
 		again := k.Cluster.Fault(kfake.Fault{
 			Keys: []kmsg.Key{kmsg.Fetch}, Count: -1, Observe: true,

@@ -27,7 +27,7 @@ func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 			return nil
 		})
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 2000
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker}
 		k.Run(cfg)
 		handledOnce(k, k.Produce(many(700)...))
 		late.check(t, time.Minute)
@@ -52,7 +52,7 @@ func TestTierFeed_ABusyKeyHoldsUpNoOther(t *testing.T) {
 			return nil
 		})
 		cfg.Order = consumer.OrderKey
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker}
 		k.Run(cfg)
 		var records []*kgo.Record
 		for range 599 {

@@ -71,7 +71,7 @@ func TestTierFeed_HoldsManyTimesItsBudget(t *testing.T) {
 func TestTierFeed_ReadsAnOverdueBacklogWithinItsBudget(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1, Breaker: noBreaker}
 		first := k.Run(cfg)
 		records := inBatches(k, 40, 100, 100*time.Millisecond)
 		committed(t, k, "orders", 0, int64(len(records)))

@@ -121,6 +121,10 @@ func everything(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 	k.DeadLettered(k.Produce(order("broken" + string(large)))[0], headers.ReasonTerminal)
 	k.Parked(k.Produce(order("busy"))[0], time.Minute, "")
 	time.Sleep(70 * time.Second) // it ran a second time, and is parked again
+	for range 100 {
+		k.Produce(order("busy")) // the breaker opens
+	}
+	time.Sleep(time.Second)
 	synctest.Wait()
 }
 

@@ -53,6 +53,17 @@ var benches = []bench{
 		open:   poisonBench,
 		lines:  []line{{name: "poison", unit: "x", goal: atMost(1.2), of: quotient("poisoned", "clean", report.p99), absolute: each("ms", report.p99, "poisoned", "clean")}},
 	},
+	{
+		name:   "outage",
+		rounds: 1,
+		open:   outageBench,
+		lines: []line{
+			{name: "outage-dead", unit: "dead letters", goal: atMost(0), of: outages(func(o outageCounts) float64 { return float64(o.Dead) }), worst: true},
+			{name: "outage-tiers", unit: "x", goal: atMost(1), of: outages(func(o outageCounts) float64 { return float64(o.Parked) / float64(o.Formula) }), worst: true, absolute: each("copies", func(r report) float64 { return float64(r.Outage.Parked) }, "siding")},
+			{name: "outage-load", unit: "x", goal: atMost(1.2), of: outages(func(o outageCounts) float64 { return float64(o.Calls) / float64(o.Ordinary) }), worst: true, absolute: each("calls", func(r report) float64 { return float64(r.Outage.Calls) }, "siding")},
+			{name: "outage-recovery", unit: "s", goal: atMost(30), of: outages(func(o outageCounts) float64 { return o.Recovery }), worst: true},
+		},
+	},
 	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
@@ -318,6 +329,7 @@ var programs = map[string]program{
 	"siding-keyed":   sidingKeyed,
 	"siding-bridge":  sidingBridge,
 	"siding-poison":  sidingPoison,
+	"siding-outage":  sidingOutage,
 	"siding-parked":  sidingParked,
 	"siding-redrive": sidingRedrive,
 	"siding-summary": sidingSummary,

@@ -38,6 +38,7 @@ type job struct {
 	Rate     int           // records offered a second
 	Offered  int           // records offered
 	Poison   int           // one record in so many fails each time; 0: none
+	Down     time.Duration // each call fails for so long
 	Tiers    []time.Duration
 	Due      []int  // records that the tiers hand to the handler, numbered from tier to tier
 	Heap     int    // bytes that the process holds besides its work
@@ -65,6 +66,8 @@ type report struct {
 	Held      int64    // bytes of all that was parked, as it would count them
 	Fetched   int64    // bytes of all answers to fetches, and
 	Filled    int64    // those that the filled topics have on the broker
+
+	Outage outageCounts
 }
 
 func (r report) rate() float64             { return float64(r.Records) / r.Seconds }

@@ -27,6 +27,7 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	cfg.Kafka = append(cfg.Kafka, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	cfg.Naming = groupNaming
 	cfg.Policy.Tiers = []time.Duration{failingTier}
+	cfg.Policy.Breaker.Off = true // every record fails
 	cfg.Handler = func(context.Context, *kgo.Record) error {
 		m.begin()
 		return errUnavailable

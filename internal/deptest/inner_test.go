@@ -11,6 +11,7 @@ import (
 // not listed: a change to one of them needs the reading of that package and its borders, no more.
 var innerMayImport = map[string][]string{
 	"consumer/internal/backoff":     {},
+	"consumer/internal/breaker":     {},
 	"consumer/internal/clock":       {},
 	"consumer/internal/cluster":     {},
 	"consumer/internal/fifo":        {},

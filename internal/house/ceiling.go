@@ -4,15 +4,15 @@ package main
 // raised in that change, with the reason in its commit; one that a change leaves far behind is
 // lowered.
 var ceilings = map[string]int{
-	"README.md words": 1500,
-	"DESIGN.md words": 10830,
+	"README.md words": 1515,
+	"DESIGN.md words": 12500,
 
 	longComments: 0,
 	strayFiles:   0,
 	strayTests:   0,
 
-	"consumer largest cycle, lines":                   5475,
-	"consumer references between files, upward":       63,
+	"consumer largest cycle, lines":                   6500,
+	"consumer references between files, upward":       82,
 	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,
 	"dlq references between files, upward":            6,
@@ -21,7 +21,7 @@ var ceilings = map[string]int{
 	"redrive references between files, upward":        18,
 	"redrive types with methods in several families":  0,
 
-	"consumer file lines, max":     455,
+	"consumer file lines, max":     490,
 	"dlq file lines, max":          350,
 	"redrive file lines, max":      510,
 	"consumer function lines, max": 80,

@@ -58,11 +58,12 @@ func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
 	return f
 }
 
-// config returns a configuration with the short tiers.
+// config returns a configuration with the short tiers. It has no breaker: most of the handlers fail
+// most records on purpose.
 func (f *fixture) config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: f.group, Topics: []string{f.topic}, Handler: f.watch(h),
-		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}},
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: consumer.Breaker{Off: true}},
 		CommitInterval: 100 * time.Millisecond,
 	}
 }

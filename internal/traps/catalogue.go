@@ -39,6 +39,7 @@ var traps = []string{
 	33: "a Retry-After of one second replaces the backoff: attempts are used up at once, or many records run in one instant",
 	34: "a blocked partition changes its owner, and each new owner runs thousands of records before it stops",
 	35: "the source grows, and a member that did not grow the siblings itself cannot write to the new partitions",
+	36: "an outage uses up the attempts of healthy records, which end as dead letters, while retries multiply the load",
 }
 
 // later are traps that wait for a feature, which each entry names. A trap with a test is not in it.

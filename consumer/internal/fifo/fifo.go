@@ -31,6 +31,17 @@ func (q *Queue[T]) PushFront(v T) {
 	q.items[0] = v
 }
 
+// All returns the elements, the front one first. The slice is the queue's own.
+func (q *Queue[T]) All() []T { return q.items[q.first:] }
+
+// Remove takes out the i-th element of All.
+func (q *Queue[T]) Remove(i int) T {
+	v := q.items[q.first+i]
+	copy(q.items[q.first+1:q.first+i+1], q.items[q.first:q.first+i])
+	q.items[q.first] = v
+	return q.Pop()
+}
+
 // Head returns the front element, in place. The queue must not be empty.
 func (q *Queue[T]) Head() *T { return &q.items[q.first] }
 

@@ -3,6 +3,7 @@ package offsets
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"strconv"
 	"strings"
 
 	"github.com/sidingkafka/siding/internal/commitmark"
@@ -14,7 +15,11 @@ import (
 // The text has the mark of siding's commits, the version of the format, and fields that each begin
 // with a letter, separated by spaces. Offsets in it count from the floor:
 //
-//	siding 1 b=AQ
+//	siding 1 p=4fzyo82 u=64 b=AQ
+//
+// p is the process that committed, a random number in base 36. u is Until. n, s, g, x and c are
+// Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record was being
+// decoded. g is written as r is.
 //
 // b and r are the records above the floor that are finished, as a bitmap or as run lengths,
 // whichever holds more: base64 without padding. Bit i of the bitmap is the offset floor + i, the
@@ -25,10 +30,107 @@ type Metadata struct {
 	// Finished are spans above the floor in which all records are finished. They ascend, and do not
 	// touch.
 	Finished []Span
+	Evidence
 }
 
-// Span is a range of offsets, both ends included.
-type Span struct{ First, Last int64 }
+// Evidence is what a commit says about records that may kill the process.
+// See DESIGN.md, "Records that kill the process".
+type Evidence struct {
+	// Process is the process that committed; 0 is none.
+	Process uint64
+	// Until bounds what it starts: no record at this offset or beyond. 0 means that nothing runs.
+	Until int64
+	// Deaths is how many processes in a row died before the floor reached Suspect, below which
+	// their records lie.
+	Deaths  int
+	Suspect int64
+	// Singly has the records that ran together when a process died. They run one by one.
+	Singly []Span
+	// Alone is the record that runs alone; nil for none.
+	Alone *Alone
+	// Condemned are the records that ran alone when a process died.
+	Condemned []Alone
+}
+
+// Alone is a record that runs while no other does.
+type Alone struct {
+	Offset   int64
+	Decoding bool // it is being decoded
+}
+
+// encode appends the fields that are set.
+func (e *Evidence) encode(b []byte, floor int64) []byte {
+	if e.Process != 0 {
+		b = strconv.AppendUint(append(b, " p="...), e.Process, 36)
+	}
+	if e.Until > floor {
+		b = strconv.AppendInt(append(b, " u="...), e.Until-floor, 10)
+	}
+	if e.Deaths > 0 && e.Suspect > floor {
+		b = strconv.AppendInt(append(b, " n="...), int64(e.Deaths), 10)
+		b = strconv.AppendInt(append(b, " s="...), e.Suspect-floor, 10)
+	}
+	if len(e.Singly) > 0 {
+		runs, _ := runLengths(floor, e.Singly, maxSingly)
+		b = append(b, " g="...)
+		b = base64.RawStdEncoding.AppendEncode(b, runs)
+	}
+	if e.Alone != nil {
+		b = e.Alone.encode(b, 'x', floor)
+	}
+	for _, a := range e.Condemned {
+		b = a.encode(b, 'c', floor)
+	}
+	return b
+}
+
+func (a *Alone) encode(b []byte, name byte, floor int64) []byte {
+	b = strconv.AppendInt(append(b, ' ', name, '='), a.Offset-floor, 10)
+	if a.Decoding {
+		b = append(b, 'd')
+	}
+	return b
+}
+
+// maxSingly bounds the bytes of Singly, so that there is room for the rest.
+const maxSingly = 1500
+
+// parse reads a field. ok is false if it is broken; fields of others are not.
+func (e *Evidence) parse(name, value string, floor int64) (ok bool) {
+	offset := func(text string) (int64, bool) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return floor + n, err == nil && n >= 0 && n <= 1<<62 && floor+n <= 1<<62
+	}
+	ok = true
+	switch name {
+	case "p":
+		var err error
+		e.Process, err = strconv.ParseUint(value, 36, 64)
+		ok = err == nil
+	case "u":
+		e.Until, ok = offset(value)
+	case "n":
+		n, err := strconv.ParseInt(value, 10, 32)
+		e.Deaths, ok = int(n), err == nil && n > 0
+	case "s":
+		e.Suspect, ok = offset(value)
+	case "g":
+		runs, err := base64.RawStdEncoding.DecodeString(value)
+		if ok = err == nil; ok {
+			e.Singly, ok = parseRunLengths(floor, runs)
+		}
+	case "x", "c":
+		var a Alone
+		value, a.Decoding = strings.CutSuffix(value, "d")
+		a.Offset, ok = offset(value)
+		if name == "x" {
+			e.Alone = &a
+		} else {
+			e.Condemned = append(e.Condemned, a)
+		}
+	}
+	return ok
+}
 
 const metadataVersion = "1"
 
@@ -39,10 +141,19 @@ const MetadataLimit = 4096
 // Encode returns the metadata as a text of at most limit characters. Of the finished records, those
 // farthest from the floor are left out if they do not fit. The mark is never left out.
 func (m *Metadata) Encode(floor int64, limit int) string {
-	head := commitmark.Mark + " " + metadataVersion
+	plain := commitmark.Mark + " " + metadataVersion
+	head := string(m.encode([]byte(plain), floor))
+	if head == plain {
+		plain = commitmark.Mark
+	} else {
+		plain = head
+	}
+	if len(plain) > limit {
+		return commitmark.Mark
+	}
 	room := limit - len(head) - len(" b=")
 	if len(m.Finished) == 0 || room < 2 {
-		return commitmark.Mark
+		return plain
 	}
 	bytes := base64.RawStdEncoding.DecodedLen(room)
 	field, body := " b=", bitmap(floor, m.Finished, bytes)
@@ -51,7 +162,7 @@ func (m *Metadata) Encode(floor int64, limit int) string {
 		field, body = " r=", runs
 	}
 	if len(body) == 0 {
-		return commitmark.Mark
+		return plain
 	}
 	return head + field + base64.RawStdEncoding.EncodeToString(body)
 }
@@ -123,7 +234,14 @@ func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 			} else if m.Finished, ok = parseRunLengths(floor, body); !ok {
 				return Metadata{}, false
 			}
+		default:
+			if !m.parse(name, value, floor) {
+				return Metadata{}, false
+			}
 		}
+	}
+	if m.Suspect <= floor {
+		m.Deaths, m.Suspect = 0, 0
 	}
 	return m, true
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,12 @@ var goldenMetadata = []struct {
 	{"a bitmap", Metadata{Finished: []Span{{101, 101}, {103, 103}, {105, 108}, {110, 110}, {112, 112}, {114, 114}}}},
 	{"run lengths", Metadata{Finished: []Span{{103, 250}, {260, 900}}}},
 	{"from the floor on", Metadata{Finished: []Span{{100, 200}}}},
+	{"running", Metadata{Evidence: Evidence{Process: 987654321, Until: 164}}},
+	{"running again", Metadata{Finished: []Span{{103, 103}}, Evidence: Evidence{Process: 1, Until: 180, Deaths: 1, Suspect: 164}}},
+	{"in groups", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Singly: []Span{{100, 104}, {110, 111}}}}},
+	{"alone", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Singly: []Span{{100, 104}}, Alone: &Alone{103, false}}}},
+	{"condemned", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Condemned: []Alone{{103, true}, {105, false}}}}},
+	{"decoded alone", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Alone: &Alone{100, true}}}},
 }
 
 func TestMetadata_GoldenFile(t *testing.T) {
@@ -125,7 +132,7 @@ func TestMetadata_GoldenFile(t *testing.T) {
 	}
 	for i, line := range strings.Split(strings.TrimSpace(string(stored)), "\n") {
 		_, text, _ := strings.Cut(line, ": ")
-		if got, ok := ParseMetadata(text, 100); !ok || !slices.Equal(got.Finished, goldenMetadata[i].m.Finished) {
+		if got, ok := ParseMetadata(text, 100); !ok || !reflect.DeepEqual(got, goldenMetadata[i].m) {
 			t.Errorf("%q is read as %v, %v", line, got, ok)
 		}
 	}
@@ -136,8 +143,9 @@ func TestParseMetadata_IgnoresWhatIsNotItsOwn(t *testing.T) {
 	for text, known := range map[string]bool{
 		"": false, "kgo-1234": false, "siding2": false, "siding 2 b=AQ": false, "siding ": false,
 		"siding 1 b=!": false, "siding 1 b=AQ r=AQ": false, "siding 1 r=AA": false, "siding 1 r=AQEAAQ": false,
-		"siding 1 r=//////////////////8B": false,
-		"siding":                          true, "siding 1": true, "siding 1 z=later b=Ag": true,
+		"siding 1 r=//////////////////8B": false, "siding 1 u=": false, "siding 1 u=-1": false, "siding 1 n=0": false, "siding 1 x=d": false,
+		"siding 1 g=AA": false, "siding 1 s=9223372036854775807": false, "siding 1 p=!": false,
+		"siding": true, "siding 1": true, "siding 1 z=later b=Ag": true,
 	} {
 		m, ok := ParseMetadata(text, 7)
 		if ok != known || !ok && m.Finished != nil {
@@ -169,8 +177,9 @@ func FuzzParseMetadata(f *testing.F) {
 			}
 			at = s.Last
 		}
-		again, ok := ParseMetadata(m.Encode(floor, 1<<20), floor)
-		if !ok || !slices.Equal(again.Finished, m.Finished) {
+		once := m.Encode(floor, 1<<20)
+		again, ok := ParseMetadata(once, floor)
+		if !ok || !slices.Equal(again.Finished, m.Finished) || again.Encode(floor, 1<<20) != once {
 			t.Fatalf("%q: %v is read back as %v", text, m, again)
 		}
 	})

@@ -3,7 +3,6 @@ package offsets
 import (
 	"iter"
 	"math/bits"
-	"slices"
 	"sort"
 )
 
@@ -101,8 +100,7 @@ func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
 	for len(t.earlier) > 0 && t.earlier[0].Last < min(offset, t.Next) {
 		t.earlier = t.earlier[1:]
 	}
-	return offset >= t.Next && epoch <= t.earlierEpoch &&
-		slices.ContainsFunc(t.earlier, func(s Span) bool { return s.First <= offset && offset <= s.Last })
+	return offset >= t.Next && epoch <= t.earlierEpoch && In(t.earlier, offset)
 }
 
 // Skip notes that the reader passed over all records below offset that were not delivered.
@@ -135,6 +133,19 @@ func (t *Tracker) FinishRange(first, last int64) int {
 	t.Pending -= finished
 	t.trim()
 	return finished
+}
+
+// IsFinished reports whether the record at offset was read and is finished, or was passed over.
+func (t *Tracker) IsFinished(offset int64) bool {
+	if offset >= t.Next {
+		return false
+	}
+	i := t.search(offset)
+	if i == len(t.chunks) || t.chunks[i].base > offset {
+		return true
+	}
+	bit := offset & chunkMask
+	return t.chunks[i].words[bit>>6]&(1<<(bit&63)) == 0
 }
 
 // Floor is the offset to commit: everything below it is finished.

@@ -103,6 +103,26 @@ func (p *packedRecord) key() []byte {
 	return u.bytes()
 }
 
+// isFresh reports whether the record was redriven and not delivered since: its number of attempts
+// is zero.
+func (p *packedRecord) isFresh() bool {
+	u := unpacker(p.data)
+	u.varint()
+	u.varint()
+	u.bytes()
+	u.bytes()
+	for range u.uvarint() {
+		key := reserved.Key(u.next(1)[0])
+		if key == reserved.User {
+			u.next(u.uvarint())
+		}
+		if value := u.bytes(); key == reserved.Attempts {
+			return string(value) == "0"
+		}
+	}
+	return false
+}
+
 // appendBytes appends the length of b, then b. nil and empty stay distinct.
 func appendBytes(to, b []byte) []byte {
 	if b == nil {

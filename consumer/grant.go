@@ -1,0 +1,217 @@
+package consumer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+)
+
+// firstWindow is how many records a lane may start before its second commit.
+const firstWindow = 64
+
+// maxWindow bounds what doubling makes of it.
+const maxWindow = 1 << 24
+
+// grant says which records of a feed may start. A commit names them first, so that after a crash
+// the next owner knows which ones may have caused it. The lane's lock guards it.
+//
+// See DESIGN.md, "Records that kill the process".
+type grant struct {
+	limit    int           // Policy.CrashLimit; below 1 every record may start
+	interval time.Duration // between commits
+	tier     bool          // of a tier's feed
+	asks     chan<- struct{}
+	only     bool // a record of the lane runs alone: nothing else of it starts
+
+	until  int64 // records below it may start, by the last commit that the broker accepted
+	window int64 // records that a commit grants
+	begun  int64 // every record that started lies below
+	ran    int64 // records that started since the last commit was made
+	made   time.Time
+	held   bool // a record waited for a commit since then
+
+	asked, answered int64 // commits that this feed wants, and those of them that were accepted
+
+	suspects *suspects // nil: none
+}
+
+// suspects are the records of a feed that may have killed earlier processes: those below end that
+// are not finished.
+type suspects struct {
+	offsets.Evidence
+	// isolated: they run in groups, or one by one, that a commit names
+	isolated bool
+	told     bool           // it was logged
+	named    []offsets.Span // those that run together, in the next commit
+	hand     []offsets.Span // those that may start, since a commit has named them
+}
+
+// start begins with what the commit at the floor said. end is the log's end, -1 if that is unknown:
+// later records cannot have killed a process.
+func (g *grant) start(said offsets.Evidence, self uint64, floor, end int64) {
+	if g.limit < 1 {
+		return
+	}
+	g.begun, g.asked = floor, 1
+	died := said.Process != 0 && said.Process != self
+	s := &suspects{Evidence: offsets.Evidence{Deaths: said.Deaths, Suspect: said.Suspect, Singly: said.Singly, Condemned: said.Condemned}}
+	if died && said.Until > floor {
+		s.Deaths++
+		s.Suspect = max(s.Suspect, said.Until)
+	}
+	if died && said.Alone != nil {
+		s.Condemned = append(s.Condemned, *said.Alone)
+	}
+	if end >= 0 {
+		s.Suspect = min(s.Suspect, end)
+	}
+	if s.Suspect <= floor {
+		return
+	}
+	s.isolated = s.Deaths >= g.limit-1 || len(s.Condemned)+len(s.Singly) > 0
+	g.suspects = s
+}
+
+// allows reports whether the record at an offset may start.
+func (g *grant) allows(offset int64) bool {
+	if g.limit < 1 {
+		return true
+	}
+	if g.only || g.isSuspect(offset) {
+		return g.suspects != nil && offsets.In(g.suspects.hand, offset)
+	}
+	if g.isIsolated() && !g.tier {
+		return false // what came later must not overtake the suspects
+	}
+	if offset >= g.until {
+		g.held = true
+		g.ask()
+	}
+	return offset < g.until
+}
+
+// prefix returns how many of the records, of which the first may start, may start together.
+func (g *grant) prefix(recs []*kgo.Record) int {
+	if !g.isIsolated() && g.allows(recs[len(recs)-1].Offset) {
+		return len(recs)
+	}
+	for i, r := range recs {
+		if i > 0 && (!g.allows(r.Offset) || g.condemned(r.Offset) != nil || g.condemned(recs[0].Offset) != nil) {
+			return i
+		}
+	}
+	return len(recs)
+}
+
+// isSuspect reports whether the record at an offset starts only when a commit names it.
+func (g *grant) isSuspect(offset int64) bool {
+	return g.suspects != nil && g.suspects.isolated && offset < g.suspects.Suspect
+}
+
+// condemned returns what is known about a record that must not run; nil if it may.
+func (g *grant) condemned(offset int64) *offsets.Alone {
+	if g.suspects == nil {
+		return nil
+	}
+	i := slices.IndexFunc(g.suspects.Condemned, func(a offsets.Alone) bool { return a.Offset == offset })
+	if i < 0 {
+		return nil
+	}
+	return &g.suspects.Condemned[i]
+}
+
+// isIsolated reports whether the feed has suspects that run in groups or one by one.
+func (g *grant) isIsolated() bool { return g.suspects != nil && g.suspects.isolated }
+
+// begin notes that records start, the last one at an offset.
+func (g *grant) begin(records int, last int64) {
+	if g.limit < 1 || g.isSuspect(last) {
+		return
+	}
+	g.ran += int64(records)
+	g.begun = max(g.begun, last+1)
+	if g.until-g.begun < g.window/2 {
+		g.ask()
+	}
+}
+
+// ask asks for a commit, unless one is asked for.
+func (g *grant) ask() {
+	if g.asked == g.answered {
+		g.asked++
+		g.signal()
+	}
+}
+
+// signal has commitLoop commit before its next tick.
+func (g *grant) signal() {
+	select {
+	case g.asks <- struct{}{}:
+	default:
+	}
+}
+
+// isAsked reports whether a commit is asked for, and not accepted yet.
+func (g *grant) isAsked() bool { return g.asked != g.answered }
+
+// accept notes that the broker accepted a commit with that evidence. It reports whether more
+// records may start.
+func (g *grant) accept(e offsets.Evidence, asked int64) (more bool) {
+	g.answered = max(g.answered, asked)
+	if e.Until > g.until {
+		g.until = e.Until
+		return true
+	}
+	return false
+}
+
+// evidence is what the next commit says. next is the offset of the feed's next record, -1 if none
+// waits. over reports that the lane drains and none of its handlers runs: then the commit hands
+// over cleanly.
+func (g *grant) evidence(self uint64, tracker *offsets.Tracker, next int64, now time.Time, over bool) (e offsets.Evidence) {
+	if g.limit < 1 {
+		return e
+	}
+	floor := tracker.Floor()
+	if s := g.suspects; s != nil {
+		s.Condemned = slices.DeleteFunc(slices.Clone(s.Condemned), func(a offsets.Alone) bool { return tracker.IsFinished(a.Offset) })
+		if floor >= s.Suspect {
+			g.suspects = nil
+		} else {
+			e = s.Evidence
+			if over {
+				e.Alone = nil
+			} else if e.Alone == nil {
+				e.Singly = offsets.Union(e.Singly, s.named)
+			}
+			e.Singly = offsets.Above(e.Singly, floor)
+		}
+	}
+	e.Process = self
+	// The suspects of a tier may wait for hours until they are due. Later records need not.
+	if over || g.isIsolated() && !g.tier {
+		return e
+	}
+	g.widen(now)
+	e.Until = max(g.begun, next, floor) + g.window
+	return e
+}
+
+// widen sets the window for the next commit: three times of what ran in an interval between
+// commits, so that half of it lasts longer than one. A commit that comes earlier, because half of
+// the window was used, doubles it.
+func (g *grant) widen(now time.Time) {
+	since := now.Sub(g.made)
+	switch early := since < g.interval*9/10; {
+	case g.made.IsZero():
+		g.window = firstWindow
+	case g.held || early && g.until-g.begun < g.window/2:
+		g.window = min(2*g.window, maxWindow)
+	case !early:
+		g.window = max(firstWindow, int64(float64(3*g.ran)*float64(g.interval)/float64(since)))
+	}
+	g.ran, g.made, g.held = 0, now, false
+}

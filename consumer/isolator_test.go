@@ -1,0 +1,232 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// mortal runs consumers one after the other, each of which dies at certain records: from then on
+// nothing of it reaches the brokers.
+type mortal struct {
+	t      *testing.T
+	k      *consumertest.Kafka
+	dead   atomic.Bool
+	deaths int
+	ran
+	calls ran
+}
+
+func newMortal(t *testing.T, k *consumertest.Kafka) *mortal {
+	m := &mortal{t: t, k: k}
+	k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.Cluster.KeepControl()
+		if m.dead.Load() {
+			switch req.(type) {
+			case *kmsg.OffsetCommitRequest, *kmsg.LeaveGroupRequest, *kmsg.ConsumerGroupHeartbeatRequest, *kmsg.ProduceRequest:
+				return nil, errors.New("the process is dead"), true
+			}
+		}
+		return nil, nil, false
+	})
+	return m
+}
+
+// handler dies when kills says so. Otherwise h handles the record.
+func (m *mortal) handler(kills func(context.Context, *kgo.Record) bool, h consumer.Handler) consumer.Handler {
+	return func(ctx context.Context, r *kgo.Record) error {
+		if !m.dead.Load() {
+			m.calls.count(r)
+			if kills(ctx, r) {
+				m.dead.Store(true)
+			}
+		}
+		if m.dead.Load() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		err := h(ctx, r)
+		if err == nil && !m.dead.Load() {
+			m.count(r)
+		}
+		return err
+	}
+}
+
+// until runs consumers until one lives to see over.
+func (m *mortal) until(cfg consumer.Config, over func() bool) {
+	m.t.Helper()
+	for !over() {
+		c := m.k.Run(cfg)
+		for end := time.Now().Add(10 * time.Minute); !m.dead.Load() && !over(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				m.t.Fatalf("not over within ten minutes, after %d deaths", m.deaths)
+			}
+		}
+		if !m.dead.Load() {
+			return
+		}
+		if m.deaths++; m.deaths > 20 {
+			m.t.Fatal("20 deaths")
+		}
+		_ = c.Stop()
+		time.Sleep(2 * time.Minute) // the session ends
+		m.dead.Store(false)
+	}
+}
+
+// letters returns how many dead letters there are.
+func (m *mortal) letters() (n int) {
+	for p := range int32(3) {
+		if info := m.k.Cluster.PartitionInfo("orders.dlq", p); info != nil {
+			n += int(info.HighWatermark)
+		}
+	}
+	return n
+}
+
+// missing returns how many of the records were not handled.
+func (m *mortal) missing(records []*kgo.Record) (n int) {
+	for _, r := range records {
+		if m.times(r) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// A record that kills the process is found after CrashLimit + 1 deaths, each further one after two
+// more. No other record is taken for one.
+func TestIsolator_FindsWhatKills(t *testing.T) {
+	each(t, cross(cross(orders, balancers), map[string]int{"1 poison": 1, "2 poisons": 2, "3 poisons": 3, "5 poisons": 5}), 3,
+		func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, []kgo.Opt], int]) {
+			m := newMortal(t, k)
+			records := k.Produce(many(150)...) // within the first window of each partition
+			var poisons []*kgo.Record
+			for len(poisons) < c.b {
+				if r := records[rand.IntN(len(records))]; !slices.Contains(poisons, r) {
+					poisons = append(poisons, r)
+				}
+			}
+			isPoison := func(r *kgo.Record) bool {
+				return slices.ContainsFunc(poisons, func(p *kgo.Record) bool { return p.Partition == r.Partition && p.Offset == r.Offset })
+			}
+			innocent := slices.DeleteFunc(slices.Clone(records), isPoison)
+			cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool { return isPoison(r) }, busyOnce))
+			cfg.Order, cfg.Kafka = c.a.a, c.a.b
+			m.until(cfg, func() bool { return m.missing(innocent) == 0 && m.letters() == len(poisons) })
+			most := map[int]int{1: 4, 2: 6, 3: 8, 5: 12}[c.b]
+			if m.deaths > most {
+				t.Errorf("%d deaths, want %d at most", m.deaths, most)
+			}
+			for _, p := range poisons {
+				if meta := k.DeadLettered(p, headers.ReasonCrashLoop); meta.Class != "crash.handler" {
+					t.Errorf("its class is %q, want crash.handler", meta.Class)
+				}
+			}
+			k.Conserved()
+			more := k.Produce(many(300)...) // everything is as before
+			m.until(cfg, func() bool { return m.missing(more) == 0 })
+		})
+}
+
+// What dies in its decoder is told apart from what dies in its handler.
+func TestIsolator_TellsTheDecoderFromTheHandler(t *testing.T) {
+	each(t, map[string]string{"decoder": "crash.decode", "handler": "crash.handler"}, 1, func(t *testing.T, k *consumertest.Kafka, class string) {
+		m := newMortal(t, k)
+		records := k.Produce(many(40)...)
+		nothing := func(context.Context, *kgo.Record) error { return nil }
+		dies := m.handler(func(_ context.Context, r *kgo.Record) bool { return r.Offset == 17 }, nothing)
+		lives := m.handler(func(context.Context, *kgo.Record) bool { return false }, nothing)
+		in, then := dies, lives
+		if class == "crash.handler" {
+			in, then = lives, dies
+		}
+		m.until(config(consumer.Decode(
+			func(ctx context.Context, r *kgo.Record) (int, error) { return 0, in(ctx, r) },
+			func(ctx context.Context, r *kgo.Record, _ int) error { return then(ctx, r) },
+		)), func() bool { return m.letters() == 1 })
+		if meta := k.DeadLettered(records[17], headers.ReasonCrashLoop); meta.Class != class {
+			t.Errorf("its class is %q, want %q", meta.Class, class)
+		}
+	})
+}
+
+// A retry that kills the process is found in its retry topic.
+func TestIsolator_FindsARetryThatKills(t *testing.T) {
+	each(t, cross(orders, balancers), 2, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, []kgo.Opt]) {
+		m := newMortal(t, k)
+		records := k.Produce(many(100)...)
+		victim := records[rand.IntN(len(records))]
+		cfg := config(m.handler(func(ctx context.Context, r *kgo.Record) bool {
+			return r.Partition == victim.Partition && r.Offset == victim.Offset && consumer.DeliveryOf(ctx, r).Attempt == 2
+		}, func(ctx context.Context, r *kgo.Record) error {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			return nil
+		}))
+		cfg.Order, cfg.Kafka = c.a, c.b
+		m.until(cfg, func() bool { return m.missing(records) == 1 && m.letters() == 1 })
+		if m.deaths > 4 {
+			t.Errorf("%d deaths, want 4 at most", m.deaths)
+		}
+		k.DeadLettered(victim, headers.ReasonCrashLoop)
+		k.Conserved()
+	})
+}
+
+// A death that no record caused costs nothing but the replay.
+func TestIsolator_AccidentsIsolateNothing(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		m := newMortal(t, k)
+		cfg := config(m.handler(func(context.Context, *kgo.Record) bool { return false }, busyOnce))
+		log := logged(&cfg)
+		for i := range 6 {
+			c := k.Run(cfg)
+			records := k.Produce(many(200)...)
+			if i%2 == 0 {
+				m.all(t, records)
+				time.Sleep(time.Second) // more than a commit
+			} else {
+				time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+			}
+			m.dead.Store(true)
+			_ = c.Stop()
+			time.Sleep(2 * time.Minute)
+			m.dead.Store(false)
+		}
+		if n := log.with("processes died while they ran these records"); n > 0 {
+			t.Errorf("%d times records were isolated", n)
+		}
+	})
+}
+
+// Without isolation, a record kills each process, and those behind it never run.
+func TestIsolator_CanBeSwitchedOff(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		m := newMortal(t, k)
+		records := k.Produce(many(20)...)
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool { return r.Offset == 7 }, func(context.Context, *kgo.Record) error { return nil }))
+		cfg.Policy.CrashLimit = -1
+		m.until(cfg, func() bool { return m.deaths == 6 })
+		if n := m.missing(records); n != 13 {
+			t.Errorf("%d records have not run, want 13", n)
+		}
+		if got := k.Cluster.GroupInfo("billing").Commits["orders"][0].Metadata; got != "siding" {
+			t.Errorf("committed with %q", got)
+		}
+	})
+}

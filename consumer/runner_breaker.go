@@ -1,0 +1,57 @@
+package consumer
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
+)
+
+// succeeded tells the breaker of handled records.
+func (r *runner) succeeded(n int64) {
+	r.unit.outcome = breaker.Good
+	r.lane.breaker.Count(r.c.clock.Reading.Load(), breaker.Good, n, r.unit.tier != nil, r.unit.retry, nil)
+}
+
+// counted tells the breaker of a failed run. It reports whether the record stays where it is,
+// because the run was a probe. That is no attempt.
+func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify.Result) (stays bool) {
+	b := r.lane.breaker
+	if b == nil {
+		return false
+	}
+	is := func() breaker.BadRun {
+		return breaker.BadRun{Class: result.Class, Message: textOf(err, result.Message, r.c.cfg.ErrorText)}
+	}
+	outcome := outcomeOf(result)
+	r.unit.outcome = outcome
+	b.Count(r.c.clock.Reading.Load(), outcome, 1, r.unit.tier != nil, r.unit.retry, is)
+	if !r.unit.permit.Probe() || outcome == breaker.Decided {
+		return false
+	}
+	last := is()
+	b.NoteProbe(last)
+	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, last.Message, result)
+	r.leave(rec)
+	return true
+}
+
+// leave leaves a record where it is, as it was read.
+func (r *runner) leave(rec *kgo.Record) {
+	r.unit.stays = true
+	if r.unit.tier == nil {
+		r.restore(rec)
+		rec.Headers = r.read
+	}
+}
+
+// outcomeOf is what a failure says of an outage.
+func outcomeOf(r classify.Result) breaker.Outcome {
+	switch {
+	case r.Verdict == classify.VerdictRetry:
+		return breaker.Failed
+	case r.Verdict == classify.VerdictTerminal && (r.Default || r.Kind == classify.KindPanic):
+		return breaker.Defect
+	}
+	return breaker.Decided
+}

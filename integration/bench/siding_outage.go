@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// outageRun counts what the consumer does while the handler fails, and after it.
+type outageRun struct {
+	down                    atomic.Bool
+	calls, good, runs, most atomic.Int64
+	parked, dead            atomic.Int64
+}
+
+// OnParked counts a copy on a retry topic.
+func (o *outageRun) OnParked(consumer.Routed) { o.parked.Add(1) }
+
+// OnDeadLettered counts a dead letter.
+func (o *outageRun) OnDeadLettered(consumer.Routed) { o.dead.Add(1) }
+
+// sidingOutage handles records that are offered at the job's rate. After outageBefore, each call of
+// the handler fails for as long as the job says.
+func sidingOutage(ctx context.Context, j job) (report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var o outageRun
+	var m meter
+	from, to := j.Rate*int(outageBefore/time.Second), j.Rate*int((outageBefore+j.Down)/time.Second)
+	all, late := newStopwatch(j.Offered, j.Offered), newStopwatch(j.Offered, to-(from+to)/2)
+	begin := make(chan struct{})
+	cfg := sidingConfig(j)
+	cfg.Naming = groupNaming
+	cfg.Policy.Tiers = outageTiers
+	cfg.Hooks = []consumer.Hook{&o}
+	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
+		running := o.runs.Add(1)
+		defer o.runs.Add(-1)
+		for most := o.most.Load(); running > most && !o.most.CompareAndSwap(most, running); most = o.most.Load() {
+		}
+		time.Sleep(poisonNap)
+		if o.down.Load() {
+			o.calls.Add(1)
+			return errUnavailable
+		}
+		o.good.Add(1)
+		i := index(r)
+		all.note(i, 1)
+		if i >= (from+to)/2 && i < to {
+			late.note(i, 1)
+		}
+		return nil
+	}
+	running, err := start(ctx, cfg)
+	if err != nil {
+		return report{}, err
+	}
+	var is outageCounts
+	work := func() error {
+		if err := running.await(ctx, running.ready); err != nil {
+			return err
+		}
+		m.begin()
+		go func() {
+			close(begin)
+			if err := offer(ctx, j, j.Offered); err != nil {
+				cancel(err)
+			}
+		}()
+		<-begin
+		if err := running.await(ctx, after(outageBefore-10*time.Second)); err != nil {
+			return err
+		}
+		before := o.good.Load()
+		if err := running.await(ctx, after(10*time.Second)); err != nil {
+			return err
+		}
+		is.Formula = max(100, o.good.Load()-before)
+		o.down.Store(true)
+		if err := running.await(ctx, after(j.Down)); err != nil {
+			return err
+		}
+		o.down.Store(false)
+		end := time.Now()
+		is.Calls, is.Ordinary, is.Parked = o.calls.Load(), int64(to-from), o.parked.Load()
+		is.Formula += o.most.Load()
+		if err := running.await(ctx, late.done); err != nil {
+			return err
+		}
+		is.Recovery = time.Since(end).Seconds()
+		return running.await(ctx, all.done)
+	}
+	if err := work(); err != nil {
+		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
+	}
+	is.Dead = o.dead.Load()
+	rep := m.end(int64(j.Offered))
+	rep.Outage = is
+	return rep, running.stop()
+}
+
+// after returns a channel that is closed after a time.
+func after(d time.Duration) <-chan struct{} {
+	c := make(chan struct{})
+	time.AfterFunc(d, func() { close(c) })
+	return c
+}
