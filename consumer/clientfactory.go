@@ -19,6 +19,7 @@ import (
 type clientFactory struct {
 	cfg      *Config
 	ctx      context.Context // ends all requests of all clients
+	groupCtx context.Context // ends those of the group client
 	warnings *clientWarnings
 	limits   *forward.BatchLimits
 	user     *kgo.Client // the retry client, from which the user's options are read
@@ -35,6 +36,7 @@ func (f *clientFactory) groupClient(callbacks ...kgo.Opt) (*kgo.Client, error) {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(fetchWait),
 	}, append(callbacks,
+		kgo.WithContext(f.groupCtx),
 		kgo.ConsumerGroup(f.cfg.Group),
 		kgo.ConsumeTopics(f.cfg.Topics...),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // see Consumer.move

@@ -50,6 +50,7 @@ type Consumer struct {
 	stop          context.Context         // ends when Run is to end
 	refuse        context.CancelCauseFunc // ends stop when the group refuses the member
 	hangUp        context.CancelFunc      // ends all requests of all clients
+	endGroup      context.CancelFunc      // ends all requests of the group client
 	values        context.Context         // the values of Run's context, without its end
 	group         *kgo.Client
 	retryCl       *kgo.Client
@@ -198,6 +199,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.ctx, c.stop, c.values = life, ctx, valuesOf(ctx)
 	c.clients.ctx, c.hangUp = context.WithCancel(context.Background())
 	defer c.hangUp()
+	c.clients.groupCtx, c.endGroup = context.WithCancel(c.clients.ctx)
 
 	if c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -22,6 +25,8 @@ const (
 	hangUpWithin = stuckAfter + lastCommitWithin + 2*time.Second
 	// leavesWithin is how long after its last commit a shutdown closes the connections.
 	leavesWithin = 5 * time.Second
+	// joinEndsWithin is how long leaving the group waits for a join that is under way.
+	joinEndsWithin = time.Second
 )
 
 // shutDown drains all lanes, leaves the group, and waits for what Run began. polling are the poll
@@ -35,7 +40,7 @@ func (c *Consumer) shutDown(ctx context.Context, end func(), polling *sync.WaitG
 	cancel()
 	c.hangUpAfter(leavesWithin)
 	polling.Wait()
-	c.group.Close() // leaves the group; partitions assigned until then are lost at once
+	c.leave() // partitions assigned until then are lost at once
 	c.lose(all)
 	end()
 	c.wg.Wait()
@@ -48,6 +53,29 @@ func (c *Consumer) shutDown(ctx context.Context, end func(), polling *sync.WaitG
 		return fmt.Errorf("consumer: joining group %q: %w", c.cfg.Group, refused.error)
 	}
 	return nil
+}
+
+// leave leaves the group and closes its client.
+//
+// kgo leaves only after a join that is under way, and a join waits for the slowest member of the
+// group. So leave ends the client before the join does, and takes the member out of the group
+// itself. Otherwise the group would assign partitions to a member that is gone, and nobody would
+// run their records until its session times out. A static member stays in the group.
+func (c *Consumer) leave() {
+	if c.classic && c.group.OptValue(kgo.InstanceID) == "" {
+		defer time.AfterFunc(joinEndsWithin, c.endGroup).Stop()
+	}
+	c.group.Close()
+	member, _ := c.group.GroupMetadata()
+	if c.clients.groupCtx.Err() == nil || !c.classic || member == "" {
+		return
+	}
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group, req.MemberID = c.cfg.Group, member // versions 0 to 2
+	m := kmsg.NewLeaveGroupRequestMember()
+	m.MemberID = member
+	req.Members = append(req.Members, m)
+	_, _ = req.RequestWith(c.clients.ctx, c.retryCl) // the session's timeout does it otherwise
 }
 
 // hangUpAfter closes the connections to all brokers after a time, unless Run has returned before.

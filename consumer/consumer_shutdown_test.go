@@ -176,6 +176,43 @@ func TestConsumer_EndsInTimeThoughTheBrokersAreSilent(t *testing.T) {
 	})
 }
 
+// kgo leaves a group only after a join that is under way, which lasts as long as the slowest
+// member's drain. A member that ends meanwhile is out of the group: no partition goes to it.
+func TestConsumer_EndsWithinARebalance(t *testing.T) {
+	each(t, balancers, 4, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset == 0 {
+				time.Sleep(20 * time.Second)
+			}
+			return nil
+		})
+		cfg.DrainTimeout, cfg.Policy.HandlerTimeout = 30*time.Second, -1
+		cfg.Kafka = append([]kgo.Opt{kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, opts...)
+		log := logged(&cfg)
+		stays := k.Run(cfg)
+		k.Produce(many(40)...)
+		time.Sleep(time.Millisecond)
+		for _, wait := range []time.Duration{0, time.Millisecond, time.Second, 4 * time.Second, 3 * time.Second} {
+			c := k.Begin(cfg)
+			time.Sleep(wait)
+			began := time.Now()
+			if err := c.Stop(); err != nil {
+				t.Errorf("after %v: Run returned %v", wait, err)
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("after %v: Run took %v to return, want 2 s at most", wait, took)
+			}
+		}
+		time.Sleep(20 * time.Second) // the drain ends, and a heartbeat tells of the last change
+		if lanes := len(stays.Health().Lanes); lanes != 4 {
+			t.Errorf("the member that stays has %d lanes, want 4", lanes)
+		}
+		k.Produce(many(40)...)
+		k.Conserved()
+		log.has(t, 0, "connections are closed")
+	})
+}
+
 // A handler that ignores its cancellation, beside silent brokers: Run names it in time.
 func TestStuckError_ComesInTimeThoughTheBrokersAreSilent(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,6 +40,45 @@ var rebalance = map[string]func(*testing.T, *fixture){
 			t.Fatal(err)
 		}
 		records = append(records, f.Produce(f.many(300)...)...)
+		for _, r := range records {
+			f.Handled(r, 1)
+		}
+		f.Conserved()
+	},
+	// kgo leaves a group only after a join that is under way, which here waits for the other member's
+	// handlers. A member that was gone by then got partitions, which nobody read for a session.
+	"a member that ends within a rebalance gets no partition": func(t *testing.T, f *fixture) {
+		release := make(chan struct{})
+		cfg := f.config(func(context.Context, *kgo.Record) error {
+			<-release
+			return nil
+		})
+		cfg.DrainTimeout, cfg.Policy.HandlerTimeout = 30*time.Second, -1
+		cfg.Kafka = []kgo.Opt{kgo.Balancers(kgo.RangeBalancer())} // it revokes all before it joins
+		stays := f.Run(cfg)
+		records := f.Produce(f.many(20)...)
+		running := func() bool { return stays.Health().Lanes[0].Running > 0 && stays.Health().Lanes[1].Running > 0 }
+		eventually(t, "both lanes run records", running)
+		c := f.Begin(cfg)
+		eventually(t, "a lane drains", func() bool {
+			return slices.ContainsFunc(stays.Health().Lanes, func(l consumer.LaneHealth) bool { return l.State == consumer.StateDraining })
+		})
+		began := time.Now()
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("Run took %v to return, want it to wait for no join", took)
+		}
+		close(release)
+		began = time.Now()
+		eventually(t, "the member that stays has all lanes", func() bool {
+			return slices.IndexFunc(stays.Health().Lanes, func(l consumer.LaneHealth) bool { return l.State == consumer.StateDraining }) < 0 &&
+				len(stays.Health().Lanes) == 2
+		})
+		if took := time.Since(began); took > 25*time.Second {
+			t.Errorf("that took %v, want less than a session", took)
+		}
 		for _, r := range records {
 			f.Handled(r, 1)
 		}
