@@ -98,8 +98,12 @@ house:
 	@go run ./internal/house
 
 # Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
+# BEFORE=commit compares siding with itself as of that commit, not with bare franz-go.
 bench:
-	cd integration && go run ./bench $(if $(ONLY),-only $(ONLY)) $(if $(BROKERS),-brokers $(BROKERS))
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	$(if $(BEFORE),git archive $(BEFORE) | tar x -C "$$dir"; (cd "$$dir/integration" && go build -o "$$dir/before" ./bench);) \
+	cd integration && go run ./bench $(if $(ONLY),-only $(ONLY)) $(if $(BROKERS),-brokers $(BROKERS)) \
+	  $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(BEFORE),-before "$$dir/before")
 
 # Each fuzz target for FUZZTIME. It makes an interesting input smaller for a second at most, not for a minute, in
 # which it would try nothing else.

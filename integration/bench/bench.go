@@ -95,6 +95,7 @@ func choose(all []bench, names []string) ([]bench, error) {
 type options struct {
 	brokers  []string // empty: embedded
 	arms     []string // empty: all that are compared, and ratios
+	before   string   // binary of an earlier commit; empty: none
 	rounds   int      // 0: the bench's own
 	profiles string   // empty: none
 	log      io.Writer
@@ -135,6 +136,9 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 		}
 		return !slices.Contains(o.arms, a.name)
 	})
+	if o.before != "" {
+		b.lines, arms = rig.against(o.before, b.lines, arms)
+	}
 	n := cmp.Or(o.rounds, b.rounds, defaultRounds)
 	var rounds []map[string]report
 	for round := range n + 1 {

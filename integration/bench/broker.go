@@ -27,7 +27,7 @@ func startBroker(ctx context.Context) (seed string, stop func() error, err error
 		cancel()
 		return os.RemoveAll(dir)
 	}
-	cmd, err := childCommand(ctx)
+	cmd, err := childCommand(ctx, "")
 	if err != nil {
 		return "", nil, errors.Join(err, remove())
 	}

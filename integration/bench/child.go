@@ -106,9 +106,10 @@ func (r report) refetched() float64 {
 // A program does a job's work and measures it.
 type program func(context.Context, job) (report, error)
 
-// runChild runs the job in a process of its own and waits for its report.
-func runChild(ctx context.Context, j job) (report, error) {
-	cmd, err := childCommand(ctx)
+// runChild runs the job in a process of its own and waits for its report. An empty exe is the bench's
+// own binary.
+func runChild(ctx context.Context, exe string, j job) (report, error) {
+	cmd, err := childCommand(ctx, exe)
 	if err != nil {
 		return report{}, err
 	}
@@ -127,10 +128,11 @@ func runChild(ctx context.Context, j job) (report, error) {
 	return rep, nil
 }
 
-func childCommand(ctx context.Context) (*exec.Cmd, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("finding the bench's own binary: %w", err)
+func childCommand(ctx context.Context, exe string) (_ *exec.Cmd, err error) {
+	if exe == "" {
+		if exe, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("finding the bench's own binary: %w", err)
+		}
 	}
 	return exec.CommandContext(ctx, exe, childFlag), nil
 }

@@ -49,6 +49,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		only     = set.String("only", "", "names of the benches to run, comma-separated (default all)")
 		arms     = set.String("arms", "", "run these programs of a bench only, comma-separated; no ratio is taken")
 		brokers  = set.String("brokers", "", "addresses of a real Kafka, comma-separated (default an embedded broker)")
+		before   = set.String("before", "", "binary of this command as an earlier commit has it: siding is compared with that one's")
 		rounds   = set.Int("rounds", 0, "rounds after the warm-up (default 5, 11 where one takes some seconds, 3 where 30 s or more)")
 		out      = set.String("out", "bench.json", "file for the results, one JSON object a line")
 		doc      = set.String("doc", "", "document to put the figures into; for runs of all benches on a real Kafka")
@@ -65,7 +66,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFailed
 	}
-	if *doc != "" && (*only != "" || *arms != "" || *brokers == "") {
+	if *doc != "" && (*only != "" || *arms != "" || *before != "" || *brokers == "") {
 		fmt.Fprintln(stderr, "bench: -doc is for all benches on a real Kafka: figures of several runs do not belong together")
 		return exitFailed
 	}
@@ -83,6 +84,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	results, err := runAll(ctx, chosen, options{
 		brokers:  split(*brokers),
 		arms:     split(*arms),
+		before:   *before,
 		rounds:   *rounds,
 		profiles: *profiles,
 		log:      stdout,

@@ -33,7 +33,8 @@ type rig struct {
 	seeds    []string
 	suffix   string
 	profiles string
-	last     bool // this is the last round
+	last     bool   // this is the last round
+	exe      string // the binary of an earlier build, while its arm has its turn
 	cl       *kgo.Client
 	admin    *kadm.Client
 	stop     func() error // of the embedded broker
@@ -98,6 +99,9 @@ func (r *rig) topic(ctx context.Context, label string, partitions int32) (string
 
 // group returns an unused group name.
 func (r *rig) group(label string, round int) string {
+	if r.exe != "" {
+		label += "-before"
+	}
 	return fmt.Sprintf("bench-%s-%s-%d", label, r.suffix, round)
 }
 
@@ -114,7 +118,7 @@ func (r *rig) run(ctx context.Context, label string, j job) (report, error) {
 		}
 		j.Profile = path
 	}
-	return runChild(ctx, j)
+	return runChild(ctx, r.exe, j)
 }
 
 // filled returns the content of a topic.
