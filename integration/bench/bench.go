@@ -20,7 +20,8 @@ const (
 // A bench compares programs doing the same work.
 type bench struct {
 	name   string
-	rounds int // after the warm-up; 0: defaultRounds
+	rounds int  // after the warm-up; 0: defaultRounds
+	kafka  bool // the embedded broker cannot do what it needs
 	// open writes the data and returns the programs, in the order in which
 	// they take turns.
 	open  func(context.Context, *rig) ([]arm, error)
@@ -105,6 +106,10 @@ type options struct {
 func runAll(ctx context.Context, benches []bench, o options) ([]result, error) {
 	var results []result
 	for _, b := range benches {
+		if b.kafka && len(o.brokers) == 0 {
+			fmt.Fprintf(o.log, "\n%s needs a real Kafka\n", b.name)
+			continue
+		}
 		rs, err := runOne(ctx, b, o)
 		results = append(results, rs...)
 		if err != nil {

@@ -39,6 +39,7 @@ type job struct {
 	Offered  int           // records offered
 	Poison   int           // one record in so many fails each time; 0: none
 	Down     time.Duration // each call fails for so long
+	Lasts    time.Duration // time that is measured
 	Tiers    []time.Duration
 	Due      []int  // records that the tiers hand to the handler, numbered from tier to tier
 	Heap     int    // bytes that the process holds besides its work
