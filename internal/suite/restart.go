@@ -1,9 +1,15 @@
 package suite
 
 import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
@@ -25,6 +31,76 @@ var restart = map[string]func(*testing.T, *fixture){
 			}
 		}
 		f.Conserved()
+	},
+	// Full metadata of them all is 1.6 MB, more than a broker takes in one request.
+	"400 partitions keep what is finished above their floors": func(t *testing.T, f *fixture) {
+		const partitions = 400
+		topic := f.topic + "-wide"
+		f.CreateTopic(topic, partitions)
+		bits := strings.Repeat("\xaa", 3000) // of eight records each second one is finished
+		metadata := func(bits string) string { return " b=" + base64.RawStdEncoding.EncodeToString([]byte(bits)) }
+		var all []kadm.Offsets
+		var records []*kgo.Record
+		for p := range int32(partitions) {
+			offsets := kadm.Offsets{}
+			offsets.Add(kadm.Offset{Topic: topic, Partition: p, At: 0, LeaderEpoch: 0, Metadata: "siding 1" + metadata(bits)})
+			all = append(all, offsets)
+			for i := range 3 {
+				records = append(records, &kgo.Record{Topic: topic, Partition: p, Value: strconv.AppendInt(nil, int64(i), 10)})
+			}
+		}
+		f.admin(t, func(ctx context.Context, cl *kadm.Client) error {
+			for _, one := range all {
+				if err := cl.CommitAllOffsets(ctx, f.group, one); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		cl := f.client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		defer cl.Close()
+		if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		release := make(chan struct{})
+		var second, first atomic.Int64
+		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
+			switch r.Offset {
+			case 0:
+				select {
+				case <-release:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				first.Add(1)
+			case 1:
+				t.Errorf("record 1 of partition %d runs, though the metadata says that it is finished", r.Partition)
+			default:
+				second.Add(1)
+			}
+			return nil
+		})
+		cfg.Topics, cfg.Order, cfg.Concurrency, cfg.Policy.HandlerTimeout = []string{topic}, consumer.OrderNone, 2*partitions, -1
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		f.Run(cfg)
+		// committed counts the partitions whose offset is at a place, with metadata that ends so.
+		committed := func(at int64, ends string) (n int) {
+			f.admin(t, func(ctx context.Context, cl *kadm.Client) error {
+				all, err := cl.FetchOffsets(ctx, f.group)
+				all.Each(func(o kadm.OffsetResponse) {
+					if o.Topic == topic && o.At == at && strings.HasSuffix(o.Metadata, ends) {
+						n++
+					}
+				})
+				return err
+			})
+			return n
+		}
+		after := metadata("\xae" + bits[1:])
+		eventually(t, "each partition is committed with all that is finished", func() bool { return committed(0, after) == partitions })
+		close(release)
+		eventually(t, "all others run", func() bool { return first.Load() == partitions && second.Load() == partitions })
+		eventually(t, "all partitions are committed", func() bool { return committed(3, "") == partitions })
 	},
 	"a restart with more tiers takes records in flight along": func(t *testing.T, f *fixture) {
 		cfg := f.config(busy)
