@@ -65,6 +65,11 @@ var benches = []bench{
 		},
 	},
 	{
+		name:  "draining",
+		open:  drainingBench,
+		lines: []line{{name: "draining", unit: "x", goal: atLeast(0.9), of: sidings(report.kept)}},
+	},
+	{
 		name:   "dlq-down",
 		rounds: 1,
 		kafka:  true,
@@ -337,6 +342,7 @@ var programs = map[string]program{
 	"siding-bridge":   sidingBridge,
 	"siding-poison":   sidingPoison,
 	"siding-outage":   sidingOutage,
+	"siding-draining": sidingDraining,
 	"siding-dlq-down": sidingDLQDown,
 	"siding-parked":   sidingParked,
 	"siding-redrive":  sidingRedrive,

@@ -69,6 +69,7 @@ type report struct {
 	Filled    int64    // those that the filled topics have on the broker
 
 	Outage outageCounts
+	Before float64 // rate of the same lanes before a rebalance
 }
 
 func (r report) rate() float64             { return float64(r.Records) / r.Seconds }
