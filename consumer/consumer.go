@@ -82,6 +82,7 @@ type Consumer struct {
 
 	isolator     isolator
 	commitsAsked chan struct{} // capacity 1: a feed wants a commit before the next tick
+	commitsRest  atomic.Bool   // the member joins
 
 	membership   *session.Membership
 	subscription *session.Subscription

@@ -246,7 +246,9 @@ func (c *Consumer) dropDrained(topic, source string) {
 		for _, f := range l.tiers() {
 			if f.topic == topic && f.drained {
 				lost += f.parked.Retire()
+				l.mu.Lock()
 				f.grant.limit = 0 // no commit can name its records any more
+				l.mu.Unlock()
 				c.retryPauser.close(&f.fetch)
 			}
 		}

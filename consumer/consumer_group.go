@@ -17,7 +17,7 @@ import (
 // also checks the lanes that the member kept.
 func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[string][]int32) {
 	<-c.joined
-	c.membership.SetJoining(false)
+	c.setJoining(false)
 	added, again := c.subscription.Begin(added)
 	if len(again) > 0 {
 		cl.AddConsumeTopics(again...) // kgo joins again, and is assigned the partitions again
@@ -56,6 +56,18 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 		c.countLanes()
 	})
 	c.discard(predecessors)
+}
+
+// setJoining notes that a join begins or is over. A join waits for the slowest drain of the group,
+// and commits wait for it. So the lanes that are kept may start records that no commit has named.
+func (c *Consumer) setJoining(joining bool) {
+	c.membership.SetJoining(joining)
+	c.commitsRest.Store(joining)
+	if joining {
+		for _, l := range c.lanesNow() {
+			l.wake()
+		}
+	}
 }
 
 // adjustFetchOffsets is kgo's AdjustFetchOffsetsFn. It removes partitions that kgo must not start
@@ -183,8 +195,8 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 // without a commit.
 func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string][]int32) {
 	<-c.joined
-	c.membership.SetJoining(false)
-	defer c.membership.SetJoining(true)
+	c.setJoining(false)
+	defer c.setJoining(true)
 	c.subscription.End(lost)
 	member, _ := cl.GroupMetadata()
 	c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) })

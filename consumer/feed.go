@@ -38,7 +38,7 @@ func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
 	f.tracker.Restore(at.said.Finished, at.next.Epoch)
 	f.grant = grant{
-		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked,
+		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked, rests: &f.lane.c.commitsRest,
 	}
 	f.grant.start(at.said.Evidence, f.lane.c.process, at.next.Offset, at.end)
 }
@@ -116,7 +116,12 @@ func (f *feed) evidence(now time.Time) (offsets.Evidence, int64) {
 	if l.state >= laneDraining && !over {
 		asked = f.grant.answered // the lane's last commit will be another one
 	}
-	return f.grant.evidence(l.c.process, &f.tracker, f.nextOffset(), now, over), asked
+	e := f.grant.evidence(l.c.process, &f.tracker, f.nextOffset(), now, over)
+	if a := e.Alone; a != nil && l.state >= laneDraining {
+		// Its handler ignores the drain. It has killed nothing: the next owner runs it alone again.
+		e.Singly, e.Alone = offsets.Union(e.Singly, []offsets.Span{{First: a.Offset, Last: a.Offset}}), nil
+	}
+	return e, asked
 }
 
 // nextOffset returns the offset of the record that a worker would take first, -1 if none waits.
@@ -154,19 +159,36 @@ func (f *feed) waiting() (found []int64) {
 }
 
 // name has the next commit say which suspects are to run together, or alone; none may start yet. It
-// reports false if the lane does not run any more.
-func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) bool {
+// returns a number for isNamed, and reports false if the lane does not run any more.
+func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) (asked int64, ok bool) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
 	s := f.grant.suspects
 	if s == nil || f.lane.state != laneRunning {
-		return false
+		return 0, false
 	}
 	if s.Alone = alone; alone == nil {
 		s.named, s.hand = spans, nil
 	}
 	f.grant.asked++
-	return true
+	return f.grant.asked, true
+}
+
+// isNamed reports whether the broker has accepted a commit since name returned that number.
+func (f *feed) isNamed(asked int64) bool {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	return f.grant.answered >= asked
+}
+
+// postpone has the suspects of the feed wait for a time.
+func (f *feed) postpone(wait time.Duration) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	if s := f.grant.suspects; s != nil {
+		s.postponed = time.Now().Add(wait)
+		f.grant.wait()
+	}
 }
 
 // hand lets suspects start that a commit has named.
@@ -188,21 +210,24 @@ func (f *feed) pardon() {
 	}
 }
 
-// runsSome reports whether a record of the spans runs, or can start. A condemned one runs until its
-// copy is safe, so that a death of the next one does not write it again.
+// runsSome reports whether a record of the spans runs, or can start.
 func (f *feed) runsSome(spans []offsets.Span) bool {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := spans[0].First; l.isRunning() && f.grant.condemned(at) != nil && !f.tracker.IsFinished(at) {
-		return true
-	}
 	for u := range l.units {
 		if u.feed == f && slices.ContainsFunc(u.offsets(), func(at int64) bool { return offsets.In(spans, at) }) {
 			return true
 		}
 	}
-	return l.mayRun() && slices.ContainsFunc(f.waiting(), func(at int64) bool { return offsets.In(spans, at) })
+	return l.mayIsolate() && slices.ContainsFunc(f.waiting(), func(at int64) bool { return offsets.In(spans, at) })
+}
+
+// isUnfinished reports whether a record that the lane may run is not finished.
+func (f *feed) isUnfinished(offset int64) bool {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	return f.lane.state == laneRunning && f.grant.suspects != nil && !f.tracker.IsFinished(offset)
 }
 
 // readTrouble records an error of the feed's fetch.

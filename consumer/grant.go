@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,7 +25,8 @@ type grant struct {
 	interval time.Duration // between commits
 	tier     bool          // of a tier's feed
 	asks     chan<- struct{}
-	only     bool // a record of the lane runs alone: nothing else of it starts
+	rests    *atomic.Bool // commits wait for the group: then every record may start
+	only     bool         // a record of the lane runs alone: nothing else of it starts
 
 	until  int64 // records below it may start, by the last commit that the broker accepted
 	window int64 // records that a commit grants
@@ -32,6 +34,8 @@ type grant struct {
 	ran    int64 // records that started since the last commit was made
 	made   time.Time
 	held   bool // a record waited for a commit since then
+	// a record waits for a commit since then; zero if none does
+	waits time.Time
 
 	asked, answered int64 // commits that this feed wants, and those of them that were accepted
 
@@ -47,6 +51,8 @@ type suspects struct {
 	told     bool           // it was logged
 	named    []offsets.Span // those that run together, in the next commit
 	hand     []offsets.Span // those that may start, since a commit has named them
+	// none is named before that time, since a commit did not name them
+	postponed time.Time
 }
 
 // start begins with what the commit at the floor said. end is the log's end, -1 if that is unknown:
@@ -86,11 +92,22 @@ func (g *grant) allows(offset int64) bool {
 	if g.isIsolated() && !g.tier {
 		return false // what came later must not overtake the suspects
 	}
+	if offset >= g.until && g.rests.Load() {
+		return true
+	}
 	if offset >= g.until {
+		g.wait()
 		g.held = true
 		g.ask()
 	}
 	return offset < g.until
+}
+
+// wait notes that a record waits for a commit.
+func (g *grant) wait() {
+	if g.waits.IsZero() {
+		g.waits = time.Now()
+	}
 }
 
 // prefix returns how many of the records, of which the first may start, may start together.
@@ -160,7 +177,7 @@ func (g *grant) isAsked() bool { return g.asked != g.answered }
 // accept notes that the broker accepted a commit with that evidence. It reports whether more
 // records may start.
 func (g *grant) accept(e offsets.Evidence, asked int64) (more bool) {
-	g.answered = max(g.answered, asked)
+	g.answered, g.waits = max(g.answered, asked), time.Time{}
 	if e.Until > g.until {
 		g.until = e.Until
 		return true

@@ -19,8 +19,8 @@ const (
 	// StateHeld: most records of the topic fail, and its breaker lets only probes run. Why says
 	// what failed. No restart helps.
 	StateHeld State = "held"
-	// StateBlocked: copies cannot be written, or records not be read. The lane waits until they
-	// can.
+	// StateBlocked: copies cannot be written, records not be read, or no commit is accepted. The
+	// lane waits until they can.
 	StateBlocked State = "blocked"
 	// StateStuck: a handler runs past its timeout.
 	StateStuck State = "stuck"

@@ -18,6 +18,7 @@ type isolator struct {
 	c       *Consumer
 	changed chan struct{} // capacity 1: a suspect became ready, or has run
 	named   []*lane       // the last commit named records of theirs
+	urgent  bool          // one of these ran alone, and is to be named no longer
 	size    int           // of a group
 	// While a record runs alone: its lane. No other record of the process starts.
 	alone atomic.Pointer[lane]
@@ -29,6 +30,12 @@ const mostGroups = 64
 // aloneWithin bounds the wait until no other handler runs. A handler that ignores its context could
 // make it last for ever.
 const aloneWithin = time.Minute
+
+// copiedWithin bounds the wait for the copy of a condemned record. Until then no suspect starts.
+const copiedWithin = 10 * time.Second
+
+// namesAgain is how long the suspects of a feed wait after a commit did not name them.
+const namesAgain = time.Second
 
 func (s *isolator) init(c *Consumer) { s.c, s.changed = c, make(chan struct{}, 1) }
 
@@ -48,18 +55,35 @@ func (s *isolator) holds(l *lane) bool {
 
 func (s *isolator) isAlone() bool { return s.alone.Load() != nil }
 
-// run runs until ctx ends.
+// run runs until ctx ends. Then all lanes drain: a record that runs alone stays so.
 func (s *isolator) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !s.step(ctx) {
-			s.setAlone(nil)
-			select {
-			case <-s.changed:
-			case <-ctx.Done():
-			}
+		postponed, ready := s.step(ctx)
+		if ready || ctx.Err() != nil {
+			continue
+		}
+		s.setAlone(nil)
+		s.unname()
+		var again <-chan time.Time
+		if postponed {
+			again = time.After(namesAgain)
+		}
+		select {
+		case <-s.changed:
+		case <-again:
+		case <-ctx.Done():
 		}
 	}
-	s.setAlone(nil)
+}
+
+// unname commits that the record which ran alone does so no more. Otherwise a process that is killed
+// later, for another reason, would have it dead-lettered.
+func (s *isolator) unname() {
+	if s.urgent {
+		// it has logged the error; the next tick tries again
+		_ = s.c.commit(s.c.ctx, s.named)
+		s.named, s.urgent = nil, false
+	}
 }
 
 // suspect is a record that waits to be run.
@@ -68,58 +92,114 @@ type suspect struct {
 	offset int64
 }
 
-// step runs a condemned record, a single one or a group. It reports false if none is ready.
-func (s *isolator) step(ctx context.Context) bool {
+// suspected are the suspects that are ready.
+type suspected struct {
+	condemned, single *suspect    // one of them
+	groups            [][]suspect // by feed, those that may run beside others
+	left              int         // suspects, ready or not
+	postponed         bool        // others wait, since a commit did not name them
+}
+
+// step runs a condemned record, a single one or a group. ready is false if there is none; postponed
+// suspects may be ready a little later.
+func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 	s.logIsolated()
-	single, group, left := s.candidates()
-	if s.size = max(s.size, (left+mostGroups-1)/mostGroups); left == 0 {
+	found := s.candidates()
+	if s.size = max(s.size, (found.left+mostGroups-1)/mostGroups); found.left == 0 {
 		s.size = 0
 	}
 	switch {
-	case single != nil:
-		s.runAlone(ctx, *single)
-	case len(group) > 0:
+	case found.condemned != nil:
 		s.setAlone(nil)
-		s.runGroup(ctx, group[:min(len(group), s.size)])
+		s.forward(ctx, *found.condemned)
+	case found.single != nil:
+		s.runAlone(ctx, *found.single)
+	case len(found.groups) > 0:
+		s.setAlone(nil)
+		s.runNamed(ctx, found.group(s.size), nil)
 	default:
-		return false
+		return found.postponed, false
 	}
-	return true
+	return false, true
 }
 
-// candidates returns a suspect that is to run alone, if one is ready, the others that are ready,
-// and how many suspects there are.
-func (s *isolator) candidates() (single *suspect, group []suspect, left int) {
+// group returns a group of at most that size. The feeds take turns, so that it runs at full
+// concurrency under any order.
+func (s *suspected) group(size int) map[*feed][]offsets.Span {
+	hands := map[*feed][]offsets.Span{}
+	for i, left := 0, size; left > 0; i++ {
+		before := left
+		for _, of := range s.groups {
+			if i < len(of) && left > 0 {
+				left--
+				at := of[i]
+				if spans := hands[at.feed]; len(spans) > 0 && spans[len(spans)-1].Last == at.offset-1 {
+					spans[len(spans)-1].Last = at.offset
+				} else {
+					hands[at.feed] = append(spans, offsets.Span{First: at.offset, Last: at.offset})
+				}
+			}
+		}
+		if left == before {
+			break
+		}
+	}
+	for f, spans := range hands {
+		hands[f] = offsets.Union(spans, nil) // a tier's are in the order of their due times
+	}
+	return hands
+}
+
+// candidates returns the suspects that are ready.
+func (s *isolator) candidates() (found suspected) {
+	now := time.Now()
 	for _, l := range s.c.lanesNow() {
 		l.mu.Lock()
-		if l.isRunning() && l.isIsolated() {
+		if l.mayIsolate() && l.isIsolated() {
 			for f := range l.read() {
-				if !f.grant.isIsolated() {
-					continue
-				}
-				left += int(f.grant.suspects.Suspect - f.tracker.Floor())
-				ordered := s.c.cfg.Order == OrderPartition && f.tier.Topic == ""
-				for i, offset := range f.waiting() {
-					if !f.grant.isSuspect(offset) {
-						continue
-					}
-					at := suspect{f, offset}
-					if f.grant.condemned(offset) == nil && !offsets.In(f.grant.suspects.Singly, offset) {
-						group = append(group, at)
-						continue
-					}
-					if single == nil && (i == 0 || !ordered) {
-						single = &at
-					}
-					if ordered {
-						break // those before it run first
-					}
+				if f.grant.isIsolated() {
+					found.add(f, now)
 				}
 			}
 		}
 		l.mu.Unlock()
 	}
-	return single, group, left
+	return found
+}
+
+// add adds the suspects of a feed; the caller holds the lane's lock.
+func (s *suspected) add(f *feed, now time.Time) {
+	is := f.grant.suspects
+	s.left += int(is.Suspect - f.tracker.Floor())
+	if now.Before(is.postponed) {
+		s.postponed = true
+		return
+	}
+	ordered := f.lane.c.cfg.Order == OrderPartition && f.tier.Topic == ""
+	var group []suspect
+	for i, offset := range f.waiting() {
+		if !f.grant.isSuspect(offset) {
+			continue
+		}
+		at := suspect{f, offset}
+		condemned := f.grant.condemned(offset) != nil
+		switch {
+		case !condemned && !offsets.In(is.Singly, offset):
+			group = append(group, at)
+			continue
+		case i > 0 && ordered: // those before it run first
+		case condemned:
+			s.condemned = &at
+		default:
+			s.single = &at
+		}
+		if ordered {
+			break
+		}
+	}
+	if len(group) > 0 {
+		s.groups = append(s.groups, group)
+	}
 }
 
 // logIsolated logs which feeds have suspects that are isolated, once.
@@ -132,13 +212,37 @@ func (s *isolator) logIsolated() {
 	}
 }
 
-// runGroup names suspects in a commit, and waits until they have run.
-func (s *isolator) runGroup(ctx context.Context, group []suspect) {
-	hands := map[*feed][]offsets.Span{}
-	for _, at := range group {
-		hands[at.feed] = offsets.Union(hands[at.feed], []offsets.Span{{First: at.offset, Last: at.offset}})
+// forward lets a condemned record start, which is dead-lettered, and waits until its copy is safe, so
+// that a death of the next suspect does not write it again. Its lane's other partitions and all
+// other lanes go on meanwhile: the copy may have to wait for as long as its topic cannot be written.
+func (s *isolator) forward(ctx context.Context, at suspect) {
+	at.feed.hand([]offsets.Span{{First: at.offset, Last: at.offset}})
+	end := time.Now().Add(copiedWithin)
+	for wait := time.Millisecond; at.feed.isUnfinished(at.offset) && time.Now().Before(end); wait = min(2*wait, 100*time.Millisecond) {
+		if !backoff.Wait(ctx, wait) {
+			return
+		}
 	}
-	s.runNamed(ctx, hands, nil)
+	// the next commit says that it is finished, before another suspect runs
+	s.unnames(at.feed.lane, true)
+}
+
+// unnames notes that the next commit has to name records of a lane no longer.
+func (s *isolator) unnames(l *lane, urgent bool) {
+	if s.urgent = s.urgent || urgent; !slices.Contains(s.named, l) {
+		s.named = append(s.named, l)
+	}
+}
+
+// await waits for a change. It reports false if ctx ends.
+func (s *isolator) await(ctx context.Context) bool {
+	select {
+	case <-s.changed:
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // runAlone names a suspect in a commit, and waits until it has run while no other record does.
@@ -190,33 +294,44 @@ func (s *isolator) awaitOthers(ctx context.Context) bool {
 	}
 }
 
-// runNamed names records of feeds in a commit, lets them start, and waits until each has run, or
-// cannot start any more.
+// runNamed names records of feeds in a commit, lets those start that it named, and waits until each
+// has run, or cannot start any more.
 func (s *isolator) runNamed(ctx context.Context, hands map[*feed][]offsets.Span, alone *offsets.Alone) {
 	lanes := s.named // the commit no longer names what ran before
-	s.named = nil
+	s.named, s.urgent = nil, false
+	asked := map[*feed]int64{}
 	for f, spans := range hands {
-		if f.name(spans, alone) && !slices.Contains(lanes, f.lane) {
+		n, ok := f.name(spans, alone)
+		if !ok {
+			continue
+		}
+		asked[f] = n
+		if !slices.Contains(lanes, f.lane) {
 			lanes = append(lanes, f.lane)
 		}
 	}
-	defer func() {
-		for f := range hands {
-			if f.name(nil, nil) {
-				s.named = append(s.named, f.lane)
+	// It has logged the error, which may be that of another lane. A commit leaves out a lane that
+	// the member does not own any more.
+	_ = s.c.commit(s.c.ctx, lanes)
+	for f := range hands {
+		if n, ok := asked[f]; !ok || !f.isNamed(n) {
+			delete(hands, f)
+			f.postpone(namesAgain)
+			if ok {
+				f.name(nil, nil)
 			}
 		}
-	}()
-	if err := s.c.commit(s.c.ctx, lanes); err != nil {
-		backoff.Wait(ctx, 100*time.Millisecond) // commit has logged the error
-		return
 	}
 	if alone != nil {
 		for f := range hands {
 			phase := func(decoding bool) { s.decoding(f, alone.Offset, decoding) }
 			f.origin.alone.Store(&phase)
-			defer f.origin.alone.Store(nil)
 		}
+		defer func() {
+			for f := range hands {
+				f.origin.alone.Store(nil)
+			}
+		}()
 		runsAlone.Add(1)
 		defer runsAlone.Add(-1)
 	}
@@ -224,15 +339,15 @@ func (s *isolator) runNamed(ctx context.Context, hands map[*feed][]offsets.Span,
 		f.hand(spans)
 	}
 	for !s.haveRun(hands) {
-		select {
-		case <-s.changed:
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return
+		if !s.await(ctx) {
+			return // the lanes' last commits say what runs
 		}
 	}
 	for f := range hands {
 		f.pardon()
+		if _, ok := f.name(nil, nil); ok {
+			s.unnames(f.lane, alone != nil)
+		}
 	}
 }
 
@@ -248,7 +363,7 @@ func (s *isolator) haveRun(hands map[*feed][]offsets.Span) bool {
 
 // decoding commits that a record that runs alone is being decoded, or is no more.
 func (s *isolator) decoding(f *feed, offset int64, now bool) {
-	if f.name([]offsets.Span{{First: offset, Last: offset}}, &offsets.Alone{Offset: offset, Decoding: now}) {
+	if _, ok := f.name([]offsets.Span{{First: offset, Last: offset}}, &offsets.Alone{Offset: offset, Decoding: now}); ok {
 		// it has logged the error; the record runs all the same
 		_ = s.c.commit(s.c.ctx, []*lane{f.lane})
 	}

@@ -1,6 +1,10 @@
 package consumer
 
-import "github.com/sidingkafka/siding/consumer/internal/breaker"
+import (
+	"slices"
+
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
+)
 
 // isFree reports whether a record may start as far as the lane is concerned, whatever the breaker
 // of its topic says; the caller holds the lock.
@@ -12,6 +16,12 @@ func (l *lane) isFree() bool {
 // caller holds the lock.
 func (l *lane) mayProbe() bool {
 	return l.breaker.Holds() && l.isFree() && !l.c.isolator.holds(l) && l.breaker.Offers(l)
+}
+
+// mayIsolate reports whether suspects of the lane may start, as soon as a commit has named them; the
+// caller holds the lock.
+func (l *lane) mayIsolate() bool {
+	return l.isFree() && (!l.breaker.Holds() || l.breaker.Offers(l))
 }
 
 // permit returns the permit of the breaker under which the lane may run a record, if it is held;
@@ -67,6 +77,14 @@ func (l *lane) WakeRetries() {
 func (l *lane) CouldProbe() (source, any bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	free := l.isFree()
-	return free && l.source.hasWork(), free && l.hasWork()
+	if !l.isFree() {
+		return false, false
+	}
+	source, any = l.source.hasWork(), l.hasWork()
+	for f := range l.read() { // the isolator may have one named
+		if f.grant.isIsolated() && slices.ContainsFunc(f.waiting(), f.grant.isSuspect) {
+			source, any = source || f.tier.Topic == "", true
+		}
+	}
+	return source, any
 }

@@ -60,6 +60,10 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Since, h.Why = since, why
 		return StateBlocked
 	}
+	if since, why := l.unnamed(now); why != "" {
+		h.Since, h.Why = since, why
+		return StateBlocked
+	}
 	if l.c.isPaused(l.topic) {
 		h.Why = "paused by Consumer.Pause"
 		return StatePaused
@@ -68,6 +72,10 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		is := l.breaker.Status(now)
 		h.Since, h.Why = is.Since, "held by the breaker of its topic: "+is.Why
 		return StateHeld
+	}
+	if why := l.isolation(); why != "" {
+		h.Why = why
+		return StateRunning
 	}
 	if l.holdsRetries() {
 		h.Why = "due retries wait, since too many failed again"
@@ -115,4 +123,32 @@ func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 		}
 	}
 	return time.Time{}, ""
+}
+
+// unnamed returns since when records of the lane wait for a commit that says that they may run, if
+// commits fail; the caller holds the lock.
+func (l *lane) unnamed(now time.Time) (since time.Time, why string) {
+	for f := range l.read() {
+		at := f.grant.waits
+		if at.IsZero() || now.Sub(at) < blockedAfter {
+			continue
+		}
+		why = fmt.Sprintf("records of %s/%d wait, since no commit was accepted that names them as those that run next", f.topic, l.partition)
+		if h, _ := l.c.membership.Health(now); h.CommitError != "" {
+			why += ": " + h.CommitError
+		}
+		return at, why
+	}
+	return time.Time{}, ""
+}
+
+// isolation says which records of the lane are isolated, if any; the caller holds the lock.
+func (l *lane) isolation() string {
+	for f := range l.read() {
+		if s := f.grant.suspects; f.grant.isIsolated() {
+			return fmt.Sprintf("%d processes died while they ran %s/%d from offset %d to %d: these records run in groups and one by one",
+				s.Deaths, f.topic, l.partition, f.tracker.Floor(), s.Suspect-1)
+		}
+	}
+	return ""
 }

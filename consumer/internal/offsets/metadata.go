@@ -3,6 +3,7 @@ package offsets
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,8 +59,9 @@ type Alone struct {
 	Decoding bool // it is being decoded
 }
 
-// encode appends the fields that are set.
-func (e *Evidence) encode(b []byte, floor int64) []byte {
+// encode appends the fields that are set, with at most that many bytes of run lengths for Singly, and
+// the nearest of the condemned.
+func (e *Evidence) encode(b []byte, floor int64, singly, condemned int) []byte {
 	if e.Process != 0 {
 		b = strconv.AppendUint(append(b, " p="...), e.Process, 36)
 	}
@@ -70,15 +72,14 @@ func (e *Evidence) encode(b []byte, floor int64) []byte {
 		b = strconv.AppendInt(append(b, " n="...), int64(e.Deaths), 10)
 		b = strconv.AppendInt(append(b, " s="...), e.Suspect-floor, 10)
 	}
-	if len(e.Singly) > 0 {
-		runs, _ := runLengths(floor, e.Singly, maxSingly)
+	if runs := coarse(floor, e.Singly, singly); len(runs) > 0 {
 		b = append(b, " g="...)
 		b = base64.RawStdEncoding.AppendEncode(b, runs)
 	}
 	if e.Alone != nil {
 		b = e.Alone.encode(b, 'x', floor)
 	}
-	for _, a := range e.Condemned {
+	for _, a := range e.Condemned[:condemned] {
 		b = a.encode(b, 'c', floor)
 	}
 	return b
@@ -90,6 +91,51 @@ func (a *Alone) encode(b []byte, name byte, floor int64) []byte {
 		b = append(b, 'd')
 	}
 	return b
+}
+
+// fit appends what fits into limit characters. Records that run one by one may become more than there
+// are. It would otherwise forget one that kills.
+func (e *Evidence) fit(b []byte, floor int64, limit int) []byte {
+	for condemned := len(e.Condemned); condemned >= 0; condemned-- {
+		for singly := maxSingly; ; singly /= 2 {
+			if all := e.encode(slices.Clone(b), floor, singly, condemned); len(all) <= limit {
+				return all
+			}
+			if singly == 0 {
+				break
+			}
+		}
+	}
+	return b
+}
+
+// coarse has the lengths of gaps and spans in turn, in at most size bytes. If they do not fit, it
+// fills small gaps; it is empty if not even one span fits.
+func coarse(floor int64, spans []Span, size int) []byte {
+	for {
+		runs, whole := runLengths(floor, spans, size)
+		if whole {
+			return runs
+		}
+		if len(spans) == 1 {
+			return nil
+		}
+		gaps := make([]int64, len(spans)-1)
+		for i := range gaps {
+			gaps[i] = spans[i+1].First - spans[i].Last
+		}
+		slices.Sort(gaps)
+		small := gaps[len(gaps)/2]
+		var fewer []Span
+		for _, s := range spans {
+			if n := len(fewer); n > 0 && s.First-fewer[n-1].Last <= small {
+				fewer[n-1].Last = s.Last
+			} else {
+				fewer = append(fewer, s)
+			}
+		}
+		spans = fewer
+	}
 }
 
 // maxSingly bounds the bytes of Singly, so that there is room for the rest.
@@ -139,17 +185,15 @@ const metadataVersion = "1"
 const MetadataLimit = 4096
 
 // Encode returns the metadata as a text of at most limit characters. Of the finished records, those
-// farthest from the floor are left out if they do not fit. The mark is never left out.
+// farthest from the floor are left out if they do not fit. Evidence has more room, and is made
+// coarser. The mark is never left out.
 func (m *Metadata) Encode(floor int64, limit int) string {
 	plain := commitmark.Mark + " " + metadataVersion
-	head := string(m.encode([]byte(plain), floor))
+	head := string(m.fit([]byte(plain), floor, limit))
 	if head == plain {
 		plain = commitmark.Mark
 	} else {
 		plain = head
-	}
-	if len(plain) > limit {
-		return commitmark.Mark
 	}
 	room := limit - len(head) - len(" b=")
 	if len(m.Finished) == 0 || room < 2 {

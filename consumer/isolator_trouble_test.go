@@ -1,0 +1,347 @@
+package consumer_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// left commits what a process that died has left on a partition of which nothing is finished.
+func left(t *testing.T, k *consumertest.Kafka, topic string, partition int32, evidence string) {
+	t.Helper()
+	admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
+		var at kadm.Offsets
+		at.Add(kadm.Offset{Topic: topic, Partition: partition, LeaderEpoch: 0, Metadata: "siding 1 p=dead " + evidence})
+		return cl.CommitAllOffsets(ctx, "billing", at)
+	})
+}
+
+// said returns the metadata of the group's commit on a partition.
+func said(k *consumertest.Kafka, topic string, partition int32) string {
+	return k.Cluster.GroupInfo("billing").Commits[topic][partition].Metadata
+}
+
+// While a dead-letter topic cannot be written, a record that killed processes waits for it. The other
+// lanes of the process do not.
+func TestIsolator_UnwritableLetterHoldsUpNoOtherLane(t *testing.T) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		guilty, others := k.Produce(onPartition(0, "fine", 10)...), k.Produce(onPartition(1, "fine", 100)...)
+		left(t, k, "orders", 0, "n=2 s=10 c=3")
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.NotEnoughReplicas})
+		var done ran
+		cfg := config(done.after(fine))
+		cfg.Order = order
+		k.Run(cfg)
+		for range 10 {
+			others = append(others, k.Produce(onPartition(1, "fine", 10)...)...)
+			time.Sleep(30 * time.Second)
+		}
+		for _, r := range others {
+			if done.times(r) == 0 {
+				t.Fatalf("%d/%d has not run", r.Partition, r.Offset)
+			}
+		}
+		fault.Remove()
+		k.DeadLettered(guilty[3], headers.ReasonCrashLoop)
+		done.all(t, append(guilty[:3:3], guilty[4:]...))
+		if n := done.times(guilty[3]); n != 0 {
+			t.Errorf("the record that kills ran %d times", n)
+		}
+		k.Conserved()
+	})
+}
+
+// Before the next suspect runs, a commit says that the record before it is dead-lettered. Otherwise a
+// further death would have it written again.
+func TestIsolator_CommitsALetterBeforeTheNextRuns(t *testing.T) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		guilty, others := k.Produce(onPartition(0, "fine", 10)...), k.Produce(onPartition(1, "fine", 10)...)
+		left(t, k, "orders", 0, "n=2 s=4 c=3")
+		left(t, k, "orders", 1, "n=2 s=10")
+		var done ran
+		cfg := config(done.after(func(_ context.Context, r *kgo.Record) error {
+			dead := k.Cluster.PartitionInfo("orders.dlq", 0).HighWatermark > 0
+			if text := said(k, "orders", 0); dead && strings.Contains(text, " c=") {
+				t.Errorf("%d/%d runs while the commit says %q", r.Partition, r.Offset, text)
+			}
+			return nil
+		}))
+		cfg.Order, cfg.CommitInterval = order, time.Hour
+		k.Run(cfg)
+		k.DeadLettered(guilty[3], headers.ReasonCrashLoop)
+		done.all(t, others)
+		done.all(t, append(guilty[:3:3], guilty[4:]...))
+	})
+}
+
+// A breaker that opens while suspects run has probes, and closes.
+func TestIsolator_SuspectsProbeAnOpenBreaker(t *testing.T) {
+	each(t, cross(orders, map[string]string{"in groups": "n=2 s=1000", "alone": "n=2 s=1000 g=AOgH", "both": "n=2 s=1000 g=AGQ"}), 1,
+		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+			s := &service{}
+			s.down.Store(true)
+			records := k.Produce(many(1000)...)
+			left(t, k, "orders", 0, c.b)
+			cfg := withBreaker(s)
+			cfg.Order = c.a
+			handled := watch(&cfg)
+			k.Run(cfg)
+			time.Sleep(2 * time.Minute)
+			s.down.Store(false)
+			time.Sleep(10 * time.Minute)
+			for _, r := range records {
+				if !handled(r) {
+					t.Fatalf("offset %d has not run: %s", r.Offset, said(k, "orders", 0))
+				}
+			}
+			k.Conserved()
+		})
+}
+
+// A lane whose commits are refused cannot have its suspects named. None of them runs unnamed, and
+// those of other lanes run.
+func TestIsolator_RefusedCommitHoldsUpNoOtherLane(t *testing.T) {
+	each(t, cross(orders, map[string]string{"in groups": "n=2 s=50", "alone": "n=2 s=50 g=ADI"}), 2,
+		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+			refused, others := k.Produce(onPartition(0, "fine", 50)...), k.Produce(onPartition(1, "fine", 50)...)
+			for p := range int32(2) {
+				left(t, k, "orders", p, c.b)
+			}
+			var done ran
+			var release atomic.Bool
+			cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
+				for r.Offset == 0 && !release.Load() && ctx.Err() == nil {
+					time.Sleep(10 * time.Millisecond) // so that the commit of the start is not refused
+				}
+				return ctx.Err()
+			}))
+			cfg.Order = c.a
+			cfg.Policy.HandlerTimeout = time.Hour
+			k.Run(cfg)
+			time.Sleep(5 * time.Second)
+			fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: "orders", Partitions: []int32{0}, Count: -1, Err: kerr.TopicAuthorizationFailed})
+			release.Store(true)
+			done.all(t, others)
+			time.Sleep(time.Minute)
+			n := 0
+			for _, r := range refused {
+				n += done.times(r)
+			}
+			if n == len(refused) {
+				t.Errorf("all %d suspects ran, although no commit could name them", n)
+			}
+			more := k.Produce(onPartition(1, "fine", 500)...)
+			done.all(t, more)
+			fault.Remove()
+			done.all(t, refused)
+		})
+}
+
+// A record that has run alone is named no longer, also while the other suspects are not due.
+// Otherwise a process that is killed later would have it dead-lettered.
+func TestIsolator_NamesNoneThatHasRun(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		const tier = "orders.retry.1h"
+		var done ran
+		cfg := config(done.after(busyOnce))
+		cfg.Policy.Tiers, cfg.Policy.Jitter = []time.Duration{time.Hour}, -1
+		first := k.Run(cfg)
+		early := k.Produce(many(1)...)
+		time.Sleep(10 * time.Minute)
+		late := k.Produce(many(1)...)
+		time.Sleep(time.Minute)
+		stop(t, first)
+		left(t, k, tier, 0, "n=2 s=2 g=AAE")
+		cfg.CommitInterval = time.Hour
+		k.Run(cfg)
+		time.Sleep(50 * time.Minute)
+		if done.times(early[0]) != 1 || done.times(late[0]) != 0 {
+			t.Fatal("not the first one alone has run")
+		}
+		if text := said(k, tier, 0); strings.Contains(text, " x=") || !strings.Contains(text, " s=") {
+			t.Errorf("after it has run, the commit says %q", text)
+		}
+		time.Sleep(10 * time.Minute)
+		done.all(t, late)
+	})
+}
+
+// A handler that ignores a drain has not killed its process: its record is no dead letter.
+func TestIsolator_StuckHandlerIsNoDeath(t *testing.T) {
+	each(t, balancers, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		records := k.Produce(many(3)...)
+		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
+		release := make(chan struct{})
+		cfg := config(until(release))
+		cfg.DrainTimeout = time.Second
+		cfg.Kafka = opts
+		c := k.Run(cfg)
+		eventually(t, "it runs alone", func() bool { return strings.Contains(said(k, "orders", 0), " x=0") })
+		_ = c.Err() // a StuckError
+		if text := said(k, "orders", 0); strings.Contains(text, " x=") || !strings.Contains(text, " g=") {
+			t.Errorf("the commit says %q, want its record among those that run one by one", text)
+		}
+		close(release)
+		var done ran
+		cfg.Handler = done.after(fine)
+		k.Run(cfg)
+		done.all(t, records)
+		holds(t, k, "orders.dlq", 0)
+	})
+}
+
+// In groups, records run at full concurrency over all lanes: a backlog takes no more than twice as
+// long as without suspects, under any order.
+func TestIsolator_GroupsRunAtFullConcurrency(t *testing.T) {
+	each(t, orders, 50, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		took := func(evidence string) time.Duration {
+			records := k.Produce(many(5000)...)
+			var done ran
+			cfg := config(done.after(func(context.Context, *kgo.Record) error {
+				time.Sleep(5 * time.Millisecond)
+				return nil
+			}))
+			cfg.Order, cfg.Concurrency = order, 64
+			if evidence != "" {
+				for p := range int32(50) {
+					left(t, k, "orders", p, evidence)
+				}
+			}
+			began := time.Now()
+			c := k.Run(cfg)
+			done.all(t, records)
+			defer stop(t, c)
+			return time.Since(began)
+		}
+		groups := took("n=2 s=500")
+		plain := took("")
+		if groups > 2*plain+time.Second {
+			t.Errorf("in groups it took %v, otherwise %v", groups, plain)
+		}
+	})
+}
+
+// While no commit is accepted, a lane runs what the last one has named, says why it waits, and goes
+// on when commits are accepted again.
+func TestGrant_LaneWaitsWhileCommitsAreRefused(t *testing.T) {
+	each(t, cross(orders, balancers), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, []kgo.Opt]) {
+		var done ran
+		cfg := config(done.after(fine))
+		cfg.Order, cfg.Kafka = c.a, c.b
+		run := k.Run(cfg)
+		done.all(t, k.Produce(many(10)...))
+		time.Sleep(time.Second)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.NotCoordinator})
+		records := k.Produce(many(2000)...)
+		time.Sleep(time.Minute)
+		n := 0
+		for _, r := range records {
+			n += done.times(r)
+		}
+		if n == 0 || n > 500 {
+			t.Errorf("%d records ran without a commit, want a window", n)
+		}
+		if l := run.Health().Lanes[0]; l.State != consumer.StateBlocked || !strings.Contains(l.Why, "commit") || time.Since(l.Since) < 30*time.Second {
+			t.Errorf("the lane is %+v, want it blocked by its commits", l)
+		}
+		fault.Remove()
+		done.all(t, records)
+		isOK(t, run)
+	})
+}
+
+// From idle to thousands of records a second, and at a steady rate, the window costs a handful of
+// commits.
+func TestGrant_CommitsAreFew(t *testing.T) {
+	each(t, orders, 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		var mu sync.Mutex
+		commits := 0
+		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			mu.Lock()
+			defer mu.Unlock()
+			commits++
+			return nil, nil, false
+		})
+		var done ran
+		cfg := config(done.after(fine))
+		cfg.Order, cfg.CommitInterval = order, time.Second
+		k.Run(cfg)
+		const seconds = 10
+		for range 2 { // the second time from idle again
+			time.Sleep(time.Minute)
+			mu.Lock()
+			commits = 0
+			mu.Unlock()
+			records := inBatches(k, seconds*20, 200, 50*time.Millisecond)
+			done.all(t, records)
+			mu.Lock()
+			n := commits
+			mu.Unlock()
+			if t.Logf("%d commits", n); n > 4*seconds {
+				t.Errorf("%d commits within %d s", n, seconds)
+			}
+		}
+	})
+}
+
+// Commits rest while a member joins, and a group waits for the slowest drain of another one. The
+// lanes that are kept run on meanwhile.
+func TestGrant_KeptLanesRunWhileAnotherMemberDrains(t *testing.T) {
+	each(t, map[string][]kgo.Opt{"cooperative": nil, "KIP-848": {kgo.ServerSideBalancer()}}, 6, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
+		const drain = 20 * time.Second
+		var slow atomic.Bool
+		var done ran
+		cfg := config(done.after(fine))
+		cfg.DrainTimeout, cfg.Kafka = drain, opts
+		slowly := cfg
+		slowly.Handler = done.after(func(ctx context.Context, _ *kgo.Record) error {
+			if slow.Load() {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		kept := k.Run(cfg)
+		k.Run(slowly)
+		time.Sleep(10 * time.Second)
+		produced := func(during time.Duration) (all []*kgo.Record) {
+			return steadily(k, 60, 50*time.Millisecond, during)
+		}
+		produced(5 * time.Second)
+		slow.Store(true)
+		before := map[int32]bool{}
+		for _, l := range kept.Health().Lanes {
+			before[l.Partition] = true
+		}
+		k.Begin(cfg)
+		records := produced(drain - 5*time.Second)
+		still := map[int32]bool{}
+		for _, l := range kept.Health().Lanes {
+			still[l.Partition] = before[l.Partition]
+		}
+		n, all := 0, 0
+		for _, r := range records[len(records)/3:] {
+			if still[r.Partition] {
+				n += min(done.times(r), 1)
+				all++
+			}
+		}
+		if all == 0 || n*10 < all*9 {
+			t.Errorf("%d of %d records of kept lanes ran while another member drained", n, all)
+		}
+		slow.Store(false)
+	})
+}
