@@ -76,6 +76,15 @@ var benches = []bench{
 		open:   dlqDownBench,
 		lines:  []line{{name: "dlq-down", unit: "x", goal: atLeast(0.95), of: quotient("down", "clean", report.rate), absolute: rates("down", "clean")}},
 	},
+	{
+		name:   "restart",
+		rounds: longRounds,
+		open:   restartBench,
+		lines: []line{
+			{name: "restart", unit: "x", goal: atMost(1.3), of: quotient("killed", "clean", report.seconds), absolute: each("s", report.seconds, "killed", "clean")},
+			{name: "restart-groups", unit: "x", goal: atMost(2), of: quotient("grouped", "clean", report.seconds), absolute: each("s", report.seconds, "grouped", "clean")},
+		},
+	},
 	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
@@ -344,6 +353,7 @@ var programs = map[string]program{
 	"siding-outage":   sidingOutage,
 	"siding-draining": sidingDraining,
 	"siding-dlq-down": sidingDLQDown,
+	"siding-restart":  sidingRestart,
 	"siding-parked":   sidingParked,
 	"siding-redrive":  sidingRedrive,
 	"siding-summary":  sidingSummary,

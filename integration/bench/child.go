@@ -37,6 +37,8 @@ type job struct {
 	Spans    bool          // and has a tracer that samples spans out
 	Rate     int           // records offered a second
 	Offered  int           // records offered
+	After    int           // records after which it ends, 0: all
+	Kill     bool          // it is killed then
 	Poison   int           // one record in so many fails each time; 0: none
 	Down     time.Duration // each call fails for so long
 	Lasts    time.Duration // time that is measured
