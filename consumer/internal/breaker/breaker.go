@@ -79,10 +79,13 @@ const (
 	enoughFirst = 10
 	// rowGap is the longest time between two failures of a row.
 	rowGap = time.Minute
-	// mostHanging bounds the probes that run at a time because earlier ones do not return.
-	mostHanging = 10
+	// manyHanging is the number of probes that do not return from which on each further one comes
+	// later: the handler may not return at all, and each holds a worker.
+	manyHanging = 10
 	// idleRamp is the time after which a ramp that nothing waits for ends.
 	idleRamp = time.Second
+	// rampRow is the number of runs of the ramp that may fail without one that does not.
+	rampRow = 20
 )
 
 // Breaker is the breaker and the retry budget of one topic. The times that its methods get are
@@ -110,10 +113,12 @@ type Breaker struct {
 	probes    int           // since it opened
 	permitted int           // runs at a time in the ramp
 	good      int           // runs of the ramp since permitted grew, without what failed
-	refused   bool          // a run, since permitted grew
-	rampedAt  time.Duration // the ramp began
+	refused   bool          // a run, since permitted grew or Tick found a free slot
+	steppedAt time.Duration // permitted changed
+	lookAt    time.Duration // Tick is due
 	rampGood  int64         // of probes and ramp
 	rampBad   int64
+	rampRow   int // bad runs since the last good one
 
 	retrying int64 // retries that run
 	tight    bool  // the budget was used up a short time ago
@@ -249,8 +254,14 @@ func (b *Breaker) await() {
 
 func (b *Breaker) ramp() {
 	b.to(Ramp)
-	b.rampedAt, b.permitted, b.good = b.now, 2, 0
-	b.rampGood, b.rampBad = int64(b.set.Probes), 0
+	b.step(2)
+	b.lookAt = b.now + idleRamp
+	b.rampGood, b.rampBad, b.rampRow = int64(b.set.Probes), 0, 0
+}
+
+// step sets how many runs the ramp permits at a time.
+func (b *Breaker) step(permitted int) {
+	b.permitted, b.good, b.refused, b.steppedAt = permitted, 0, false, b.now
 }
 
 func (b *Breaker) close() {
@@ -270,8 +281,13 @@ func (b *Breaker) Offers(now time.Duration) bool {
 	case !b.awaited:
 		return b.now >= b.probeAt
 	default: // a probe that does not return must not hold up the others
-		return b.running < mostHanging && b.now-b.probedAt >= b.set.MaxInterval
+		return b.now >= b.overtakenAt()
 	}
+}
+
+// overtakenAt is when the next probe is offered if the last one does not return.
+func (b *Breaker) overtakenAt() time.Duration {
+	return b.probedAt + time.Duration(1+max(b.running-manyHanging, 0))*b.set.MaxInterval
 }
 
 // Acquire returns a permit for one run, if there is one. Every permit has to be released.
@@ -301,7 +317,7 @@ func (b *Breaker) Release(now time.Duration, p Permit, o Outcome, tier, repeated
 	if b.state == Ramp {
 		return b.ramped(o, tier)
 	}
-	if p.number != b.latest {
+	if p.number != b.latest && (o == Void || o.bad()) {
 		return false // another probe has been sent since, whose outcome tells more
 	}
 	b.awaited = false
@@ -342,7 +358,8 @@ func (b *Breaker) ramped(o Outcome, tier bool) (changed bool) {
 		return false
 	case o.bad() && !tier:
 		b.rampBad++
-		if float64(b.rampBad) >= b.set.Failures*float64(b.rampBad+b.rampGood) {
+		b.rampRow++
+		if b.rampRow >= rampRow || float64(b.rampBad) >= b.set.Failures*float64(b.rampBad+b.rampGood) {
 			b.open()
 			return true
 		}
@@ -350,6 +367,7 @@ func (b *Breaker) ramped(o Outcome, tier bool) (changed bool) {
 	}
 	if !o.bad() {
 		b.rampGood++
+		b.rampRow = 0
 	}
 	if b.good++; b.good < b.permitted {
 		return false
@@ -358,21 +376,31 @@ func (b *Breaker) ramped(o Outcome, tier bool) (changed bool) {
 		b.close()
 		return true
 	}
-	b.permitted, b.good, b.refused = 2*b.permitted, 0, false
+	b.step(2 * b.permitted)
 	return false
 }
 
 // Free returns how many more runs the ramp permits now.
 func (b *Breaker) Free() int { return max(b.permitted-b.running, 0) }
 
-// Tick ends a ramp that nothing waits for. It is to be called at the time that Next returns.
+// Tick ends a ramp that nothing waits for, and gives slots to others if runs do not end. It is to be
+// called at the time that Next returns.
 func (b *Breaker) Tick(now time.Duration) (changed bool) {
 	b.turn(now)
-	if b.state != Ramp || b.now-b.rampedAt < idleRamp || b.running > 0 {
+	if b.state != Ramp || b.now < b.lookAt {
 		return false
 	}
-	b.close()
-	return true
+	b.lookAt = b.now + idleRamp
+	switch {
+	case b.running == 0 || b.running < b.permitted && !b.refused:
+		b.close()
+		return true
+	case b.running < b.permitted:
+		b.refused = false // it is set again, if a lane still waits
+	case b.now-b.steppedAt >= b.set.MaxInterval:
+		b.step(b.running + 2)
+	}
+	return false
 }
 
 // Next returns when a probe is offered, or Tick is due. ok is false while the breaker is closed.
@@ -381,10 +409,10 @@ func (b *Breaker) Next() (at time.Duration, ok bool) {
 	case b.state == Closed:
 		return 0, false
 	case b.state == Ramp:
-		return max(b.rampedAt, b.now) + idleRamp, true
+		return b.lookAt, true
 	case !b.awaited:
 		return b.probeAt, true
 	default:
-		return b.probedAt + b.set.MaxInterval, true
+		return b.overtakenAt(), true
 	}
 }

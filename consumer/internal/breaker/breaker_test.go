@@ -511,3 +511,127 @@ func TestRests_Since(t *testing.T) {
 		t.Errorf("%d rests are kept, of which the last %d count: %v", len(r.all), mostRests, got)
 	}
 }
+
+// opened returns a breaker whose probes are due from a second on.
+func opened(set Settings) *Breaker {
+	b := New(set)
+	feed(b, 0, 0, 100, Failed)
+	return b
+}
+
+// ramped returns a breaker whose ramp began at the time that it returns.
+func ramped(set Settings) (*Breaker, time.Duration) {
+	b, now := opened(set), time.Second
+	for range set.Probes {
+		b.Release(now, b.Acquire(now), Good, false, false)
+	}
+	return b, now
+}
+
+// Each run takes longer than the longest interval between probes, so that each probe is overtaken
+// before it succeeds. The breaker took no outcome but that of the last one, and stayed open for ever.
+func TestBreaker_SlowProbesCloseIt(t *testing.T) {
+	t.Parallel()
+	const takes = 20 * time.Second
+	b := opened(defaults)
+	running := map[time.Duration][]Permit{}
+	for now := time.Second; ; now += time.Second {
+		for _, p := range running[now] {
+			b.Release(now, p, Good, false, false)
+		}
+		if state, _ := b.State(); state != Open {
+			break
+		}
+		if p := b.Acquire(now); p.OK() {
+			running[now+takes] = append(running[now+takes], p)
+		}
+		if now > 5*time.Minute {
+			t.Fatalf("open after %v, though each probe was good after %v", now, takes)
+		}
+	}
+}
+
+// Handlers that never return hold ten probes. More follow, at growing intervals.
+func TestBreaker_ManyHangingProbesAreOvertaken(t *testing.T) {
+	t.Parallel()
+	b := opened(defaults)
+	n, last := 0, time.Duration(0)
+	for now := time.Duration(0); now < time.Hour; now += time.Second {
+		if b.Acquire(now).OK() {
+			n++
+			last = now
+		}
+	}
+	if n < 20 || n > 40 || last < 50*time.Minute {
+		t.Errorf("%d probes within an hour, the last one after %v; want some 30, and none too long ago", n, last)
+	}
+}
+
+// All runs of the ramp hang. They hold up the others no longer than a probe does.
+func TestBreaker_HangingRunsDoNotHoldUpTheRamp(t *testing.T) {
+	t.Parallel()
+	b, now := ramped(defaults)
+	for b.Acquire(now).OK() {
+		continue
+	}
+	for range 16 {
+		at, ok := b.Next()
+		if !ok || at <= now {
+			t.Fatalf("the next look is at %v, %v; want one after %v", at, ok, now)
+		}
+		now = at
+		b.Tick(now)
+	}
+	if state, _ := b.State(); state == Ramp && b.Free() == 0 {
+		t.Fatalf("no run is permitted %v after two that hang", now)
+	}
+	// One record after the other comes, and runs well.
+	for range 30 {
+		if p := b.Acquire(now); p.OK() {
+			b.Release(now, p, Good, false, false)
+		}
+		now += time.Second
+		b.Tick(now)
+	}
+	if state, _ := b.State(); state != Closed {
+		t.Errorf("the breaker is %v beside two runs that hang", state)
+	}
+}
+
+// Records wait for the slots of a ramp, and run. It goes on, however often it is looked at.
+func TestBreaker_RampWithWorkDoesNotEndEarly(t *testing.T) {
+	t.Parallel()
+	b, now := ramped(defaults)
+	for range 20 {
+		p := b.Acquire(now)
+		for b.Acquire(now).OK() {
+			continue
+		}
+		now += 600 * time.Millisecond
+		b.Tick(now) // before the first run of the ramp ended
+		if state, _ := b.State(); state != Ramp {
+			t.Fatalf("the breaker is %v at %v, and records wait", state, now)
+		}
+		b.Release(now, p, Void, false, false)
+	}
+}
+
+// With a share of 1, and after the good probes, the ramp's failures never reached the share.
+func TestBreaker_RampInWhichAllFailOpensAgain(t *testing.T) {
+	t.Parallel()
+	for _, share := range []float64{0.5, 0.9, 1} {
+		set := defaults
+		set.Failures = share
+		b, now := ramped(set)
+		n := 0
+		for changed := false; !changed; n++ {
+			if n > 20 {
+				t.Fatalf("share %v: %d runs of the ramp have failed, and it goes on", share, n)
+			}
+			changed = b.Release(now, b.Acquire(now), Failed, false, false)
+		}
+		if state, _ := b.State(); state != Open {
+			t.Errorf("share %v: the breaker is %v after %d failures", share, state, n)
+		}
+	}
+}

@@ -43,7 +43,7 @@ type Event struct {
 	Status   Status
 }
 
-// Status is the state of a topic's
+// Status is the state of a topic's breaker.
 type Status struct {
 	State     State
 	Since     time.Time // it opened
@@ -84,10 +84,12 @@ type Topic struct {
 	turnEnds time.Duration
 	probed   int32         // the partition that probed last
 	waiting  map[Lane]bool // for a slot of the ramp
-	last     BadRun
-	since    time.Time // it opened
-	openings map[Reason]int64
-	heldFor  time.Duration // before since
+	// retries of lanes wait for the budget, until wakeRetries
+	retriesWait bool
+	last        BadRun
+	since       time.Time // it opened
+	openings    map[Reason]int64
+	heldFor     time.Duration // before since
 }
 
 // turnLasts is how long a lane that is to probe may take before another one may.
@@ -111,8 +113,9 @@ func (b *Topic) Count(reading int64, o Outcome, n int64, tier, retry bool, is fu
 		return
 	}
 	b.mu.Lock()
-	opened := b.b.Count(time.Duration(reading), o, n, tier, retry)
-	b.judgeRetries()
+	now := time.Duration(reading)
+	opened := b.b.Count(now, o, n, tier, retry)
+	b.judgeRetries(now)
 	if opened {
 		b.last = is()
 		b.opened()
@@ -123,10 +126,12 @@ func (b *Topic) Count(reading int64, o Outcome, n int64, tier, retry bool, is fu
 	}
 }
 
-// judgeRetries notes whether the budget is used up; the caller holds the lock.
-func (b *Topic) judgeRetries() {
-	now := b.b.HoldsRetries(b.env.Elapsed())
-	if was := b.heldRetries.Swap(now); now && !was {
+// judgeRetries notes whether the budget is used up; the caller holds the lock. Once it has room, the
+// timer tells the lanes, within a second.
+func (b *Topic) judgeRetries(now time.Duration) {
+	held := b.b.HoldsRetries(now)
+	if b.heldRetries.Store(held); held && !b.retriesWait {
+		b.retriesWait = true
 		b.arm()
 		b.env.Note(Event{Retries: true})
 	}
@@ -163,7 +168,7 @@ func (b *Topic) arm() {
 	if ok && at <= now { // it is offered, and no lane takes it
 		at = now + turnLasts
 	}
-	if b.heldRetries.Load() {
+	if b.retriesWait {
 		if second := now.Truncate(time.Second) + time.Second; !ok || second < at {
 			at, ok = second, true
 		}
@@ -191,17 +196,21 @@ func (b *Topic) tick() {
 		b.changed(from)
 	}
 	probe := from == Open && b.b.Offers(now)
-	retries := b.heldRetries.Load()
-	b.heldRetries.Store(b.b.HoldsRetries(now))
+	slots := from == Ramp && b.b.Free() > 0
+	b.judgeRetries(now)
+	retries := b.retriesWait && !b.heldRetries.Load()
+	if retries {
+		b.retriesWait = false
+	}
 	b.arm()
 	b.mu.Unlock()
 	switch {
-	case changed:
+	case changed, slots: // in a ramp, a lane may have become free to run without being told
 		b.wakeAll()
 	case probe:
 		b.giveTurn()
 	}
-	if retries && !b.heldRetries.Load() {
+	if retries {
 		b.wakeRetries()
 	}
 }
@@ -297,8 +306,8 @@ func (b *Topic) offersTo(l Lane) bool {
 	return (b.turn == nil || b.turn == l || now >= b.turnEnds) && b.b.Offers(now)
 }
 
-// Acquire permits a lane to run one record, if it may. If there is no slot of
-// the ramp, the lane is woken when there is one.
+// Acquire permits a lane to run one record, if it may. If there is no slot of the ramp, the lane is
+// woken when there is one.
 func (b *Topic) Acquire(l Lane) Permit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -324,7 +333,7 @@ func (b *Topic) Begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.b.BeginRetry()
-	b.judgeRetries()
+	b.judgeRetries(b.env.Elapsed())
 }
 
 // Run is a run that ended: of a retry, or with a permit.
@@ -344,7 +353,7 @@ func (b *Topic) End(r Run) {
 	b.mu.Lock()
 	if r.Retry {
 		b.b.EndRetry()
-		b.judgeRetries()
+		b.judgeRetries(b.env.Elapsed())
 	}
 	if !r.Permit.OK() {
 		b.mu.Unlock()
@@ -398,7 +407,7 @@ func (b *Topic) Rested(since, now time.Time) time.Duration {
 	return b.rests.Since(since, now)
 }
 
-// Status returns the state of the
+// Status returns the state of the breaker.
 func (b *Topic) Status(now time.Time) Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
