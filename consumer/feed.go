@@ -135,7 +135,8 @@ func (f *feed) nextOffset() int64 {
 	return -1
 }
 
-// waiting returns the offsets of the records that wait for a worker, in their order.
+// waiting returns the offsets of the records that wait for a worker, in their order. While the
+// breaker is not closed, those that failed as probes come last.
 func (f *feed) waiting() (found []int64) {
 	if f.busy && !f.mayCut() {
 		return nil
@@ -146,14 +147,19 @@ func (f *feed) waiting() (found []int64) {
 		}
 	}
 	if s := f.lane.source; f == &s.feed {
+		var failed []int64
 		for _, r := range s.failed {
-			found = append(found, r.Offset)
+			failed = append(failed, r.Offset)
+		}
+		if !f.lane.breaker.Holds() {
+			found, failed = append(found, failed...), nil
 		}
 		for _, b := range s.batches.All() {
 			for _, r := range b.recs {
 				found = append(found, r.Offset)
 			}
 		}
+		found = append(found, failed...)
 	}
 	return found
 }

@@ -182,7 +182,7 @@ func (l *lane) wake() {
 
 func (l *lane) wakeLocked() {
 	l.claimRetries()
-	if (l.mayRun() || l.mayProbe()) && l.hasWork() {
+	if l.mayStart() && l.hasWork() {
 		l.c.workerPool.ready(l)
 	}
 	if l.isIsolated() {
@@ -209,34 +209,44 @@ func (l *lane) hasWork() bool {
 // the others.
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.claimRetries()
 	permit, ok := l.permit()
-	if !ok {
+	if ok {
+		u = l.cut(permit)
+	}
+	if u == nil {
+		l.mu.Unlock()
+		l.breaker.End(breaker.Run{Permit: permit})
 		return nil, false
 	}
+	defer l.mu.Unlock()
+	l.units[u] = struct{}{}
+	if u.retry {
+		l.breaker.Begin()
+	}
+	return u, l.hasWork()
+}
+
+// cut returns the next unit, nil if there is none; the caller holds the lock.
+func (l *lane) cut(permit breaker.Permit) *unit {
 	tiers := l.tiers()
-	if permit.Probe() {
+	if permit.Probe() && l.source.hasUnprobed() {
 		l.nextFeed = 0
 	}
 	for i := range 1 + len(tiers) {
 		at := (l.nextFeed + i) % (1 + len(tiers))
-		switch {
-		case at == 0 && l.source.hasWork():
+		var u *unit
+		if at == 0 {
 			u = l.source.cut(permit)
-		case at > 0 && tiers[at-1].hasWork():
+		} else {
 			u = tiers[at-1].cut(permit)
-		default:
-			continue
 		}
-		l.nextFeed = at + 1
-		l.units[u] = struct{}{}
-		if u.retry {
-			l.breaker.Begin()
+		if u != nil {
+			l.nextFeed = at + 1
+			return u
 		}
-		return u, l.hasWork()
 	}
-	return nil, false
+	return nil
 }
 
 // release takes a unit back. Its records that did not run return to the front of their feed.
@@ -259,7 +269,7 @@ func (l *lane) release(u *unit) (more bool) {
 		l.source.putBack(u)
 		resume = l.source.mayResume()
 	}
-	more = (l.mayRun() || l.mayProbe()) && l.hasWork()
+	more = l.mayStart() && l.hasWork()
 	if l.isIsolated() || l.c.isolator.isAlone() {
 		l.c.isolator.signal()
 	}

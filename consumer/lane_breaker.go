@@ -18,11 +18,15 @@ func (l *lane) mayProbe() bool {
 	return l.breaker.Holds() && l.isFree() && !l.c.isolator.holds(l) && l.breaker.Offers(l)
 }
 
-// mayIsolate reports whether suspects of the lane may start, as soon as a commit has named them; the
-// caller holds the lock.
+// mayIsolate reports whether suspects of the lane may start, as soon as a commit has named them;
+// the caller holds the lock.
 func (l *lane) mayIsolate() bool {
 	return l.isFree() && (!l.breaker.Holds() || l.breaker.Offers(l))
 }
+
+// mayStart reports whether a worker may start a record of the lane, if only as a probe; the caller
+// holds the lock.
+func (l *lane) mayStart() bool { return l.mayRun() || l.mayProbe() }
 
 // permit returns the permit of the breaker under which the lane may run a record, if it is held;
 // ok is false if the lane may not run any. The caller holds the lock.
@@ -72,19 +76,24 @@ func (l *lane) WakeRetries() {
 	l.wakeLocked()
 }
 
-// CouldProbe reports whether the lane has a record that it could run as a probe: one of the source,
-// or any.
+// CouldProbe reports whether the lane has a record that it could run as a probe: one of the source
+// that did not fail as a probe before, or any. A suspect is one, too: the isolator names it when the
+// lane is woken.
 func (l *lane) CouldProbe() (source, any bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.isFree() {
+	if !l.isFree() || l.c.isolator.holds(l) {
 		return false, false
 	}
-	source, any = l.source.hasWork(), l.hasWork()
-	for f := range l.read() { // the isolator may have one named
+	return l.source.hasUnprobed(), l.hasWork() || l.hasSuspects()
+}
+
+// hasSuspects reports whether suspects wait to be named; the caller holds the lock.
+func (l *lane) hasSuspects() bool {
+	for f := range l.read() {
 		if f.grant.isIsolated() && slices.ContainsFunc(f.waiting(), f.grant.isSuspect) {
-			source, any = source || f.tier.Topic == "", true
+			return true
 		}
 	}
-	return source, any
+	return false
 }

@@ -698,3 +698,168 @@ func TestLane_BreakerTells(t *testing.T) {
 		}
 	})
 }
+
+// The only record of the source fails for good, and the topic's others wait in a retry topic. Each
+// probe took the source's, and the breaker stayed open for ever.
+func TestLane_BreakerPoisonOfTheSourceDoesNotHideTheTiers(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Concurrency = order, 1
+		cfg.Policy.Breaker.MinRuns = 20
+		cfg.Hooks = []consumer.Hook{routed}
+		c := k.Run(cfg)
+		s.down.Store(true)
+		k.Produce(many(20)...)
+		time.Sleep(200 * time.Millisecond)
+		bad := k.Produce(&kgo.Record{Topic: "orders", Key: []byte("key-1"), Value: []byte("bad")})
+		time.Sleep(time.Minute)
+		s.down.Store(false)
+		deadLettered(k, bad, headers.ReasonExhausted)
+		k.Conserved()
+		if h := c.Health(); routed.dead.Load() != 1 || len(h.Breakers) > 0 {
+			t.Errorf("%d dead letters, and the breakers %+v", routed.dead.Load(), h.Breakers)
+		}
+	})
+}
+
+// What is left is a record that fails for good in the first retry topic, and healthy ones in the
+// second. Each probe took the first, and the breaker stayed open for ever.
+func TestLane_BreakerPoisonOfATierDoesNotHideTheNext(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s := &service{fault: func() error { return classify.RetryAfter(errDown, time.Minute) }}
+		routed := &copies{}
+		cfg := withBreaker(s)
+		cfg.Order = order
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{10 * time.Second, time.Minute}, MaxAttempts: 5, Breaker: consumer.Breaker{MinRuns: 21}}
+		cfg.Hooks = []consumer.Hook{routed}
+		c := k.Run(cfg)
+		bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("bad")})
+		eventually(t, "it is parked", func() bool { return routed.parked.Load() == 1 })
+		s.down.Store(true)
+		k.Produce(many(20)...)
+		time.Sleep(3 * time.Minute)
+		if h := c.Health(); len(h.Breakers) != 1 || routed.parked.Load() != 21 {
+			t.Fatalf("%d copies are parked, and the breakers %+v", routed.parked.Load(), h.Breakers)
+		}
+		s.down.Store(false)
+		deadLettered(k, bad, headers.ReasonExhausted)
+		k.Conserved()
+		if h := c.Health(); routed.dead.Load() != 1 || len(h.Breakers) > 0 {
+			t.Errorf("%d dead letters, and the breakers %+v", routed.dead.Load(), h.Breakers)
+		}
+	})
+}
+
+// Two processes died in a row, so that the records in hand run in groups that a commit names. What
+// the handler depends on is down meanwhile. No record had been named when a probe was due, so that
+// there was none, and the topic stood still for ever.
+func TestLane_BreakerProbesSuspects(t *testing.T) {
+	each(t, cross(orders, map[string]int{"1 partition": 1, "3 partitions": 3}), 3, func(t *testing.T, k *consumertest.Kafka, tt pair[consumer.Order, int]) {
+		s, routed, moves := &service{}, &copies{}, &changes{}
+		m := newMortal(t, k)
+		var records []*kgo.Record
+		for p := range tt.b {
+			key := keyAmong(p, 3)
+			for range 60 {
+				records = append(records, k.Produce(&kgo.Record{Topic: "orders", Key: key})...)
+			}
+		}
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool { return m.deaths < 2 && r.Offset >= 5 }, s.handle))
+		cfg.Order = tt.a
+		cfg.Policy = consumer.Policy{Breaker: consumer.Breaker{MinRuns: 15}}
+		cfg.Hooks = []consumer.Hook{routed, moves}
+		var began time.Time
+		m.until(cfg, func() bool {
+			switch {
+			case m.deaths < 2:
+			case began.IsZero():
+				began = time.Now()
+				s.down.Store(true)
+			case time.Since(began) > 5*time.Minute:
+				s.down.Store(false)
+			}
+			return m.missing(records) == 0
+		})
+		k.Conserved()
+		if got := moves.list(); len(got) < 3 || got[0] != "orders closed-open" || got[2] != "orders ramp-closed" {
+			t.Errorf("the breaker went %v", got)
+		}
+		if n := routed.dead.Load(); n > 0 {
+			t.Errorf("%d dead letters", n)
+		}
+	})
+}
+
+// Calls hang while the service is down, and their handlers ignore their deadline. They hold up their
+// own records only: the others run half a minute after its end.
+func TestLane_BreakerHangingProbesHoldUpNothing(t *testing.T) {
+	onOrders(t, 4, func(t *testing.T, k *consumertest.Kafka) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order = consumer.OrderNone
+		cfg.Policy.HandlerTimeout = time.Second
+		cfg.DrainTimeout = time.Second
+		cfg.Hooks = []consumer.Hook{routed}
+		var hangs atomic.Bool
+		release := make(chan struct{})
+		letGo := sync.OnceFunc(func() { close(release) })
+		defer letGo()
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if hangs.Load() {
+				<-release
+				return errDown
+			}
+			return s.handle(ctx, r)
+		}
+		k.Run(cfg)
+		s.down.Store(true)
+		k.Produce(many(300)...)
+		time.Sleep(500 * time.Millisecond)
+		hangs.Store(true) // each probe
+		time.Sleep(20 * time.Minute)
+		hangs.Store(false)
+		s.down.Store(false)
+		began := time.Now()
+		good := s.calls.Load()
+		for s.calls.Load()-good < 200 {
+			if time.Sleep(time.Second); time.Since(began) > 5*time.Minute {
+				t.Fatalf("%d records ran within five minutes", s.calls.Load()-good)
+			}
+		}
+		letGo()
+		k.Conserved()
+	})
+}
+
+// Half of the retries succeed, and the source is idle. A retry that ended well made room in the
+// budget, but nobody took the next ones: they waited until a record came.
+func TestLane_BreakerBudgetRunsAllRetriesWithoutTheSource(t *testing.T) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s, routed := &service{takes: 20 * time.Millisecond}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Concurrency = order, 8
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{10 * time.Second}, MaxAttempts: 4, Jitter: -1, Breaker: noBreaker}
+		cfg.Hooks = []consumer.Hook{routed}
+		inner := cfg.Handler
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
+				return classify.Retryable(errBusy)
+			}
+			return inner(ctx, r)
+		}
+		k.Run(cfg)
+		for range 500 {
+			k.Produce(onPartition(0, "bad", 1)...)
+			k.Produce(onPartition(1, "fine", 1)...)
+		}
+		// 1,500 retries fail again, ten a second.
+		for end := time.Now().Add(5 * time.Minute); routed.dead.Load() < 500 && time.Now().Before(end); {
+			time.Sleep(time.Second)
+		}
+		if n := routed.dead.Load(); n != 500 {
+			t.Errorf("%d of 500 records that fail for good are dead letters after five minutes", n)
+		}
+		k.Conserved()
+	})
+}

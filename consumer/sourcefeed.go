@@ -105,17 +105,36 @@ func (f *sourceFeed) hasWork() bool {
 	if !f.mayCut() {
 		return false
 	}
-	if len(f.failed) > 0 && (f.grant.isIsolated() || f.batches.Len() == 0) {
-		return f.grant.allows(f.failed[0].Offset)
+	if f.batches.Len() == 0 && len(f.failed) == 0 {
+		return f.nextReady() >= 0
 	}
-	if f.batches.Len() > 0 {
-		return f.grant.allows(f.batches.Head().recs[0].Offset)
-	}
-	return f.nextReady() >= 0
+	return f.mayCutFailed() || f.batches.Len() > 0 && f.grant.allows(f.batches.Head().recs[0].Offset)
 }
 
-// cut returns the next unit. With a permit it has one record.
+// mayCutFailed reports whether the first of the records that failed as probes may start.
+func (f *sourceFeed) mayCutFailed() bool {
+	return len(f.failed) > 0 && f.grant.allows(f.failed[0].Offset)
+}
+
+// hasUnprobed reports whether the feed has work, and its next probe would be of a record that did
+// not fail as one before. The source is the better sample, but only once: else a record of it that
+// fails for good would hide the retry topics.
+func (f *sourceFeed) hasUnprobed() bool {
+	if !f.hasWork() {
+		return false
+	}
+	if f.batches.Len() > 0 {
+		return f.batches.Head().recs[0].Offset >= f.failedTo
+	}
+	i := f.nextReady()
+	return i >= 0 && !f.ready.All()[i].probed
+}
+
+// cut returns the next unit, nil if none may start. With a permit it has one record.
 func (f *sourceFeed) cut(permit breaker.Permit) *unit {
+	if !f.hasWork() {
+		return nil
+	}
 	u := &unit{feed: &f.feed, permit: permit}
 	f.busy = true
 	if f.ready.Len() > 0 {
@@ -124,7 +143,8 @@ func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 		f.leave(1, u.item.size)
 		return u
 	}
-	if !permit.Probe() || f.batches.Len() == 0 || f.grant.isIsolated() {
+	// Suspects run as a commit has named them: before those in front, or behind them.
+	if !permit.Probe() && !f.grant.isIsolated() || f.batches.Len() == 0 || f.grant.isIsolated() && f.mayCutFailed() {
 		f.putFailedBack()
 	}
 	b := f.batches.Head()

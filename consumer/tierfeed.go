@@ -102,8 +102,9 @@ func (f *tierFeed) hasWork() bool {
 // next returns the queue of the next record, and its index there, -1 if none may start. Redriven
 // records and retries take turns.
 func (f *tierFeed) next() (from *fifo.Queue[*item], i int) {
-	if f.firstNext || f.ready.Len() == 0 || f.lane.breaker.HoldsRetries() {
-		if i = f.nextIn(&f.first); i >= 0 || f.lane.breaker.HoldsRetries() {
+	held := f.lane.breaker.HoldsRetries()
+	if f.firstNext || f.ready.Len() == 0 || held {
+		if i = f.nextIn(&f.first); i >= 0 || held {
 			return &f.first, i
 		}
 	}
@@ -113,9 +114,14 @@ func (f *tierFeed) next() (from *fifo.Queue[*item], i int) {
 	return &f.first, f.nextIn(&f.first)
 }
 
-// cut returns the next unit.
+// cut returns the next unit, nil if none may start. That can be so although hasWork found one a
+// moment ago, since the budget changes without the lane's lock.
 func (f *tierFeed) cut(permit breaker.Permit) *unit {
-	it := f.popFrom(f.next())
+	from, i := f.next()
+	if i < 0 || !f.mayCut() {
+		return nil
+	}
+	it := f.popFrom(from, i)
 	f.firstNext = !it.fresh
 	f.busy = true
 	f.parked.Take(it.parked)
