@@ -22,7 +22,8 @@ const (
 	kindKafka    = "kafka"
 )
 
-// programTimeout ends a program that hangs. The longest takes two minutes.
+// programTimeout ends a program that hangs, beyond the outage that it waits for. The longest takes two
+// minutes.
 const programTimeout = 10 * time.Minute
 
 // A rig is the broker that one bench runs on, and what the bench has put
@@ -108,7 +109,7 @@ func (r *rig) group(label string, round int) string {
 // run runs a job in a child process. In the last round it is profiled, if
 // asked for.
 func (r *rig) run(ctx context.Context, label string, j job) (report, error) {
-	ctx, cancel := context.WithTimeout(ctx, programTimeout)
+	ctx, cancel := context.WithTimeout(ctx, programTimeout+j.Down)
 	defer cancel()
 	j.Seeds = r.seeds
 	if r.profiles != "" && r.last {
