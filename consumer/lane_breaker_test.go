@@ -477,10 +477,14 @@ func TestLane_BreakerRevokesAndEndsWhileOpen(t *testing.T) {
 			t.Errorf("Run took %v to end", took)
 		}
 		eventually(t, "the lanes are back", func() bool { return len(first.Health().Lanes) == 4 })
+		k.Produce(many(200)...)
 		time.Sleep(time.Minute)
 		allAre(t, first, consumer.StateHeld)
 		if n := s.calls.Load() - before; n > 20 {
 			t.Errorf("%d calls after the lanes came back, want probes only", n)
+		}
+		if n := log.parked.Load(); n > 2*(100+64) {
+			t.Errorf("%d copies are parked, want those that opened two breakers", n)
 		}
 		s.down.Store(false)
 		k.Conserved()
@@ -517,21 +521,30 @@ func TestLane_BreakerPausedIsNotProbed(t *testing.T) {
 	})
 }
 
-// MaxAge does not count the time of an outage.
+// MaxAge does not count the time of an outage: a record that failed before it, and fails once more
+// after it, is tried again. One that fails for good expires.
 func TestLane_BreakerMaxAgeRests(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		s, routed := &service{}, &copies{}
 		cfg := withBreaker(s)
 		cfg.Policy.MaxAge = 2 * time.Minute
 		cfg.Hooks = []consumer.Hook{routed}
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if string(r.Value) == "thrice" && consumer.DeliveryOf(ctx, r).Attempt < 3 {
+				return classify.Retryable(errBusy)
+			}
+			return s.handle(ctx, r)
+		}
 		k.Run(cfg)
+		thrice := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("thrice")})[0]
+		eventually(t, "it failed once", func() bool { return routed.parked.Load() == 1 })
 		s.down.Store(true)
 		k.Produce(many(300)...)
 		time.Sleep(time.Second)
 		bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("bad")})
 		time.Sleep(time.Hour)
 		s.down.Store(false)
-		k.Conserved()
+		k.Handled(thrice, 1)
 		deadLettered(k, bad, headers.ReasonExpired)
 		k.Conserved()
 		if n := routed.dead.Load(); n != 1 {
@@ -640,7 +653,14 @@ func TestLane_BreakerBudgetLetsRedrivenRecordsRun(t *testing.T) {
 		s := &service{}
 		cfg := withBreaker(s)
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{10 * time.Second}, MaxAttempts: 9, Jitter: -1}
-		k.Run(cfg)
+		var redriven atomic.Int64
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if consumer.DeliveryOf(ctx, r).RedriveID != "" {
+				redriven.Add(1)
+			}
+			return s.handle(ctx, r)
+		}
+		c := k.Run(cfg)
 		bad := onPartition(0, "bad", 600)
 		for i := range bad {
 			k.Produce(&kgo.Record{Topic: "orders", Value: []byte("fine")}, &kgo.Record{Topic: "orders", Value: []byte("fine")}, bad[i])
@@ -648,15 +668,18 @@ func TestLane_BreakerBudgetLetsRedrivenRecordsRun(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		letter := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("fine")})[0]
 		m := headers.Meta{
-			Group:    cfg.Group,
+			Group: cfg.Group, NotBefore: time.Now(),
 			Original: headers.Position{Topic: "orders", Offset: letter.Offset, Timestamp: letter.Timestamp},
 			Redrive:  headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq"}, At: time.Now()},
 		}
-		before := s.calls.Load() - s.failed.Load()
+		failed := s.failed.Load()
 		k.Produce(&kgo.Record{Topic: "orders.retry.10s", Value: []byte("fine"), Headers: m.Append(nil)})
-		time.Sleep(3 * time.Second)
-		if n := s.calls.Load() - s.failed.Load() - before; n != 1 {
-			t.Errorf("%d records were handled, want the redriven one", n)
+		time.Sleep(2 * time.Second)
+		if l := c.Health().Lanes[0]; l.Queued < 100 || s.failed.Load() != failed {
+			t.Fatalf("%d retries failed again, and the lane is %+v; want the budget used up", s.failed.Load()-failed, l)
+		}
+		if n := redriven.Load(); n != 1 {
+			t.Errorf("%d redriven records ran, want the one", n)
 		}
 	})
 }

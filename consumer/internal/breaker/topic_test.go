@@ -91,3 +91,73 @@ func TestTopic_WakesRetriesWhoeverMadeRoom(t *testing.T) {
 		}
 	})
 }
+
+// One record of each lane fails for good. The probes take turns, so that no such record holds the
+// breaker open; a lane whose source has work goes before one that has retries only, and one that has
+// nothing has no turn.
+func TestTopic_ProbesAnotherLaneEachTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lanes := []*fakeLane{{number: 0, source: true}, {number: 1}, {number: 2, source: true}, {number: 3, any: true}, {number: 5, source: true}}
+		b, reading := topicOf(t, lanes...)
+		b.Count(reading(), Failed, 100, false, false, badRun)
+		probe := func() (of int32) {
+			of = -1
+			for range 40 { // seconds
+				for _, l := range lanes {
+					l.times()
+				}
+				time.Sleep(time.Second)
+				for _, l := range lanes {
+					if woken, _ := l.times(); woken == 0 {
+						continue
+					}
+					if p := b.Acquire(l); p.OK() {
+						b.End(Run{Permit: p, Outcome: Failed})
+						return l.number
+					}
+				}
+			}
+			return of
+		}
+		var turns []int32
+		for range 7 {
+			turns = append(turns, probe())
+		}
+		if want := []int32{0, 2, 5, 0, 2, 5, 0}; !slices.Equal(turns, want) {
+			t.Errorf("the lanes %v probed, want %v", turns, want)
+		}
+		for _, l := range lanes {
+			l.source = false
+		}
+		if of := probe(); of != 3 {
+			t.Errorf("lane %d probed, want 3, which has retries", of)
+		}
+	})
+}
+
+// The lane that has the turn goes, or has no work any more. Another one probes a second later: at
+// once if it gets a record then, else when the timer wakes it.
+func TestTopic_TurnThatIsNotTakenPasses(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]bool{"a record came before": false, "a record comes later": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				gone, stays := &fakeLane{number: 0, source: true}, &fakeLane{number: 1}
+				b, reading := topicOf(t, gone, stays)
+				b.Count(reading(), Failed, 100, false, false, badRun)
+				time.Sleep(1500 * time.Millisecond)
+				if b.Offers(stays) {
+					t.Error("a lane may probe though another one has the turn")
+				}
+				gone.source, stays.source = false, !late
+				stays.times()
+				time.Sleep(time.Second)
+				if woken, _ := stays.times(); woken == 0 && !late || !b.Acquire(stays).Probe() {
+					t.Errorf("the other lane was woken %d times, and may not probe", woken)
+				}
+			})
+		})
+	}
+}
