@@ -141,10 +141,6 @@ func (l *lane) updateHold() {
 	l.hold.Store(!l.isRunning() || l.c.isolator.holds(l))
 }
 
-// isRunning reports whether the lane itself and its topic's breaker let records start; the caller
-// holds the lock.
-func (l *lane) isRunning() bool { return l.isFree() && !l.breaker.Holds() }
-
 // setOnly lets nothing of the lane start but suspects that a commit has named, or ends that.
 func (l *lane) setOnly(on bool) {
 	l.mu.Lock()
@@ -190,17 +186,6 @@ func (l *lane) wakeLocked() {
 	}
 }
 
-// isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
-// the lock.
-func (l *lane) isIsolated() bool {
-	for f := range l.read() {
-		if f.grant.isIsolated() {
-			return true
-		}
-	}
-	return false
-}
-
 func (l *lane) hasWork() bool {
 	return l.source.hasWork() || slices.ContainsFunc(l.tiers(), (*tierFeed).hasWork)
 }
@@ -235,13 +220,11 @@ func (l *lane) cut(permit breaker.Permit) *unit {
 	}
 	for i := range 1 + len(tiers) {
 		at := (l.nextFeed + i) % (1 + len(tiers))
-		var u *unit
-		if at == 0 {
-			u = l.source.cut(permit)
-		} else {
-			u = tiers[at-1].cut(permit)
+		cut := l.source.cut
+		if at > 0 {
+			cut = tiers[at-1].cut
 		}
-		if u != nil {
+		if u := cut(permit); u != nil {
 			l.nextFeed = at + 1
 			return u
 		}

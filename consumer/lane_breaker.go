@@ -18,6 +18,10 @@ func (l *lane) mayProbe() bool {
 	return l.breaker.Holds() && l.isFree() && !l.c.isolator.holds(l) && l.breaker.Offers(l)
 }
 
+// isRunning reports whether the lane itself and its topic's breaker let records start; the caller
+// holds the lock.
+func (l *lane) isRunning() bool { return l.isFree() && !l.breaker.Holds() }
+
 // mayIsolate reports whether suspects of the lane may start, as soon as a commit has named them;
 // the caller holds the lock.
 func (l *lane) mayIsolate() bool {
@@ -77,8 +81,8 @@ func (l *lane) WakeRetries() {
 }
 
 // CouldProbe reports whether the lane has a record that it could run as a probe: one of the source
-// that did not fail as a probe before, or any. A suspect is one, too: the isolator names it when the
-// lane is woken.
+// that did not fail as a probe before, or any. A suspect is one, too: the isolator names it when
+// the lane is woken.
 func (l *lane) CouldProbe() (source, any bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,6 +90,17 @@ func (l *lane) CouldProbe() (source, any bool) {
 		return false, false
 	}
 	return l.source.hasUnprobed(), l.hasWork() || l.hasSuspects()
+}
+
+// isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
+// the lock.
+func (l *lane) isIsolated() bool {
+	for f := range l.read() {
+		if f.grant.isIsolated() {
+			return true
+		}
+	}
+	return false
 }
 
 // hasSuspects reports whether suspects wait to be named; the caller holds the lock.

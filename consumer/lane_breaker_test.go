@@ -814,8 +814,8 @@ func TestLane_BreakerProbesSuspects(t *testing.T) {
 	})
 }
 
-// Calls hang while the service is down, and their handlers ignore their deadline. They hold up their
-// own records only: the others run half a minute after its end.
+// Calls hang while the service is down, and their handlers ignore their deadline. They hold up
+// their own records only: the others run a few minutes after its end, though twenty probes hang.
 func TestLane_BreakerHangingProbesHoldUpNothing(t *testing.T) {
 	onOrders(t, 4, func(t *testing.T, k *consumertest.Kafka) {
 		s, routed := &service{}, &copies{}

@@ -21,10 +21,11 @@ func TestBreaker_Settings(t *testing.T) {
 	if got := p.breakerSettings(); got != want || len(p.problems("Policy")) > 0 {
 		t.Errorf("the defaults are %+v with the problems %v, want %+v", got, p.problems("Policy"), want)
 	}
-	each(t, map[string]struct {
+	type row struct {
 		policy Policy
 		want   string // of the problem; none if empty
-	}{
+	}
+	each(t, map[string]row{
 		"a share above one":          {Policy{Breaker: Breaker{Failures: 1.1}}, "Breaker.Failures is 1.1"},
 		"a negative share":           {Policy{Breaker: Breaker{Failures: -0.5}}, "Breaker.Failures is -0.5"},
 		"defects above one":          {Policy{Breaker: Breaker{Defects: 2}}, "Breaker.Defects is 2"},
@@ -36,10 +37,7 @@ func TestBreaker_Settings(t *testing.T) {
 		"a long interval":            {Policy{Breaker: Breaker{Interval: time.Minute}}, ""},
 		"a budget above one":         {Policy{RetryBudget: RetryBudget{Share: 20}}, "RetryBudget.Share is 20"},
 		"a negative floor":           {Policy{RetryBudget: RetryBudget{MinPerSecond: -1}}, "RetryBudget.MinPerSecond is -1"},
-	}, func(t *testing.T, tt struct {
-		policy Policy
-		want   string
-	}) {
+	}, func(t *testing.T, tt row) {
 		got := fmt.Sprint(tt.policy.withDefaults().problems("Policy"))
 		if tt.want == "" && got != "[]" || !strings.Contains(got, tt.want) {
 			t.Errorf("the problems are %s, want %q", got, tt.want)

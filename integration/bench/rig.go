@@ -22,8 +22,8 @@ const (
 	kindKafka    = "kafka"
 )
 
-// programTimeout ends a program that hangs, beyond the outage that it waits for. The longest takes two
-// minutes.
+// programTimeout ends a program that hangs, beyond the outage that it waits for. The longest takes
+// two minutes.
 const programTimeout = 10 * time.Minute
 
 // A rig is the broker that one bench runs on, and what the bench has put

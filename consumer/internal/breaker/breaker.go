@@ -383,8 +383,8 @@ func (b *Breaker) ramped(o Outcome, tier bool) (changed bool) {
 // Free returns how many more runs the ramp permits now.
 func (b *Breaker) Free() int { return max(b.permitted-b.running, 0) }
 
-// Tick ends a ramp that nothing waits for, and gives slots to others if runs do not end. It is to be
-// called at the time that Next returns.
+// Tick ends a ramp that nothing waits for, and gives slots to others if runs do not end. It is to
+// be called at the time that Next returns.
 func (b *Breaker) Tick(now time.Duration) (changed bool) {
 	b.turn(now)
 	if b.state != Ramp || b.now < b.lookAt {

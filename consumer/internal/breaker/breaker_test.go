@@ -529,7 +529,8 @@ func ramped(set Settings) (*Breaker, time.Duration) {
 }
 
 // Each run takes longer than the longest interval between probes, so that each probe is overtaken
-// before it succeeds. The breaker took no outcome but that of the last one, and stayed open for ever.
+// before it succeeds. The breaker took no outcome but that of the last one, and stayed open for
+// ever.
 func TestBreaker_SlowProbesCloseIt(t *testing.T) {
 	t.Parallel()
 	const takes = 20 * time.Second

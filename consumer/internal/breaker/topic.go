@@ -126,8 +126,8 @@ func (b *Topic) Count(reading int64, o Outcome, n int64, tier, retry bool, is fu
 	}
 }
 
-// judgeRetries notes whether the budget is used up; the caller holds the lock. Once it has room, the
-// timer tells the lanes, within a second.
+// judgeRetries notes whether the budget is used up; the caller holds the lock. Once it has room,
+// the timer tells the lanes, within a second.
 func (b *Topic) judgeRetries(now time.Duration) {
 	held := b.b.HoldsRetries(now)
 	if b.heldRetries.Store(held); held && !b.retriesWait {

@@ -93,8 +93,8 @@ func TestTopic_WakesRetriesWhoeverMadeRoom(t *testing.T) {
 }
 
 // One record of each lane fails for good. The probes take turns, so that no such record holds the
-// breaker open; a lane whose source has work goes before one that has retries only, and one that has
-// nothing has no turn.
+// breaker open. A lane whose source has work goes before one that has retries only, and one that
+// has nothing has no turn.
 func TestTopic_ProbesAnotherLaneEachTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
