@@ -4,15 +4,15 @@ package main
 // raised in that change, with the reason in its commit; one that a change leaves far behind is
 // lowered.
 var ceilings = map[string]int{
-	"README.md words": 1515,
+	"README.md words": 1500,
 	"DESIGN.md words": 12500,
 
 	longComments: 0,
 	strayFiles:   0,
 	strayTests:   0,
 
-	"consumer largest cycle, lines":                   6500,
-	"consumer references between files, upward":       82,
+	"consumer largest cycle, lines":                   6800,
+	"consumer references between files, upward":       83,
 	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,
 	"dlq references between files, upward":            6,
