@@ -1,0 +1,106 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// committedRule: no commit passes a record that was not finished, nor names one as finished above
+// its offset. Of a record that failed, the copy must be in its sibling by then.
+func committedRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		passed, named := map[tp]int64{}, map[*delivered]bool{}
+		for i := range ev.samples {
+			sample := &ev.samples[i]
+			if sample.group != s.Group {
+				continue
+			}
+			look := func(at tp, offset int64, how string) {
+				d := s.feeds[at].at[offset]
+				if d == nil || d.of == nil || d.finished(sample) {
+					return
+				}
+				f.add(d.of, d.record(), d.of.runs, "%s before it was finished, with the offset %d, as seen between %s and %s; %s",
+					how, sample.committed[at], clockTime(sample.began), clockTime(sample.ended), d.of.copiesBy(sample))
+			}
+			for at, floor := range sample.committed {
+				feed := s.feeds[at]
+				if feed == nil {
+					continue
+				}
+				for offset := passed[at]; offset < floor; offset++ {
+					look(at, offset, "it was committed")
+				}
+				passed[at] = max(passed[at], floor)
+				for _, offset := range finishedAbove(sample.metadata[at], floor) {
+					if d := feed.at[offset]; d != nil && !named[d] {
+						named[d] = true
+						f.counted["named as finished above a floor"]++
+						look(at, offset, "it was named as finished")
+					}
+				}
+			}
+		}
+	}
+}
+
+// copiesBy says where a record's copies are, and where the siblings ended in a sample.
+func (r *record) copiesBy(s *sample) string {
+	var all []string
+	for _, c := range slices.Concat(r.copies, r.letters) {
+		all = append(all, fmt.Sprintf("the copy of attempt %d is at %s/%d/%d, which ended at %d", c.meta.Attempts,
+			c.rec.Topic, c.rec.Partition, c.rec.Offset, s.ends[tp{c.rec.Topic, c.rec.Partition}]))
+	}
+	return cmp.Or(strings.Join(all, ", "), "it has no copy")
+}
+
+// record is the record as it was delivered.
+func (d *delivered) record() *kgo.Record {
+	if d.copy != nil {
+		return d.copy.rec
+	}
+	return d.of.origin
+}
+
+// finished reports whether a delivery had an end by the time of a sample.
+func (d *delivered) finished(at *sample) bool {
+	for _, r := range d.runs {
+		if r.end != 0 && r.end <= at.ended && (r.verdict == verdictPassed || r.verdict == verdictDiscard) {
+			return true
+		}
+	}
+	attempt, life := 1, 0
+	if d.copy != nil {
+		attempt, life = d.copy.meta.Attempts+1, d.copy.life()
+	}
+	for _, c := range slices.Concat(d.of.copies, d.of.letters) {
+		end, known := at.ends[tp{c.rec.Topic, c.rec.Partition}]
+		if c.meta.Attempts == attempt && c.life() == life && (!known || c.rec.Offset < end) {
+			return true
+		}
+	}
+	return false
+}
+
+// rewound: no committed offset goes back.
+func rewound(ev *evidence, f *findings) {
+	last := map[string]map[tp]int64{}
+	for _, s := range ev.samples {
+		if last[s.group] == nil {
+			last[s.group] = map[tp]int64{}
+		}
+		for at, floor := range s.committed {
+			if before := last[s.group][at]; floor < before {
+				f.broken = append(f.broken, Violation{
+					Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
+					Text: fmt.Sprintf("%d was committed, and later %d, as seen at %s", before, floor, clockTime(s.ended)),
+				})
+			}
+			last[s.group][at] = floor
+		}
+	}
+}

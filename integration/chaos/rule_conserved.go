@@ -1,0 +1,68 @@
+package chaos
+
+import (
+	"maps"
+	"slices"
+)
+
+// conserved: each record is in exactly one place, the one that its script says. No record is lost.
+// A record that was redriven had a place before, as a dead letter, and has one after.
+func conserved(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		lives := map[int64]int{}
+		for _, c := range s.redriven {
+			lives[c.of.id] = max(lives[c.of.id], c.life())
+		}
+		for _, id := range slices.Sorted(maps.Keys(s.records)) {
+			r := s.records[id]
+			for life := range lives[id] + 1 {
+				places := r.places(life)
+				want := r.script.ending(s.Policy.MaxAttempts, life).place
+				switch {
+				case len(places) == 0:
+					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
+				case r.own():
+				case !slices.Contains(places, want):
+					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
+				case len(places) > 1:
+					f.add(r, r.origin, r.runs, "it is in %d places: %v", len(places), places)
+				}
+			}
+		}
+	}
+	known := map[int64]bool{}
+	for _, s := range ev.services {
+		for id := range s.records {
+			known[id] = true
+		}
+	}
+	for id, w := range ev.acked {
+		if !known[id] {
+			f.broken = append(f.broken, Violation{
+				Rule: f.rule, Record: id, Topic: w.topic, Partition: w.partition, Offset: w.offset,
+				Text: "the brokers acknowledged it, and it is not in its topic: the brokers lost it",
+			})
+		}
+	}
+}
+
+// places are where a record went in one of its lives.
+func (r *record) places(life int) (all []place) {
+	add := func(p place, in bool) {
+		if in {
+			all = append(all, p)
+		}
+	}
+	ended := func(v verdict) bool {
+		return slices.ContainsFunc(r.runs, func(x *run) bool { return x.life == life && x.verdict == v })
+	}
+	add(placeHandled, ended(verdictPassed))
+	add(placeDiscarded, ended(verdictDiscard))
+	add(placeDead, slices.ContainsFunc(r.letters, func(c *copied) bool { return c.life() == life }))
+	return all
+}
+
+// own reports whether the team's handler decided about the record.
+func (r *record) own() bool {
+	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictOwn })
+}

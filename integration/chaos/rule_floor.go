@@ -1,0 +1,140 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// stuck: when the cluster is healthy again, all floors reach the ends, and none stands still for
+// settleTime.
+func stuck(ev *evidence, f *findings) {
+	for at, why := range ev.unsettled {
+		f.broken = append(f.broken, Violation{
+			Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition,
+			Text: fmt.Sprintf("it stood still for %v, with a healthy cluster: %s", settleTime, why),
+		})
+	}
+}
+
+// moveTime is how long a floor may stand still in a calm, in which a record waits above it. The
+// longest wait in a tier is part of it.
+const moveTime = 35 * time.Second
+
+// calms are the times in which nothing was done to anything, and what was done before is over.
+func (ev *evidence) calms(from, to int64, least time.Duration) (all [][2]int64) {
+	busy := slices.Clone(ev.windows)
+	slices.SortFunc(busy, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	for _, w := range busy {
+		if w.from-from > int64(least) {
+			all = append(all, [2]int64{from, w.from})
+		}
+		from = max(from, w.to+int64(session+4*time.Second))
+	}
+	if to-from > int64(least) {
+		all = append(all, [2]int64{from, to})
+	}
+	return all
+}
+
+// stalled: in a calm, no floor stands still that has a record above it.
+func stalled(ev *evidence, f *findings) {
+	if len(ev.samples) == 0 {
+		return
+	}
+	for _, calm := range ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime) {
+		f.counted["calms"]++
+		for _, s := range ev.services {
+			since := map[tp]sample{} // the first sample with the floor that it has now
+			for _, sample := range ev.samples {
+				if sample.group != s.Group || sample.began < calm[0] || sample.ended > calm[1] {
+					continue
+				}
+				for at, end := range sample.ends {
+					if s.feeds[at] == nil {
+						continue // no handler reads it
+					}
+					floor := sample.committed[at]
+					if before, ok := since[at]; !ok || before.committed[at] != floor || before.ends[at] <= floor {
+						since[at] = sample
+						continue
+					}
+					if stood := time.Duration(sample.ended - since[at].ended); end > floor && stood > moveTime {
+						f.broken = append(f.broken, Violation{
+							Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
+							Text: fmt.Sprintf("its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended)),
+						})
+						since[at] = sample
+					}
+				}
+			}
+		}
+	}
+}
+
+// commitSlack is how long a commit may take besides the interval, with the acknowledgement of
+// copies.
+const commitSlack = 3 * time.Second
+
+// prompt: in a calm, what is finished is committed within the interval and commitSlack, or named in
+// the commit's metadata as far as that has room. That bounds what a crash repeats.
+func prompt(ev *evidence, f *findings) {
+	if len(ev.samples) == 0 {
+		return
+	}
+	calms := ev.calms(ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
+	for _, s := range ev.services {
+		for at, feed := range s.feeds {
+			offsets := slices.Sorted(maps.Keys(feed.at))
+			for i := range ev.samples {
+				sample := &ev.samples[i]
+				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
+					continue
+				}
+				if offset, ok := feed.forgotten(offsets, sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
+					d := feed.at[offset]
+					f.add(d.of, d.record(), d.runs, "at %s, %d is committed with metadata %q, which does not name it", clockTime(sample.began),
+						sample.committed[at], sample.metadata[at])
+					break
+				}
+			}
+		}
+	}
+}
+
+// metadataRoom is the length from which metadata may lack what was finished.
+const metadataRoom = 2000
+
+// forgotten returns the first of the offsets that was finished by a time and that a sample's commit
+// does not cover.
+func (feed *feed) forgotten(offsets []int64, s *sample, by int64) (offset int64, ok bool) {
+	if len(s.metadata[feed.tp]) > metadataRoom {
+		return 0, false
+	}
+	floor := s.committed[feed.tp]
+	named := finishedAbove(s.metadata[feed.tp], floor)
+	n, _ := slices.BinarySearch(offsets, floor)
+	for _, offset := range offsets[n:] {
+		if feed.at[offset].finishedAt() > by {
+			continue
+		}
+		if _, ok := slices.BinarySearch(named, offset); !ok {
+			return offset, true
+		}
+	}
+	return 0, false
+}
+
+// finishedAt is when a delivery was finished, or its copy was sent.
+func (d *delivered) finishedAt() int64 {
+	first := int64(math.MaxInt64)
+	for _, r := range d.runs {
+		if r.end != 0 && r.verdict != verdictDrained {
+			first = min(first, r.end)
+		}
+	}
+	return first
+}

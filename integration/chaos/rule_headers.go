@@ -1,0 +1,72 @@
+package chaos
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// headersRule: what a copy's headers say is true, and key, value and the user's headers are as they
+// were.
+func headersRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			for _, c := range slices.Concat(r.copies, r.letters) {
+				if wrong := r.untrue(c, s.Group); len(wrong) > 0 {
+					f.add(r, c.rec, r.runs, "its copy is wrong about %s", strings.Join(wrong, ", "))
+				}
+			}
+		}
+	}
+}
+
+// untrue lists what a copy has wrong.
+func (r *record) untrue(c *copied, group string) (wrong []string) {
+	if c.err != nil {
+		return []string{c.err.Error()}
+	}
+	check := func(name string, ok bool) {
+		if !ok {
+			wrong = append(wrong, name)
+		}
+	}
+	o := r.origin
+	check("key", bytes.Equal(c.rec.Key, o.Key) && (c.rec.Key == nil) == (o.Key == nil))
+	check("value", bytes.Equal(c.rec.Value, o.Value) && (c.rec.Value == nil) == (o.Value == nil))
+	user := headers.Strip(slices.Clone(c.rec.Headers))
+	check("the user's headers", slices.EqualFunc(user, o.Headers, func(a, b kgo.RecordHeader) bool {
+		return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+	}))
+	m := c.meta
+	if c.sent() {
+		return wrong // the rest is about a failure
+	}
+	at := m.Original
+	check("the original position", at.Topic == o.Topic && at.Partition == o.Partition && at.Offset == o.Offset)
+	check("the original timestamp", at.Timestamp.UnixMilli() == o.Timestamp.UnixMilli())
+	check("the partition", c.rec.Partition == o.Partition)
+	check("the group", m.Group == group)
+	var ends []int64
+	for _, x := range r.runs {
+		if x.attempt == m.Attempts && x.life == c.life() && x.end != 0 {
+			ends = append(ends, x.end)
+		}
+	}
+	failed := m.FailedAt.UnixMilli()
+	check("the time of the failure", slices.ContainsFunc(ends, func(end int64) bool {
+		since := failed - end/int64(time.Millisecond)
+		return since >= -1 && since < 60_000
+	}))
+	check("the first failure", !m.FirstFailedAt.After(m.FailedAt))
+	if n := len(m.History); n > 0 {
+		check("the history", m.History[n-1].Number == m.Attempts && m.History[n-1].Class == m.Class)
+	} else {
+		check("the history, which is empty", false)
+	}
+	return wrong
+}

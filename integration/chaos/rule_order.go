@@ -1,0 +1,87 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sidingkafka/siding/consumer"
+)
+
+// ordered: under OrderPartition no two records of a physical partition run at once, under OrderKey
+// no two of a key in a lane. And none runs before an earlier one of these had its first attempt.
+func ordered(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		if s.Order == consumer.OrderNone {
+			continue
+		}
+		groups := map[string][]*delivered{}
+		for at, feed := range s.feeds {
+			for _, d := range feed.at {
+				if d.of == nil {
+					continue
+				}
+				name := fmt.Sprintf("%s/%d", at.topic, at.partition)
+				if s.Order == consumer.OrderKey {
+					if d.of.origin.Key == nil {
+						continue
+					}
+					name = fmt.Sprintf("%s/%d/%s", d.of.origin.Topic, d.of.origin.Partition, d.of.origin.Key)
+				}
+				groups[name] = append(groups[name], d)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			ev.overlaps(groups[name], f)
+			ev.overtakes(groups[name], f)
+		}
+	}
+}
+
+// overlaps checks that the runs of these deliveries do not overlap.
+func (ev *evidence) overlaps(all []*delivered, f *findings) {
+	type interval struct {
+		*run
+		of *delivered
+	}
+	var runs []interval
+	for _, d := range all {
+		for _, r := range d.runs {
+			runs = append(runs, interval{r, d})
+		}
+	}
+	slices.SortFunc(runs, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
+	for i, b := range runs[min(1, len(runs)):] {
+		a := runs[i]
+		if until := ev.until(a.run); until > b.start {
+			switch {
+			case a.of.of.script.act == actIgnore:
+				f.counted["overlap with a handler that ignores its context"]++
+			case a.member != b.member && (ev.zombie(a.run) || ev.zombie(b.run)):
+				f.counted["overlap with a zombie"]++
+			default:
+				f.add(b.of.of, b.of.of.origin, []*run{a.run, b.run}, "it ran together with record %d", a.id)
+			}
+			if until > ev.until(b.run) {
+				runs[i+1] = a // it goes on
+			}
+		}
+	}
+}
+
+// overtakes checks that first attempts on a source started in the order of the offsets.
+func (ev *evidence) overtakes(all []*delivered, f *findings) {
+	var source []*delivered
+	for _, d := range all {
+		if d.copy == nil && len(d.runs) > 0 {
+			source = append(source, d)
+		}
+	}
+	slices.SortFunc(source, func(a, b *delivered) int { return cmp.Compare(a.offset, b.offset) })
+	for i, b := range source[min(1, len(source)):] {
+		if a := source[i]; b.runs[0].start < a.runs[0].start {
+			f.add(b.of, b.of.origin, []*run{b.runs[0], a.runs[0]}, "it ran before record %d, which has a lower offset", a.of.id)
+		}
+	}
+}

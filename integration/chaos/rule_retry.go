@@ -1,0 +1,75 @@
+package chaos
+
+import (
+	"time"
+)
+
+// early: no retry runs before its due time, and no due time lies before its tier's delay.
+func early(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		delays := map[string]time.Duration{}
+		for _, named := range s.siblings {
+			for _, tier := range named.Tiers {
+				delays[tier.Topic] = tier.Delay
+			}
+		}
+		for _, feed := range s.feeds {
+			if feed.source {
+				continue
+			}
+			for _, d := range feed.at {
+				if d.of == nil || d.copy.err != nil || d.copy.sent() {
+					continue
+				}
+				m := d.copy.meta
+				if wait := m.NotBefore.Sub(m.FailedAt); wait < delays[feed.topic] {
+					f.add(d.of, d.copy.rec, d.runs, "it is due %v after its failure, on a tier of %v", wait, delays[feed.topic])
+				}
+				for _, r := range d.runs {
+					// The clock of the host that runs it counts.
+					due := m.NotBefore.Add(-ev.members[r.member].job.Skew)
+					if r.start < due.UnixNano() {
+						f.add(d.of, d.copy.rec, []*run{r}, "it ran %v before it was due", due.Sub(time.Unix(0, r.start)))
+					}
+				}
+			}
+		}
+	}
+}
+
+// attemptsRule: a record has the attempts that its script and the policy give it.
+func attemptsRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			if r.own() || r.script.act == actKill {
+				continue
+			}
+			had := map[delivery]bool{}
+			lives := 0
+			for _, x := range r.runs {
+				had[delivery{x.life, x.attempt}] = true
+				lives = max(lives, x.life)
+			}
+			for life := range lives + 1 {
+				want := r.script.ending(s.Policy.MaxAttempts, life)
+				for n := 1; n <= want.attempts; n++ {
+					if !had[delivery{life, n}] {
+						f.add(r, r.origin, r.runs, "attempt %d is missing", n)
+					}
+					delete(had, delivery{life, n})
+				}
+				for of := range had {
+					if of.life == life {
+						f.add(r, r.origin, r.runs, "there is an attempt %d, and there should be %d", of.attempt, want.attempts)
+					}
+				}
+				for _, c := range r.letters {
+					if c.life() == life && (c.meta.Attempts != want.attempts || string(c.meta.Reason) != want.reason || c.meta.Class != want.class) {
+						f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
+							c.meta.Attempts, c.meta.Reason, c.meta.Class, want.attempts, want.reason, want.class)
+					}
+				}
+			}
+		}
+	}
+}
