@@ -29,8 +29,12 @@ type Finder struct {
 }
 
 // New returns a finder with a mark of its own.
-func New() *Finder {
-	f := &Finder{mark: rand.Text()[:markLength], seen: map[string]int{}}
+func New() *Finder { return Of(rand.Text()[:markLength]) }
+
+// Of returns a finder with the mark of another one, which may be in another process: what
+// [Finder.Mark] returns for no label.
+func Of(mark string) *Finder {
+	f := &Finder{mark: mark, seen: map[string]int{}}
 	decimal := strings.Trim(fmt.Sprintf("%d", []byte(f.mark)), "[]")
 	f.folded = []string{
 		strings.ToLower(f.mark), hex.EncodeToString([]byte(f.mark)),

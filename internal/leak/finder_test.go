@@ -99,3 +99,13 @@ func TestFinder_KeepsTheFirstFinds(t *testing.T) {
 		t.Errorf("%d finds, the last is %q, of %d lines", len(found), found[len(found)-1], f.Seen("log"))
 	}
 }
+
+// Another process finds the mark, too.
+func TestFinder_FindsTheMarkOfAnother(t *testing.T) {
+	t.Parallel()
+	f := Of(New().Mark(""))
+	f.Show("log", "value="+f.Mark(""))
+	if f.mark == "" || len(f.Found()) != 1 {
+		t.Errorf("of the mark %q, it found %q", f.mark, f.Found())
+	}
+}
