@@ -81,12 +81,13 @@ soak:
 
 # Consumers in processes of their own, on brokers that fail; docs/chaos.md has the faults and the rules. SEED=n plays a
 # schedule again, DURATION=10m is the time with faults, BROKER=kafka takes three real brokers, ONLY=kill,cut some faults.
-# RACE=1 builds with the race detector. A line per run goes to RESULTS.
+# SEEDS=20 makes as many runs, which share the duration, and goes on after one that failed. RACE=1 builds with the race
+# detector. A line per run goes to RESULTS.
 RESULTS ?= chaos-results.jsonl
 chaos:
 	@mkdir -p .cache; $(own_image) \
 	(cd integration && go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
-	.cache/chaos $(if $(SEED),-seed $(SEED)) $(if $(DURATION),-duration $(DURATION)) $(if $(BROKER),-broker $(BROKER)) \
+	.cache/chaos $(if $(SEED),-seed $(SEED)) $(if $(SEEDS),-seeds $(SEEDS)) $(if $(DURATION),-duration $(DURATION)) $(if $(BROKER),-broker $(BROKER)) \
 	  $(if $(ONLY),-only $(ONLY)) $(if $(RATE),-rate $(RATE)) -results $(RESULTS) -commit "$$(git describe --always --dirty --abbrev=12 --exclude='*')"
 
 # Which test shows which of the traps that others fell into; fails where one has none.
