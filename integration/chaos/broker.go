@@ -157,13 +157,25 @@ type brokers interface {
 	begin(node int) error
 	freeze(node int, on bool) error
 	restart(atOnce bool, pause time.Duration) error
+	// older ends all brokers, and starts them without the end of a partition's log; gone gets the
+	// first offset that is lost.
+	older(of tp, gone func(from int64)) error
 	moveLeaders() error
 	moveCoordinators() error
 	// answer makes the brokers answer with a fault, and refuse makes a topic unwritable, until heal
 	// is called.
 	answer(fault) (heal func() error, err error)
 	refuse(topic string, rnd *rand.Rand) (heal func() error, err error)
+	// deny takes a right from the members until heal is called.
+	deny(right) (heal func() error, err error)
 	close() error
+}
+
+// right is a permission of the members: to read a topic or to write to it, or to use a group.
+type right struct {
+	topic string
+	write bool
+	group string
 }
 
 // proxied are brokers behind proxies.
@@ -352,12 +364,23 @@ func (e *embedded) close() error {
 }
 
 func (e *embedded) can() capability {
-	return canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart
+	return canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart | canDeny
 }
 
 func (e *embedded) freeze(node int, on bool) error {
 	e.proxies[node].set(func(p *proxy) { p.frozen = on })
 	return nil
+}
+
+// deny answers as a broker does that lacks a permission. Of a group, it takes the one to commit.
+func (e *embedded) deny(of right) (heal func() error, err error) {
+	switch {
+	case of.group != "":
+		return e.answer(fault{Keys: []int16{8}, Group: of.group, Code: 30})
+	case of.write:
+		return e.answer(fault{Keys: []int16{0}, Topic: of.topic, Code: 29})
+	}
+	return e.answer(fault{Keys: []int16{1}, Topic: of.topic, Code: 29})
 }
 
 func (e *embedded) moveLeaders() error      { return e.do(order{Op: "shuffle"}) }

@@ -55,7 +55,7 @@ func (c *campaign) one(ctx context.Context, cfg Config) {
 	if err != nil {
 		fmt.Fprintln(c.out, err)
 		c.failed = append(c.failed, strconv.FormatUint(cfg.Seed, 10))
-		if cfg.Results != "" {
+		if cfg.Results != "" && ctx.Err() == nil {
 			rep = &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Verdict: "not made: " + err.Error()}
 			if err := rep.append(cfg.Results); err != nil {
 				fmt.Fprintln(c.out, err)

@@ -5,16 +5,31 @@ import (
 	"time"
 )
 
-// infra reports whether brokers or networks failed in a time.
-func (ev *evidence) infra(from, to int64) bool {
-	return slices.ContainsFunc(ev.windows, func(w window) bool { return kindNamed(w.kind).infra && w.from < to && w.to > from })
+// during reports whether a fault of some kind was on in a time.
+func (ev *evidence) during(is func(*faultKind) bool, from, to int64) bool {
+	return slices.ContainsFunc(ev.windows, func(w window) bool { return is(kindNamed(w.kind)) && w.from < to && w.to > from })
 }
 
+// infra reports whether brokers or networks failed in a time.
+func (ev *evidence) infra(from, to int64) bool {
+	return ev.during(func(k *faultKind) bool { return k.infra }, from, to)
+}
+
+// parted reports whether brokers or networks may have parted a member from its group in a time.
+func (ev *evidence) parted(from, to int64) bool {
+	return ev.during(func(k *faultKind) bool { return k.parts }, from, to)
+}
+
+// learns is how long a member needs, once it runs again or reaches the brokers again, to learn that
+// its lanes are another's. The client waits for up to 5 s before it repeats a heartbeat.
+const learns = int64(6 * time.Second)
+
 // disturbed reports whether a member may have lost a lane and got it again between two times: a
-// member of its service came or went, or was suspended, or brokers failed.
+// member of its service came or went, or was suspended, or it was parted from its group.
 func (ev *evidence) disturbed(name string, from, to int64) bool {
 	m := ev.members[name]
-	from -= int64(session + 10*time.Second) // what happened before may show late
+	// The group learns of an end after the session, and then the others drain.
+	from -= int64(session + m.job.Service.Policy.DrainTimeout)
 	for _, other := range ev.members {
 		if other.service != m.service {
 			continue
@@ -28,24 +43,18 @@ func (ev *evidence) disturbed(name string, from, to int64) bool {
 			}
 		}
 	}
-	return ev.infra(from, to)
+	return ev.parted(from, to)
 }
 
 // zombie reports whether the run's member may not have known that its lane is another's: it was
-// suspended, or cut off from the brokers, shortly before.
+// suspended, or parted from its group, shortly before or in the run.
 func (ev *evidence) zombie(r *run) bool {
-	slack := int64(5 * time.Second)
 	for _, s := range ev.members[r.member].suspended {
-		if s[0] <= r.start && s[1]+slack >= r.start || r.end != 0 && s[0] >= r.start && s[1] <= r.end {
+		if s[0] <= ev.until(r) && s[1]+learns >= r.start {
 			return true
 		}
 	}
-	for _, w := range ev.windows {
-		if kindNamed(w.kind).infra && w.from <= r.start && w.to+int64(session)+slack >= r.start {
-			return true
-		}
-	}
-	return false
+	return ev.parted(r.start-learns, ev.until(r))
 }
 
 // until is when a run ended; of one whose process died, when that died.
@@ -57,4 +66,17 @@ func (ev *evidence) until(r *run) int64 {
 		return m.ended
 	}
 	return time.Now().UnixNano()
+}
+
+// killedFromOutside reports whether a fault, and no record, ended a run's process while it ran, or
+// before its copy was safe.
+func (ev *evidence) killedFromOutside(r *run) bool {
+	m := ev.members[r.member]
+	return m.killed && m.asked.Load() && m.ended >= r.start && m.ended-ev.until(r) < int64(2*time.Second)
+}
+
+// expelled reports whether a run's process may have lost its membership in it, or shortly after it.
+func (ev *evidence) expelled(r *run) bool {
+	to := ev.until(r) + int64(2*time.Second)
+	return ev.parted(r.start, to) || slices.ContainsFunc(ev.members[r.member].suspended, func(s [2]int64) bool { return s[0] < to && s[1] > r.start })
 }

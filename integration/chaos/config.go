@@ -43,7 +43,9 @@ type Config struct {
 	Only []string
 
 	// Poisons is the number of records, among the first of a run, that kill the process that runs
-	// them, each time. They belong in the dead-letter topic, with reason crash-loop. Default none.
+	// them, each time: in the handler, while they are decoded, or when they are tried again. They
+	// belong in the dead-letter topic, with reason crash-loop. Default 3 for even seeds, and none
+	// for odd ones, in which a member has to live long; negative means none.
 	Poisons int
 
 	// Handler is called for each run whose script lets the record pass. Its error counts as it does
@@ -92,9 +94,6 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Log == nil {
 		cfg.Log = os.Stderr
 	}
-	if cfg.Value == nil {
-		cfg.Value = defaultValue
-	}
 	return cfg
 }
 
@@ -122,11 +121,4 @@ func (cfg Config) validate() error {
 		return fmt.Errorf("chaos: invalid configuration:\n%w", err)
 	}
 	return nil
-}
-
-func defaultValue(n int) (key, value []byte) {
-	if n%10 != 0 {
-		key = fmt.Appendf(nil, "key-%d", n%40)
-	}
-	return key, fmt.Appendf(nil, "value of record %d", n)
 }

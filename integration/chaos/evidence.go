@@ -1,12 +1,15 @@
 package chaos
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -22,10 +25,16 @@ import (
 type evidence struct {
 	services  []*served
 	acked     map[int64]written
+	lost      map[int64]bool // that the brokers had acknowledged
+	older     []olderLog
 	members   map[string]*member
 	metrics   map[string]measured // of members that ended in order
+	told      map[string]told     // by journals
+	leaks     map[string]leaks
+	alarms    map[string]string // what members' logs say of data races and panics
 	windows   []window
 	samples   []sample
+	loaded    int64 // when the load ended, in nanoseconds
 	unsettled map[tp]string
 	died      []*member // by themselves
 }
@@ -83,14 +92,14 @@ type delivered struct {
 }
 
 func (e *execution) evidence(ctx context.Context) (*evidence, error) {
-	ev := &evidence{members: map[string]*member{}, metrics: map[string]measured{}}
+	ev := &evidence{members: map[string]*member{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{}}
 	e.mu.Lock()
 	all := slices.Clone(e.all)
 	ev.windows = slices.Clone(e.windows)
 	ev.died = e.died
 	e.mu.Unlock()
 	e.load.mu.Lock()
-	ev.acked = e.load.acked
+	ev.acked, ev.lost, ev.older = e.load.acked, e.load.lost, e.load.older
 	e.load.mu.Unlock()
 	e.sampler.mu.Lock()
 	ev.samples = e.sampler.samples
@@ -109,12 +118,21 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 	}
 	for _, m := range all {
 		ev.members[m.job.Name] = m
-		runs, err := readJournal(m.job.Name, m.job.journal())
+		is, err := readJournal(m.job.Name, m.job.journal())
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range runs {
+		ev.told[m.job.Name] = is
+		if alarm, err := alarmIn(m.job.log()); err != nil {
+			return nil, err
+		} else if alarm != "" {
+			ev.alarms[m.job.Name] = alarm
+		}
+		for _, r := range is.runs {
 			of := byID[r.id]
+			if of == nil && ev.lost[r.id] {
+				continue
+			}
 			if of == nil {
 				return nil, fmt.Errorf("%v, and there is no such record", r)
 			}
@@ -129,21 +147,21 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 				r.life = d.copy.life()
 			}
 		}
+		seen := leaks{}
+		if ok, err := readJSON(m.job.leaks(), &seen); err != nil {
+			return nil, err
+		} else if ok {
+			ev.leaks[m.job.Name] = seen
+		}
 		if m.killed {
 			continue
 		}
-		text, err := os.ReadFile(m.job.metrics())
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
 		got := measured{}
-		if err := json.Unmarshal(text, &got); err != nil {
+		if ok, err := readJSON(m.job.metrics(), &got); err != nil {
 			return nil, err
+		} else if ok {
+			ev.metrics[m.job.Name] = got
 		}
-		ev.metrics[m.job.Name] = got
 	}
 	byStart := func(a, b *run) int { return cmp.Compare(a.start, b.start) }
 	for _, v := range ev.services {
@@ -157,6 +175,42 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 		}
 	}
 	return ev, nil
+}
+
+// alarmIn returns the line of a log that tells of a data race, or of the end by a panic; empty if
+// there is none.
+func alarmIn(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadString('\n')
+		for _, alarm := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
+			if strings.HasPrefix(line, alarm) {
+				return strings.TrimSpace(line), nil
+			}
+		}
+		if err == io.EOF {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// readJSON reads what a member wrote to a file; ok is false if there is none.
+func readJSON(name string, into any) (ok bool, err error) {
+	text, err := os.ReadFile(name)
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err == nil, err
 }
 
 // read reads all topics of a service.
@@ -282,4 +336,34 @@ func (e *execution) readTopic(ctx context.Context, topic string, see func(*kgo.R
 		})
 	}
 	return nil
+}
+
+// cutAt returns the lowest offset of a partition that was lost with the end of a log, and whether
+// one was. Beyond it, an offset has had two records.
+func (ev *evidence) cutAt(at tp) (from int64, ok bool) {
+	for _, o := range ev.older {
+		if o.tp == at && (!ok || o.from < from) {
+			from, ok = o.from, true
+		}
+	}
+	return from, ok
+}
+
+// isCut reports whether an offset lies beyond the end of an older log.
+func (ev *evidence) isCut(at tp, offset int64) bool {
+	from, ok := ev.cutAt(at)
+	return ok && offset >= from
+}
+
+// cutShortly reports whether a partition's log lost its end within 30 s before a time. An owner
+// that reads it goes on where the log was cut. One that finds the committed offset beyond the log's
+// end takes the log for another one, and reads it from its start.
+func (ev *evidence) cutShortly(at tp, by int64) bool {
+	return slices.ContainsFunc(ev.older, func(o olderLog) bool { return o.tp == at && o.at < by && by < o.at+int64(30*time.Second) })
+}
+
+// wasCut reports whether a partition's log lost its end.
+func (ev *evidence) wasCut(at tp) bool {
+	_, ok := ev.cutAt(at)
+	return ok
 }

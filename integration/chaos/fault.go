@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"math/rand/v2"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ const (
 	canEnd                            // nodes can be ended and started
 	canFreeze                         // nodes can be frozen
 	canRestart                        // all nodes can be ended at once, and started
+	canDeny                           // members' rights can be taken
 )
 
 // faultKind is a kind of fault that a run injects.
@@ -25,6 +27,8 @@ type faultKind struct {
 	needs capability
 	// infra faults are those of brokers and networks: any member may lose its membership.
 	infra bool
+	// parts: it may part a member from its group.
+	parts bool
 	// do injects the fault, waits, and heals it. It returns early if the run is being healed.
 	do func(*execution, *rand.Rand)
 }
@@ -41,16 +45,19 @@ func init() { // the faults refer to the kinds, by way of the rules
 		{name: "tiers", do: changeTiers},
 		{name: "grow", do: grow},
 		{name: "redrive", do: redriveLetters},
-		{name: "node", needs: canProxy | canEnd, infra: true, do: endNode},
-		{name: "restart", needs: canRestart, infra: true, do: restartBrokers},
-		{name: "cut", needs: canProxy, infra: true, do: cutConnections},
-		{name: "delay", needs: canProxy, infra: true, do: delayConnections},
-		{name: "freeze", needs: canFreeze, infra: true, do: freezeNode},
-		{name: "answers", needs: canAnswer, infra: true, do: answerWithErrors},
+		{name: "outage", do: letFail},
+		{name: "stuck", do: stickHandler},
+		{name: "node", needs: canProxy | canEnd, infra: true, parts: true, do: endNode},
+		{name: "restart", needs: canRestart, infra: true, parts: true, do: restartBrokers},
+		{name: "older", needs: canRestart, infra: true, parts: true, do: loseEnd},
+		{name: "cut", needs: canProxy, infra: true, parts: true, do: cutConnections},
+		{name: "delay", needs: canProxy, infra: true, parts: true, do: delayConnections},
+		{name: "freeze", needs: canFreeze, infra: true, parts: true, do: freezeNode},
+		{name: "answers", needs: canAnswer, infra: true, parts: true, do: answerWithErrors},
 		{name: "leaders", needs: canAnswer, infra: true, do: moveLeaders},
-		{name: "coordinators", needs: canAnswer, infra: true, do: moveCoordinators},
+		{name: "coordinators", needs: canAnswer, infra: true, parts: true, do: moveCoordinators},
 		{name: "dlq", needs: canRefuse, infra: true, do: refuseLetters},
-		{name: "rights", needs: canAnswer, infra: true, do: takeRights},
+		{name: "rights", needs: canDeny, infra: true, do: takeRights},
 	}
 }
 
@@ -117,6 +124,25 @@ func redriveLetters(e *execution, rnd *rand.Rand) {
 	e.redrive(s, s.Topics[rnd.IntN(len(s.Topics))])
 }
 
+// letFail makes each run of a service fail for a while, as if what it calls were down.
+func letFail(e *execution, rnd *rand.Rand) {
+	e.outages.Lock() // one at a time
+	defer e.outages.Unlock()
+	file := outage(e.cfg.Dir, e.plan.services[rnd.IntN(len(e.plan.services))].Group)
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		e.try(err)
+		return
+	}
+	e.rest(rnd, 8*time.Second, 20*time.Second)
+	e.try(os.Remove(file))
+}
+
+// stickHandler writes a record whose handler ignores its context for stuckFor.
+func stickHandler(e *execution, rnd *rand.Rand) {
+	e.load.stick.Add(1)
+	e.rest(rnd, stuckFor, stuckFor+time.Second)
+}
+
 // endNode ends one of the brokers, and starts it again.
 func endNode(e *execution, rnd *rand.Rand) {
 	node := rnd.IntN(brokerNodes)
@@ -132,6 +158,15 @@ func restartBrokers(e *execution, rnd *rand.Rand) {
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
 	e.try(e.brokers.restart(rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond))
+}
+
+// loseEnd ends all brokers, and starts them with an older log of a source's partition.
+func loseEnd(e *execution, rnd *rand.Rand) {
+	e.nodes.Lock()
+	defer e.nodes.Unlock()
+	s := e.plan.services[rnd.IntN(len(e.plan.services))]
+	of := tp{s.Topics[rnd.IntN(len(s.Topics))], int32(rnd.IntN(s.Partitions))}
+	e.try(e.brokers.older(of, func(from int64) { e.load.lose(olderLog{of, from, time.Now().UnixNano()}) }))
 }
 
 // cutConnections ends the connections to a broker, several times.
@@ -216,13 +251,14 @@ func refuseLetters(e *execution, rnd *rand.Rand) {
 func takeRights(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	named := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], s.Policy.Tiers[:1])
-	f := []fault{
-		{Keys: []int16{1}, Topic: s.Topics[0], Code: 29},
-		{Keys: []int16{1}, Topic: named.Tiers[0].Topic, Code: 29},
-		{Keys: []int16{0}, Topic: named.Tiers[0].Topic, Code: 29},
-		{Keys: []int16{8}, Group: s.Group, Code: 30},
+	of := []right{
+		{topic: s.Topics[0]}, {topic: named.Tiers[0].Topic}, {topic: named.Tiers[0].Topic, write: true}, {group: s.Group},
 	}[rnd.IntN(4)]
-	e.whileAnswering(f, rnd, 2*time.Second, 10*time.Second)
+	heal, err := e.brokers.deny(of)
+	if e.try(err); err == nil {
+		e.rest(rnd, 2*time.Second, 10*time.Second)
+		e.try(heal())
+	}
 }
 
 func kindNamed(name string) *faultKind {
@@ -244,6 +280,7 @@ type member struct {
 	began     int64
 	ended     int64 // 0: never
 	killed    bool
+	spared    bool        // nothing is done to it, so that it lives long
 	asked     atomic.Bool // to end
 	termed    int64       // when it was asked to end in order
 	suspended [][2]int64

@@ -69,6 +69,17 @@ func (j *journal) end(n int64, v verdict) error {
 	return j.append(fmt.Appendf(nil, "E %d %d %s\n", time.Now().UnixNano(), n, v))
 }
 
+// breaker writes that the breaker of the member's topic has another state since a time.
+func (j *journal) breaker(at time.Time, to string) error {
+	return j.append(fmt.Appendf(nil, "B %d %s\n", at.UnixNano(), to))
+}
+
+// vitals writes how many goroutines there are, and the bytes that were live after the last
+// collection of garbage.
+func (j *journal) vitals(goroutines, live uint64) error {
+	return j.append(fmt.Appendf(nil, "G %d %d %d\n", time.Now().UnixNano(), goroutines, live))
+}
+
 // verdict is how a run ended.
 type verdict string
 
@@ -79,6 +90,7 @@ const (
 	verdictTerminal verdict = "terminal"
 	verdictDiscard  verdict = "discard"
 	verdictPanic    verdict = "panic"
+	verdictOutage   verdict = "outage" // retryable: what the handler calls was down
 	// with an error, after its lane was taken: it does not count
 	verdictDrained verdict = "drained"
 	// the team's handler failed: what that means is the classifier's to say
@@ -114,18 +126,35 @@ func (r *run) String() string {
 		r.member, r.line, r.id, r.attempt, r.topic, r.partition, r.offset, at(r.start), end)
 }
 
-// readJournal returns the runs of a member in the order of their starts. The last line of a killed
-// process may be cut.
-func readJournal(member, name string) ([]*run, error) {
+// told is what a journal tells.
+type told struct {
+	runs     []*run // in the order of their starts
+	breakers []breakerState
+	vitals   []vitals
+}
+
+// breakerState is the state of a member's breaker from a time on.
+type breakerState struct {
+	at int64 // nanoseconds
+	to string
+}
+
+// vitals are the sizes of a process at a time.
+type vitals struct {
+	at               int64 // nanoseconds
+	goroutines, live int64 // live is in bytes
+}
+
+// readJournal returns what a member tells. The last line of a killed process may be cut.
+func readJournal(member, name string) (is told, err error) {
 	f, err := os.Open(name)
 	if os.IsNotExist(err) {
-		return nil, nil // killed before it began
+		return is, nil // killed before it began
 	}
 	if err != nil {
-		return nil, err
+		return is, err
 	}
 	defer f.Close()
-	var runs []*run
 	byNumber := map[int64]*run{}
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
@@ -140,13 +169,17 @@ func readJournal(member, name string) ([]*run, error) {
 				member: member, line: n, start: numbers[1], number: numbers[2], id: numbers[3],
 				topic: field[4], partition: int32(numbers[5]), offset: numbers[6], attempt: int(numbers[7]), due: numbers[8],
 			}
-			runs = append(runs, r)
+			is.runs = append(is.runs, r)
 			byNumber[r.number] = r
 		case len(field) == 4 && field[0] == "E":
 			if r := byNumber[numbers[2]]; r != nil {
 				r.end, r.verdict = numbers[1], verdict(field[3])
 			}
+		case len(field) == 3 && field[0] == "B":
+			is.breakers = append(is.breakers, breakerState{numbers[1], field[2]})
+		case len(field) == 4 && field[0] == "G":
+			is.vitals = append(is.vitals, vitals{numbers[1], numbers[2], numbers[3]})
 		}
 	}
-	return runs, lines.Err()
+	return is, lines.Err()
 }

@@ -28,7 +28,8 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 	if err := j.append([]byte("E 12")); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := readJournal("a", name)
+	is, err := readJournal("a", name)
+	runs := is.runs
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
@@ -46,7 +47,7 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 			t.Errorf("run %d is %+v, want %+v", i, got, want)
 		}
 	}
-	if runs, err := readJournal("b", filepath.Join(t.TempDir(), "none")); len(runs) != 0 || err != nil && !os.IsNotExist(err) {
-		t.Errorf("of a member that never began: %v, %v", runs, err)
+	if is, err := readJournal("b", filepath.Join(t.TempDir(), "none")); len(is.runs) != 0 || err != nil && !os.IsNotExist(err) {
+		t.Errorf("of a member that never began: %v, %v", is, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"github.com/sidingkafka/siding/integration"
 )
@@ -34,6 +35,9 @@ func startKafka(ctx context.Context) (*kafka, error) {
 	k.cluster, err = integration.Start(ctx, integration.WithBrokers(brokerNodes),
 		integration.WithConfig("group.consumer.session.timeout.ms", fmt.Sprint(session.Milliseconds())),
 		integration.WithConfig("group.min.session.timeout.ms", "1000"),
+		integration.WithUser(adminUser, password), integration.WithUser(memberUser, password),
+		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+		integration.WithConfig("super.users", "User:ANONYMOUS;User:"+adminUser),
 		integration.WithAnnounced(func(node int, own string) string {
 			mu.Lock()
 			defer mu.Unlock()
@@ -44,10 +48,81 @@ func startKafka(ctx context.Context) (*kafka, error) {
 		k.proxied.close()
 		return nil, err
 	}
+	if err := k.grant(); err != nil {
+		return nil, errors.Join(err, k.close())
+	}
 	return k, nil
 }
 
-func (k *kafka) can() capability { return canProxy | canRefuse | canEnd | canFreeze }
+// The users of the brokers: the run itself, and its members. Each has the same password.
+const (
+	adminUser  = "admin"
+	memberUser = "member"
+	password   = "secret"
+)
+
+func login(user string) kgo.Opt {
+	return kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism())
+}
+
+// options log in as the admin.
+func (k *kafka) options(direct bool) []kgo.Opt {
+	return append(k.proxied.options(direct), login(adminUser))
+}
+
+func (k *kafka) can() capability { return canProxy | canRefuse | canEnd | canFreeze | canDeny }
+
+// admin calls do with a client of the admin.
+func (k *kafka) admin(do func(context.Context, *kadm.Client) error) error {
+	cl, err := kgo.NewClient(k.options(true)...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return do(ctx, kadm.NewClient(cl))
+}
+
+// grant gives members all rights on the topics and groups of a run.
+func (k *kafka) grant() error {
+	return k.admin(func(ctx context.Context, adm *kadm.Client) error {
+		return created(adm.CreateACLs(ctx, kadm.NewACLs().Topics("chaos-").Groups("chaos-").TransactionalIDs("*").
+			ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll).Allow("User:"+memberUser).AllowHosts("*")))
+	})
+}
+
+func created(results kadm.CreateACLsResults, err error) error {
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	return err
+}
+
+// deny adds a rule that forbids it, which goes before those that allow it. Of a group, all is
+// forbidden for which members need it: they can then not even be members.
+func (k *kafka) deny(of right) (heal func() error, err error) {
+	rule := func() *kadm.ACLBuilder {
+		b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:" + memberUser).DenyHosts("*")
+		switch {
+		case of.group != "":
+			return b.Groups(of.group).Operations(kadm.OpRead)
+		case of.write:
+			return b.Topics(of.topic).Operations(kadm.OpWrite)
+		}
+		return b.Topics(of.topic).Operations(kadm.OpRead)
+	}
+	heal = func() error {
+		return k.admin(func(ctx context.Context, adm *kadm.Client) error {
+			results, err := adm.DeleteACLs(ctx, rule())
+			for _, r := range results {
+				err = errors.Join(err, r.Err)
+			}
+			return err
+		})
+	}
+	return heal, k.admin(func(ctx context.Context, adm *kadm.Client) error { return created(adm.CreateACLs(ctx, rule())) })
+}
 
 func (k *kafka) end(node int) error {
 	return k.cluster.Inject(context.Background(), integration.FaultKill, node+1)
@@ -68,18 +143,13 @@ func (k *kafka) freeze(node int, on bool) error {
 // refuse asks for more replicas than there are.
 func (k *kafka) refuse(topic string, _ *rand.Rand) (heal func() error, err error) {
 	set := func(n string) error {
-		cl, err := kgo.NewClient(k.options(true)...)
-		if err != nil {
+		return k.admin(func(ctx context.Context, adm *kadm.Client) error {
+			responses, err := adm.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "min.insync.replicas", Value: &n}}, topic)
+			for _, r := range responses {
+				err = errors.Join(err, r.Err)
+			}
 			return err
-		}
-		defer cl.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		responses, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "min.insync.replicas", Value: &n}}, topic)
-		for _, r := range responses {
-			err = errors.Join(err, r.Err)
-		}
-		return err
+		})
 	}
 	return func() error { return set("2") }, set("4")
 }
@@ -91,6 +161,7 @@ func (k *kafka) close() error {
 }
 
 func (k *kafka) restart(bool, time.Duration) error           { return errors.ErrUnsupported }
+func (k *kafka) older(tp, func(int64)) error                 { return errors.ErrUnsupported }
 func (k *kafka) moveLeaders() error                          { return errors.ErrUnsupported }
 func (k *kafka) moveCoordinators() error                     { return errors.ErrUnsupported }
 func (k *kafka) answer(fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,16 @@ type load struct {
 	// grown has the partitions of topics that were given more of them.
 	grown sync.Map
 
-	sent atomic.Int64
+	sent  atomic.Int64
+	stick atomic.Int64 // how many of the next records are stuck
+	mark  string       // in keys, values and headers
+
+	poisons int // how many records kill
 
 	mu      sync.Mutex
 	acked   map[int64]written
+	lost    map[int64]bool // acknowledged, and gone with the end of a log
+	older   []olderLog
 	refused map[string]int // by error: no record of the run, unless it is in its topic all the same
 }
 
@@ -66,8 +73,11 @@ func (l *load) script(id int64) script {
 	case actRedriven:
 		s.class = classRepaired
 	}
-	if id%poisonEvery == poisonEvery/2 && id/poisonEvery < int64(l.cfg.Poisons) {
-		s.act, s.class = actKill, "none"
+	if n := id / poisonEvery; id%poisonEvery == poisonEvery/2 && n < int64(l.poisons) {
+		s.act, s.times = []act{actKill, actDecode, actKill}[n%3], []int{0, 0, 1}[n%3]
+	} else if l.stick.Load() > 0 {
+		l.stick.Add(-1)
+		s.act = actStuck
 	}
 	if l.rnd.IntN(20) == 0 {
 		s.work = time.Duration(l.rnd.IntN(20_000)) * time.Microsecond
@@ -98,16 +108,17 @@ func (l *load) run(ctx context.Context) {
 }
 
 func (l *load) write(id int64) {
+	sc := l.script(id)
 	s := l.services[l.rnd.IntN(len(l.services))]
 	topic := s.Topics[l.rnd.IntN(len(s.Topics))]
 	partitions := s.Partitions
 	if n, ok := l.grown.Load(topic); ok {
 		partitions = n.(int)
 	}
-	key, value := l.cfg.Value(l.rnd.IntN(1 << 20))
+	key, value := l.value(l.rnd.IntN(1 << 20))
 	r := &kgo.Record{
 		Topic: topic, Partition: int32(l.rnd.IntN(partitions)), Key: key, Value: value,
-		Headers: []kgo.RecordHeader{l.script(id).header()},
+		Headers: []kgo.RecordHeader{sc.header(), {Key: "account-" + l.mark, Value: []byte("header " + l.mark)}},
 		// Producers' clocks differ.
 		Timestamp: time.Now().Add(time.Duration(l.rnd.IntN(600)-300) * time.Second).Truncate(time.Millisecond),
 	}
@@ -121,6 +132,37 @@ func (l *load) write(id int64) {
 		}
 		l.acked[id] = written{r.Topic, r.Partition, r.Offset}
 	})
+}
+
+// lose notes that the brokers lost the end of a log, with what they had acknowledged.
+func (l *load) lose(o olderLog) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.older = append(l.older, o)
+	for id, w := range l.acked {
+		if w.topic == o.topic && w.partition == o.partition && w.offset >= o.from {
+			l.lost[id] = true
+			delete(l.acked, id)
+		}
+	}
+}
+
+// hasLost reports whether a source's partition of that number lost the end of its log.
+func (l *load) hasLost(partition int32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.older, func(o olderLog) bool { return o.partition == partition })
+}
+
+// value returns key and value of a record, with the mark unless they are a team's.
+func (l *load) value(n int) (key, value []byte) {
+	if l.cfg.Value != nil {
+		return l.cfg.Value(n)
+	}
+	if n%10 != 0 {
+		key = fmt.Appendf(nil, "key-%d-%s", n%40, l.mark)
+	}
+	return key, fmt.Appendf(nil, "value of record %d, %s", n, l.mark)
 }
 
 // flush awaits the answers to all that was written.

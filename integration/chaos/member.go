@@ -8,8 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/metrics"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/leak"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -59,8 +63,12 @@ type memberJob struct {
 	Name    string
 	Service service
 	Seeds   []string
+	User    string // to log in as; empty: none
 	Dir     string
 	Defect  string
+	Traced  bool // its spans and its log at all levels are looked at
+	// Mark is in the keys, values and headers of records. Nothing else of the process may tell it.
+	Mark string
 	// Skew is by how much the clock of the member's host is fast. What it reads is moved instead of
 	// the clock.
 	Skew time.Duration
@@ -83,7 +91,11 @@ func (s skewed) OnFetchRecordBuffered(r *kgo.Record) {
 
 func (j memberJob) journal() string { return j.Dir + "/" + j.Name + ".journal" }
 func (j memberJob) metrics() string { return j.Dir + "/" + j.Name + ".metrics.json" }
+func (j memberJob) leaks() string   { return j.Dir + "/" + j.Name + ".leaks.json" }
 func (j memberJob) log() string     { return j.Dir + "/" + j.Name + ".log" }
+
+// outage is the file that is there while what the handlers of a group call is down.
+func outage(dir, group string) string { return dir + "/" + group + ".outage" }
 
 // runMember consumes until SIGTERM.
 func runMember(cfg Config, j memberJob) error {
@@ -99,7 +111,12 @@ func runMember(cfg Config, j memberJob) error {
 		return err
 	}
 	go journal.sync(context.Background())
+	go watchVitals(journal)
+	down := new(atomic.Bool)
+	go watchOutage(outage(j.Dir, j.Service.Group), down)
 	reader := sdkmetric.NewManualReader()
+	finder := leak.Of(j.Mark)
+	go watchLeaks(finder, j.leaks())
 	p := j.Service.Policy
 	kafka := []kgo.Opt{
 		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(p.Session / 12), kgo.RebalanceTimeout(p.DrainTimeout + 10*time.Second),
@@ -113,12 +130,16 @@ func runMember(cfg Config, j memberJob) error {
 	}
 	if len(j.Seeds) > 0 {
 		kafka = append(kafka, kgo.SeedBrokers(j.Seeds...))
+		if j.User != "" {
+			kafka = append(kafka, login(j.User))
+		}
 	} else {
 		kafka = append(kafka, cfg.Kafka...)
 	}
 	config := consumer.Config{
 		Group: j.Service.Group, Topics: j.Service.Topics, Kafka: kafka,
-		Order: j.Service.Order, Handler: scripted(cfg.Handler, journal, p.HandlerTimeout),
+		Order: j.Service.Order, Handler: scripted(cfg.Handler, journal, p.HandlerTimeout, down),
+		Hooks: []consumer.Hook{breakerHook{journal}},
 		Policy: consumer.Policy{
 			Tiers: p.Tiers, MaxAttempts: p.MaxAttempts, HandlerTimeout: p.HandlerTimeout,
 			Immediate: consumer.Immediate{Attempts: p.InPlace},
@@ -127,6 +148,10 @@ func runMember(cfg Config, j memberJob) error {
 		CommitInterval: p.CommitInterval, DrainTimeout: p.DrainTimeout,
 		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)),
 		Logger:        slog.New(slog.NewTextHandler(log, nil)),
+	}
+	if j.Traced {
+		config.TracerProvider = finder.TracerProvider()
+		config.Logger = slog.New(slog.NewMultiHandler(slog.NewTextHandler(log, nil), finder.Handler()))
 	}
 	if cfg.Consumer != nil {
 		cfg.Consumer(&config)
@@ -143,19 +168,84 @@ func runMember(cfg Config, j memberJob) error {
 	if errors.As(err, &stuck) {
 		err = nil // scripts ignore their contexts
 	}
-	return errors.Join(err, writeMetrics(reader, j.metrics()))
+	return errors.Join(err, writeMetrics(reader, finder, j.metrics()), writeLeaks(finder, j.leaks()))
 }
+
+// breakerHook tells the journal of the breaker.
+type breakerHook struct{ journal *journal }
+
+// OnBreaker is called by the consumer.
+func (h breakerHook) OnBreaker(c consumer.BreakerChange) {
+	if err := h.journal.breaker(c.At, c.To); err != nil {
+		fatal(err)
+	}
+}
+
+// watchVitals tells the journal of the process's sizes.
+func watchVitals(j *journal) {
+	read := []metrics.Sample{{Name: "/sched/goroutines:goroutines"}, {Name: "/gc/heap/live:bytes"}}
+	for range time.Tick(2 * time.Second) {
+		metrics.Read(read)
+		if err := j.vitals(read[0].Value.Uint64(), read[1].Value.Uint64()); err != nil {
+			fatal(err)
+		}
+	}
+}
+
+// watchOutage sets down while a file is there.
+func watchOutage(file string, down *atomic.Bool) {
+	for range time.Tick(50 * time.Millisecond) {
+		_, err := os.Stat(file)
+		down.Store(err == nil)
+	}
+}
+
+// leaks are what a member told of its records.
+type leaks struct {
+	Seen  map[string]int // texts that were looked at, by their kinds
+	Found []string
+}
+
+// watchLeaks writes once a second what the finder found: a killed process writes nothing at its
+// end.
+func watchLeaks(f *leak.Finder, file string) {
+	for range time.Tick(time.Second) {
+		if err := writeLeaks(f, file); err != nil {
+			fatal(err)
+		}
+	}
+}
+
+// leaksMu guards the file.
+var leaksMu sync.Mutex
+
+func writeLeaks(f *leak.Finder, file string) error {
+	leaksMu.Lock()
+	defer leaksMu.Unlock()
+	is := leaks{Seen: map[string]int{}, Found: f.Found()}
+	for _, kind := range leakKinds {
+		is.Seen[kind] = f.Seen(kind)
+	}
+	text, err := json.Marshal(is)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// leakKinds are the kinds of texts that are looked at.
+var leakKinds = []string{"log", "span", "metric"}
 
 // memberDefects and brokerDefects are filled by tests, which see that the checker finds them.
 var memberDefects = map[string]func(*consumer.Config){}
 
-// scripted is the handler of all members: it plays the record's script and tells the journal.
-func scripted(own consumer.Handler, j *journal, timeout time.Duration) consumer.Handler {
-	return func(ctx context.Context, r *kgo.Record) error {
-		s, ok := parseScript(r.Headers)
-		if !ok {
-			return classify.Terminal(errors.New("a record of somebody else"))
-		}
+// scripted is the handler of all members: it plays the record's script and tells the journal. While
+// what it calls is down, it fails instead.
+func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *atomic.Bool) consumer.Handler {
+	start := func(ctx context.Context, r *kgo.Record, s script) int64 {
 		d := consumer.DeliveryOf(ctx, r)
 		due := int64(0)
 		if !d.NotBefore.IsZero() {
@@ -168,6 +258,21 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration) consumer.
 		if err != nil {
 			fatal(err)
 		}
+		return n
+	}
+	decode := func(ctx context.Context, r *kgo.Record) (script, error) {
+		s, ok := parseScript(r.Headers)
+		if !ok {
+			return s, classify.Terminal(errors.New("a record of somebody else"))
+		}
+		if s.act == actDecode && s.killsAt(consumer.DeliveryOf(ctx, r).Attempt) {
+			start(ctx, r, s)
+			die()
+		}
+		return s, nil
+	}
+	return consumer.Decode(decode, func(ctx context.Context, r *kgo.Record, s script) error {
+		n := start(ctx, r, s)
 		defer func() {
 			if v := recover(); v != nil {
 				if err := j.end(n, verdictPanic); err != nil {
@@ -176,13 +281,21 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration) consumer.
 				panic(v)
 			}
 		}()
-		result := s.play(ctx, r, own, timeout)
+		var result error
+		if down.Load() && !s.kills() {
+			result = classify.As(classify.Retryable(errDown), classOutage)
+		} else {
+			result = s.play(ctx, r, own, timeout)
+		}
 		if err := j.end(n, verdictOf(ctx, result)); err != nil {
 			fatal(err)
 		}
 		return result
-	}
+	})
 }
+
+// errDown is the failure of all runs in an outage.
+var errDown = errors.New("what the handler calls is down")
 
 // verdictOf says how a run ended that returned err.
 func verdictOf(ctx context.Context, err error) verdict {
@@ -191,6 +304,9 @@ func verdictOf(ctx context.Context, err error) verdict {
 	}
 	if errors.Is(context.Cause(ctx), consumer.ErrDraining) {
 		return verdictDrained
+	}
+	if errors.Is(err, errDown) {
+		return verdictOutage
 	}
 	var c classify.Classifier
 	switch c.Classify(err).Verdict {
@@ -212,12 +328,17 @@ func fatal(err error) {
 // that matter.
 type measured map[string]int64
 
-// writeMetrics writes what the metrics say to a file.
-func writeMetrics(reader *sdkmetric.ManualReader, name string) error {
+// writeMetrics writes what the metrics say to a file, and shows them to the finder.
+func writeMetrics(reader *sdkmetric.ManualReader, finder *leak.Finder, name string) error {
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(context.Background(), &all); err != nil {
 		return err
 	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	finder.Show("metric", string(text))
 	m := measured{}
 	for _, scope := range all.ScopeMetrics {
 		for _, metric := range scope.Metrics {
@@ -235,8 +356,7 @@ func writeMetrics(reader *sdkmetric.ManualReader, name string) error {
 			}
 		}
 	}
-	text, err := json.Marshal(m)
-	if err != nil {
+	if text, err = json.Marshal(m); err != nil {
 		return err
 	}
 	return os.WriteFile(name, text, 0o600)

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -20,7 +21,11 @@ const calm = 50 * time.Second
 // plan is what a seed decides before a run.
 type plan struct {
 	services []service
+	poisons  int // records that kill
 	steps    []step
+	// The first member of this service is no victim, so that its sizes can be watched; -1 for none.
+	// The change of a tier then leaves a member with the tiers from before.
+	spared int
 }
 
 // step is one fault.
@@ -33,7 +38,10 @@ type step struct {
 // newPlan is the same for the same seed, duration, faults and capabilities.
 func newPlan(cfg Config, can capability) plan {
 	rnd := rand.New(rand.NewPCG(cfg.Seed, 1))
-	var p plan
+	p := plan{poisons: max(cmp.Or(cfg.Poisons, 3), 0), spared: -1}
+	if cfg.Seed%2 == 1 {
+		p.poisons, p.spared = max(cfg.Poisons, 0), 1
+	}
 	orders := []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone}
 	first := rnd.IntN(len(orders))
 	for i := range 2 {
@@ -88,7 +96,7 @@ func (p plan) String() string {
 		}
 		fmt.Fprintf(&b, "%s: %s, %s, %d partitions, %d members, tiers %v\n", s.Group, orderName(s.Order), protocol, s.Partitions, s.Members, s.Policy.Tiers)
 	}
-	fmt.Fprintf(&b, "%d faults:", len(p.steps))
+	fmt.Fprintf(&b, "%d records that kill, %d faults:", p.poisons, len(p.steps))
 	for _, s := range p.steps {
 		fmt.Fprintf(&b, " %v %s;", s.at, s.kind.name)
 	}

@@ -8,7 +8,7 @@ import (
 // The seed that a run prints plays the same schedule again.
 func TestPlan_IsTheSeeds(t *testing.T) {
 	t.Parallel()
-	const all = canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart
+	const all = canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart | canDeny
 	of := func(seed uint64) string {
 		return newPlan(Config{Seed: seed, Duration: 10 * time.Minute}.withDefaults(), all).String()
 	}
@@ -23,7 +23,7 @@ func TestPlan_IsTheSeeds(t *testing.T) {
 // Each fault comes before any comes again, so a run of two minutes has all of them.
 func TestPlan_HasEachFault(t *testing.T) {
 	t.Parallel()
-	for _, can := range []capability{0, canProxy | canRefuse | canEnd | canFreeze, canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart} {
+	for _, can := range []capability{0, canProxy | canRefuse | canEnd | canFreeze | canDeny, canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart | canDeny} {
 		want := map[string]bool{}
 		for _, k := range faultKinds {
 			want[k.name] = k.needs&^can == 0

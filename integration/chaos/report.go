@@ -20,8 +20,13 @@ type Report struct {
 	Records int            `json:"records"`
 	Runs    int            `json:"runs"`   // of handlers
 	Faults  map[string]int `json:"faults"` // by kind
-	// Counted are things that may happen in a crash or a zombie's time, such as repetitions.
+	// Counted are things that may happen in a crash or an outage, such as repetitions.
 	Counted map[string]int `json:"counted"`
+	// Excluded are the records and members that a rule would have complained about, if a fault of
+	// the run did not explain it, by the explanation.
+	Excluded map[string]int `json:"excluded"`
+	// Flat says how the sizes of the process that lived longest changed.
+	Flat *Flat `json:"flat,omitempty"`
 	// Verdict is "held", or "broken" followed by the rules that were broken, with their numbers.
 	Verdict string `json:"verdict"`
 
@@ -52,7 +57,7 @@ func (v Violation) String() string {
 
 // report runs all rules.
 func (ev *evidence) report(cfg Config) *Report {
-	rep := &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Counted: map[string]int{}}
+	rep := &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Counted: map[string]int{}, Excluded: map[string]int{}, Flat: ev.longest()}
 	for _, s := range ev.services {
 		rep.Records += len(s.records)
 		for _, r := range s.records {
@@ -61,7 +66,7 @@ func (ev *evidence) report(cfg Config) *Report {
 	}
 	byRule := map[string]int{}
 	for _, r := range rules {
-		found := findings{rule: r.name, counted: rep.Counted}
+		found := findings{rule: r.name, counted: rep.Counted, excluded: rep.Excluded}
 		r.check(ev, &found)
 		rep.Broken = append(rep.Broken, found.broken...)
 		if n := len(found.broken); n > 0 {
@@ -104,6 +109,10 @@ func (r *Report) print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "seed %d: %d records, %d runs of handlers, faults %v, counted %v\n", r.Seed, r.Records, r.Runs, r.Faults, r.Counted)
+	fmt.Fprintf(w, "excluded, since a fault explains it: %v\n", r.Excluded)
+	if r.Flat != nil {
+		fmt.Fprintln(w, r.Flat)
+	}
 	fmt.Fprintln(w, r.Verdict)
 	if r.Dir != "" {
 		fmt.Fprintln(w, "journals, logs and data:", r.Dir)

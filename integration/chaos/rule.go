@@ -31,6 +31,10 @@ var rules = []rule{
 	{"died", diedRule},
 	{"ended", endedRule},
 	{"crash-loop", crashLoop},
+	{"outage", outageRule},
+	{"lanes", lanesRule},
+	{"leaks", leaksRule},
+	{"flat", flat},
 }
 
 // findings are what a rule found.
@@ -38,6 +42,15 @@ type findings struct {
 	rule    string
 	broken  []Violation
 	counted map[string]int
+	// excluded counts what a rule let pass, since a fault of the run explains it.
+	excluded map[string]int
+}
+
+// note notes a violation that is about no record.
+func (f *findings) note(topic string, partition int32, offset int64, format string, args ...any) {
+	f.broken = append(f.broken, Violation{
+		Rule: f.rule, Record: -1, Topic: topic, Partition: partition, Offset: offset, Text: fmt.Sprintf(format, args...),
+	})
 }
 
 // add notes a violation about a record of a feed.

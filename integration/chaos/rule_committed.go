@@ -32,12 +32,17 @@ func committedRule(ev *evidence, f *findings) {
 				if feed == nil {
 					continue
 				}
+				from, cut := ev.cutAt(at)
 				for offset := passed[at]; offset < floor; offset++ {
+					if cut && offset >= from {
+						f.excluded["passed by a commit, beyond an older log's end"]++
+						continue
+					}
 					look(at, offset, "it was committed")
 				}
 				passed[at] = max(passed[at], floor)
 				for _, offset := range finishedAbove(sample.metadata[at], floor) {
-					if d := feed.at[offset]; d != nil && !named[d] {
+					if d := feed.at[offset]; d != nil && !named[d] && !(cut && offset >= from) {
 						named[d] = true
 						f.counted["named as finished above a floor"]++
 						look(at, offset, "it was named as finished")
@@ -95,10 +100,12 @@ func rewound(ev *evidence, f *findings) {
 		}
 		for at, floor := range s.committed {
 			if before := last[s.group][at]; floor < before {
-				f.broken = append(f.broken, Violation{
-					Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
-					Text: fmt.Sprintf("%d was committed, and later %d, as seen at %s", before, floor, clockTime(s.ended)),
-				})
+				if ev.cutShortly(at, s.ended) {
+					f.excluded["rewound, as the log lost its end"]++
+					last[s.group][at] = floor
+					continue
+				}
+				f.note(at.topic, at.partition, floor, "%d was committed, and later %d, as seen at %s", before, floor, clockTime(s.ended))
 			}
 			last[s.group][at] = floor
 		}

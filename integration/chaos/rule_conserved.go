@@ -17,18 +17,24 @@ func conserved(ev *evidence, f *findings) {
 			r := s.records[id]
 			for life := range lives[id] + 1 {
 				places := r.places(life)
-				want := r.script.ending(s.Policy.MaxAttempts, life).place
+				want := r.ending(s.Policy.MaxAttempts, life).place
 				switch {
 				case len(places) == 0:
 					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
 				case r.own():
+				case slices.ContainsFunc(r.letters, func(c *copied) bool { return ev.condemned(r, c) }):
 				case !slices.Contains(places, want):
 					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
+				case len(places) > 1 && r.spent(life, 0):
+					f.excluded["in two places, as it was repeated in an outage"]++
 				case len(places) > 1:
 					f.add(r, r.origin, r.runs, "it is in %d places: %v", len(places), places)
 				}
 			}
 		}
+	}
+	if len(ev.lost) > 0 {
+		f.excluded["lost by the brokers, with the end of a log"] = len(ev.lost)
 	}
 	known := map[int64]bool{}
 	for _, s := range ev.services {
@@ -44,6 +50,18 @@ func conserved(ev *evidence, f *findings) {
 			})
 		}
 	}
+}
+
+// ending is what has to become of the record, with the attempts that it lost in outages.
+func (r *record) ending(maxAttempts, life int) ending {
+	return r.script.ending(maxAttempts, life, func(attempt int) bool { return r.spent(life, attempt) })
+}
+
+// spent reports whether an attempt failed in an outage, as its copy says; 0 stands for any.
+func (r *record) spent(life, attempt int) bool {
+	return slices.ContainsFunc(slices.Concat(r.copies, r.letters), func(c *copied) bool {
+		return c.life() == life && (c.meta.Attempts == attempt || attempt == 0) && c.meta.Class == classOutage
+	})
 }
 
 // places are where a record went in one of its lives.

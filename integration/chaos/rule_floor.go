@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -13,10 +12,7 @@ import (
 // settleTime.
 func stuck(ev *evidence, f *findings) {
 	for at, why := range ev.unsettled {
-		f.broken = append(f.broken, Violation{
-			Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition,
-			Text: fmt.Sprintf("it stood still for %v, with a healthy cluster: %s", settleTime, why),
-		})
+		f.note(at.topic, at.partition, 0, "it stood still for %v, with a healthy cluster: %s", settleTime, why)
 	}
 }
 
@@ -24,9 +20,24 @@ func stuck(ev *evidence, f *findings) {
 // longest wait in a tier is part of it.
 const moveTime = 35 * time.Second
 
-// calms are the times in which nothing was done to anything, and what was done before is over.
-func (ev *evidence) calms(from, to int64, least time.Duration) (all [][2]int64) {
-	busy := slices.Clone(ev.windows)
+// calms are the times in which nothing was done to anything, and what was done before is over. No
+// member of the service was killed by a record then.
+func (ev *evidence) calms(s *served, from, to int64, least time.Duration) (all [][2]int64) {
+	var busy []window
+	for _, w := range ev.windows {
+		switch w.kind {
+		case "stuck": // the others go on, and this one takes less than a floor may stand still
+			continue
+		case "outage":
+			w.to += int64(recoverTime)
+		}
+		busy = append(busy, w)
+	}
+	for _, m := range ev.died {
+		if m.job.Service.Group == s.Group {
+			busy = append(busy, window{kind: "died", from: m.ended, to: m.ended})
+		}
+	}
 	slices.SortFunc(busy, func(a, b window) int { return cmp.Compare(a.from, b.from) })
 	for _, w := range busy {
 		if w.from-from > int64(least) {
@@ -45,9 +56,9 @@ func stalled(ev *evidence, f *findings) {
 	if len(ev.samples) == 0 {
 		return
 	}
-	for _, calm := range ev.calms(ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime) {
-		f.counted["calms"]++
-		for _, s := range ev.services {
+	for _, s := range ev.services {
+		for _, calm := range ev.calms(s, ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime) {
+			f.counted["calms of a service"]++
 			since := map[tp]sample{} // the first sample with the floor that it has now
 			for _, sample := range ev.samples {
 				if sample.group != s.Group || sample.began < calm[0] || sample.ended > calm[1] {
@@ -63,10 +74,7 @@ func stalled(ev *evidence, f *findings) {
 						continue
 					}
 					if stood := time.Duration(sample.ended - since[at].ended); end > floor && stood > moveTime {
-						f.broken = append(f.broken, Violation{
-							Rule: f.rule, Record: -1, Topic: at.topic, Partition: at.partition, Offset: floor,
-							Text: fmt.Sprintf("its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended)),
-						})
+						f.note(at.topic, at.partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended))
 						since[at] = sample
 					}
 				}
@@ -85,9 +93,13 @@ func prompt(ev *evidence, f *findings) {
 	if len(ev.samples) == 0 {
 		return
 	}
-	calms := ev.calms(ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
 	for _, s := range ev.services {
+		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
 		for at, feed := range s.feeds {
+			if _, cut := ev.cutAt(at); cut {
+				f.excluded["partition with an older log, not watched for prompt commits"]++
+				continue
+			}
 			offsets := slices.Sorted(maps.Keys(feed.at))
 			for i := range ev.samples {
 				sample := &ev.samples[i]
@@ -128,13 +140,15 @@ func (feed *feed) forgotten(offsets []int64, s *sample, by int64) (offset int64,
 	return 0, false
 }
 
-// finishedAt is when a delivery was finished, or its copy was sent.
+// finishedAt is when a delivery was finished, or its copy was sent, by its last run. What was
+// finished before may have been lost with the lane.
 func (d *delivered) finishedAt() int64 {
-	first := int64(math.MaxInt64)
-	for _, r := range d.runs {
-		if r.end != 0 && r.verdict != verdictDrained {
-			first = min(first, r.end)
-		}
+	if len(d.runs) == 0 {
+		return math.MaxInt64
 	}
-	return first
+	last := d.runs[len(d.runs)-1]
+	if last.end == 0 || last.verdict == verdictDrained || last.verdict == verdictOutage {
+		return math.MaxInt64
+	}
+	return last.end
 }

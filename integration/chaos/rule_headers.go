@@ -57,6 +57,13 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 			ends = append(ends, x.end)
 		}
 	}
+	if m.Reason == headers.Reason(reasonCrashLoop) {
+		for _, x := range r.runs {
+			if x.attempt == m.Attempts && x.end == 0 {
+				ends = append(ends, x.start) // it is found out later
+			}
+		}
+	}
 	failed := m.FailedAt.UnixMilli()
 	check("the time of the failure", slices.ContainsFunc(ends, func(end int64) bool {
 		since := failed - end/int64(time.Millisecond)

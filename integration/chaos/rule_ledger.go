@@ -1,6 +1,5 @@
 package chaos
 
-
 // ledgerRule: the ledger knows of each letter that was redriven, and where its copy is.
 func ledgerRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {

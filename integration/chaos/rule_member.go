@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,14 +13,10 @@ func metricsRule(ev *evidence, f *findings) {
 		got := ev.metrics[name]
 		counted := map[verdict]int64{}
 		calls := int64(0)
-		for _, s := range ev.services {
-			for _, r := range s.records {
-				for _, x := range r.runs {
-					if x.member == name && x.end != 0 {
-						counted[x.verdict]++
-						calls++
-					}
-				}
+		for _, x := range ev.told[name].runs {
+			if x.end != 0 {
+				counted[x.verdict]++
+				calls++
 			}
 		}
 		const duration = "messaging.process.duration"
@@ -33,10 +28,7 @@ func metricsRule(ev *evidence, f *findings) {
 		}
 		compare := func(what string, metric, journal int64) {
 			if metric != journal {
-				f.broken = append(f.broken, Violation{
-					Rule: f.rule, Record: -1, Topic: name, Partition: -1, Offset: -1,
-					Text: fmt.Sprintf("%s: the metrics say %d, the journal %d", what, metric, journal),
-				})
+				f.note(name, -1, -1, "%s: the metrics say %d, the journal %d", what, metric, journal)
 			}
 		}
 		// A run that its lane's loss cut off is no attempt. The loss may also come just after the
@@ -50,20 +42,36 @@ func metricsRule(ev *evidence, f *findings) {
 }
 
 // diedRule: a member ends by itself only if a fault of the brokers took a permission away that Run
-// needs at its start, or if a script kills it.
+// needs at its start, or if a script kills it. No member has a data race.
 func diedRule(ev *evidence, f *findings) {
+	ev.exited(f)
 	for _, m := range ev.died {
-		rights := slices.ContainsFunc(ev.windows, func(w window) bool { return w.kind == "rights" && w.from <= m.ended && w.to >= m.began })
 		switch {
-		case rights:
-			f.counted["ended without a permission"]++
+		case ev.lackedRight(m):
+			f.excluded["ended without a permission"]++
 		case ev.poisonIn(m) != nil:
 			f.counted["killed by a record"]++
 		default:
-			f.broken = append(f.broken, Violation{
-				Rule: f.rule, Record: -1, Topic: m.job.Name, Partition: -1, Offset: -1,
-				Text: fmt.Sprintf("it ended by itself: %v; see %s", m.proc.err, m.job.log()),
-			})
+			f.note(m.job.Name, -1, -1, "it ended by itself: %v; see %s", m.proc.err, m.job.log())
+		}
+	}
+}
+
+// lackedRight reports whether a permission was taken while the member lived.
+func (ev *evidence) lackedRight(m *member) bool {
+	return slices.ContainsFunc(ev.windows, func(w window) bool { return w.kind == "rights" && w.from <= m.ended && w.to >= m.began })
+}
+
+// exited checks that members that are asked to end do so without an error, and that no log tells of
+// a data race or a panic.
+func (ev *evidence) exited(f *findings) {
+	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
+		m := ev.members[name]
+		if m.termed != 0 && !m.killed && m.proc.err != nil && !ev.lackedRight(m) {
+			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.proc.err, m.job.log())
+		}
+		if alarm := ev.alarms[name]; alarm != "" {
+			f.note(name, -1, -1, "its log says %q; see %s", alarm, m.job.log())
 		}
 	}
 }
@@ -71,21 +79,14 @@ func diedRule(ev *evidence, f *findings) {
 // endTime is how long Run may take beyond DrainTimeout, and the process a little more.
 const endTime = 12 * time.Second
 
-// endedRule: a member that is asked to end does so within DrainTimeout and endTime. While brokers
-// fail, it may take longer.
+// endedRule: a member that is asked to end does so within DrainTimeout and endTime, whatever the
+// brokers do.
 func endedRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
 		took := time.Duration(m.ended - m.termed)
-		switch {
-		case m.termed == 0 || took <= m.job.Service.Policy.DrainTimeout+endTime:
-		case ev.infra(m.termed-int64(session), m.ended):
-			f.counted["ended late"]++
-		default:
-			f.broken = append(f.broken, Violation{
-				Rule: f.rule, Record: -1, Topic: name, Partition: -1, Offset: -1,
-				Text: fmt.Sprintf("it took %v to end; see %s", took, m.job.log()),
-			})
+		if m.termed != 0 && took > m.job.Service.Policy.DrainTimeout+endTime {
+			f.note(name, -1, -1, "it took %v to end; see %s", took, m.job.log())
 		}
 	}
 }

@@ -56,10 +56,10 @@ func (ev *evidence) overlaps(all []*delivered, f *findings) {
 		a := runs[i]
 		if until := ev.until(a.run); until > b.start {
 			switch {
-			case a.of.of.script.act == actIgnore:
-				f.counted["overlap with a handler that ignores its context"]++
+			case a.of.of.script.ignores() && (a.member != b.member || ev.disturbed(a.member, a.start, b.start)):
+				f.excluded["overlap with a handler that ignores its context"]++
 			case a.member != b.member && (ev.zombie(a.run) || ev.zombie(b.run)):
-				f.counted["overlap with a zombie"]++
+				f.excluded["overlap with a zombie"]++
 			default:
 				f.add(b.of.of, b.of.of.origin, []*run{a.run, b.run}, "it ran together with record %d", a.id)
 			}

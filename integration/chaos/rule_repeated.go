@@ -38,11 +38,14 @@ func repeated(ev *evidence, f *findings) {
 			}
 			for of, n := range copies {
 				switch {
-				case n <= failures[of]:
+				case n <= failures[of] || r.script.killsAt(of.attempt) && n == 1:
+				case r.script.killsAt(of.attempt):
+					// Each owner that finds it condemned writes a letter, until one's is committed.
+					f.counted["further letters of a record that kills"] += n - 1
 				case ev.clientRepeats(r, of):
 					// A client that fails one partition's copies takes a new epoch for all, and
 					// sends again what was in flight to others.
-					f.counted["copied again by the client"] += n - failures[of]
+					f.excluded["copied again by the client"] += n - failures[of]
 				default:
 					f.add(r, r.origin, r.runs, "it has %d copies of its attempt %d, which failed %d times", n, of.attempt, failures[of])
 				}
@@ -67,7 +70,12 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 	inPlace := 0 // retries in place of this delivery
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
-		if a.member == b.member && a.verdict == verdictFailed && inPlace < s.Policy.InPlace {
+		if a.member == b.member && ev.told[a.member].opened(a.start, b.start) {
+			f.counted["run again, as a probe or since the breaker opened"]++
+			continue
+		}
+		failed := a.verdict == verdictFailed || a.verdict == verdictOutage
+		if a.member == b.member && failed && inPlace < s.Policy.InPlace {
 			inPlace++
 			continue
 		}
@@ -79,17 +87,22 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 			f.add(d.of, rec, d.runs, "%s ran it again, and nothing had happened to it", b.member)
 			continue
 		}
-		if a.verdict == verdictNone {
+		switch {
+		case a.verdict == verdictNone:
 			f.counted["repeated after its process died in it"]++
-		} else {
+		case a.member == b.member:
+			f.excluded["repeated by its member, which may have lost the lane"]++
+		default:
 			f.counted["repeated"]++
 		}
 		// The last sample before the repetition.
 		n, _ := slices.BinarySearchFunc(samples, b.start-int64(200*time.Millisecond), func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
 		switch {
 		case n == 0 || samples[n-1].ended <= a.start || !samples[n-1].holds(feed.tp, d.offset, rec.LeaderEpoch):
+		case ev.isCut(feed.tp, d.offset):
+			f.excluded["repeated beyond an older log's end"]++
 		case ev.zombie(b):
-			f.counted["repeated by a zombie"]++
+			f.excluded["repeated by a zombie"]++
 		default:
 			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", samples[n-1].committed[feed.tp],
 				clockTime(samples[n-1].ended), samples[n-1].metadata[feed.tp])

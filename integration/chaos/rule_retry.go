@@ -41,7 +41,7 @@ func early(ev *evidence, f *findings) {
 func attemptsRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		for _, r := range s.records {
-			if r.own() || r.script.act == actKill {
+			if r.own() {
 				continue
 			}
 			had := map[delivery]bool{}
@@ -51,7 +51,8 @@ func attemptsRule(ev *evidence, f *findings) {
 				lives = max(lives, x.life)
 			}
 			for life := range lives + 1 {
-				want := r.script.ending(s.Policy.MaxAttempts, life)
+				want := r.ending(s.Policy.MaxAttempts, life)
+				without := r.script.ending(s.Policy.MaxAttempts, life, nil)
 				for n := 1; n <= want.attempts; n++ {
 					if !had[delivery{life, n}] {
 						f.add(r, r.origin, r.runs, "attempt %d is missing", n)
@@ -64,7 +65,7 @@ func attemptsRule(ev *evidence, f *findings) {
 					}
 				}
 				for _, c := range r.letters {
-					if c.life() == life && (c.meta.Attempts != want.attempts || string(c.meta.Reason) != want.reason || c.meta.Class != want.class) {
+					if is := c.ending(); c.life() == life && is != want && is != without && !ev.condemned(r, c) {
 						f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
 							c.meta.Attempts, c.meta.Reason, c.meta.Class, want.attempts, want.reason, want.class)
 					}
@@ -72,4 +73,9 @@ func attemptsRule(ev *evidence, f *findings) {
 			}
 		}
 	}
+}
+
+// ending is what a letter says of its record.
+func (c *copied) ending() ending {
+	return ending{place: placeDead, attempts: c.meta.Attempts, reason: string(c.meta.Reason), class: c.meta.Class}
 }

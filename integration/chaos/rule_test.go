@@ -5,11 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
 )
@@ -42,6 +46,7 @@ type defect struct {
 	only             []string // faults
 	long             bool     // it takes long to show
 	rate             int      // records a second; default 200
+	poisons          int
 	member           func(*consumer.Config)
 	broker           func(*kfake.Cluster)
 }
@@ -126,7 +131,73 @@ var defects = []defect{
 			}
 		},
 	},
+	{
+		name: "innocent-condemned", what: "a record that kills nothing is taken for one that does", rule: "crash-loop", only: []string{"term"},
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) {
+			p.Metadata = kmsg.StringPtr("siding 1 p=zz n=2 s=5 x=0")
+		}),
+	},
+	{
+		name: "one-death-more", what: "a record kills more processes than it may", rule: "crash-loop", only: []string{noFault}, long: true, rate: 1000, poisons: 1,
+		member: func(c *consumer.Config) { c.Policy.CrashLimit = 5 },
+	},
+	{
+		name: "no-breaker", what: "records fail in an outage as often as their policy lets them", rule: "outage", only: []string{"outage"}, long: true, rate: 400,
+		member: func(c *consumer.Config) { c.Policy.Breaker.Off, c.Policy.RetryBudget.Off = true, true },
+	},
+	{
+		name: "costly-probe", what: "a probe of the breaker that fails costs its record an attempt", rule: "outage", only: []string{"outage"}, long: true, rate: 400,
+		member: func(c *consumer.Config) {
+			state, handle := new(toldState), c.Handler
+			c.Hooks = append(c.Hooks, state)
+			c.Handler = func(ctx context.Context, r *kgo.Record) error {
+				err := handle(ctx, r)
+				if errors.Is(err, errDown) && state.open.Load() {
+					return classify.As(classify.Terminal(errDown), classOutage)
+				}
+				return err
+			}
+		},
+	},
+	{
+		name: "slow-breaker", what: "a breaker stays open when the outage is over", rule: "outage", only: []string{"outage"}, long: true, rate: 400,
+		member: func(c *consumer.Config) {
+			c.Policy.Breaker.Interval, c.Policy.Breaker.MaxInterval = time.Minute, time.Minute
+		},
+	},
+	{
+		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, long: true, rate: 400,
+		member: func(c *consumer.Config) {
+			handle, turn := c.Handler, new(sync.RWMutex)
+			c.Handler = func(ctx context.Context, r *kgo.Record) error {
+				if s, ok := parseScript(r.Headers); ok && s.act == actStuck {
+					turn.Lock()
+					defer turn.Unlock()
+				} else {
+					turn.RLock()
+					defer turn.RUnlock()
+				}
+				return handle(ctx, r)
+			}
+		},
+	},
+	{
+		name: "talker", what: "the log has the value of a record", rule: "leaks", only: []string{"term"},
+		member: func(c *consumer.Config) {
+			handle, log := c.Handler, c.Logger
+			c.Handler = func(ctx context.Context, r *kgo.Record) error {
+				log.DebugContext(ctx, "handling", "value", r.Value)
+				return handle(ctx, r)
+			}
+		},
+	},
 }
+
+// toldState has the state of a member's breaker.
+type toldState struct{ open atomic.Bool }
+
+// OnBreaker is called by the consumer.
+func (s *toldState) OnBreaker(c consumer.BreakerChange) { s.open.Store(c.To == "open") }
 
 // hasty makes a client see due times that are long past.
 type hasty struct{}
@@ -247,6 +318,7 @@ func makeRun(t *testing.T, cfg Config) *Report {
 	defer func() { <-atOnce }()
 	var log bytes.Buffer
 	cfg.Dir, cfg.Log = t.TempDir(), &log
+	cfg.Poisons = cmp.Or(cfg.Poisons, -1)
 	rep, err := Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &log)
@@ -263,9 +335,9 @@ func TestRules_FindDefects(t *testing.T) {
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Config{Seed: 3, Duration: 14 * time.Second, Rate: cmp.Or(d.rate, 200), Only: d.only, defect: d.name}
+			cfg := Config{Seed: 3, Duration: 14 * time.Second, Rate: cmp.Or(d.rate, 200), Only: d.only, Poisons: d.poisons, defect: d.name}
 			if d.long {
-				cfg.Duration = 25 * time.Second
+				cfg.Duration = 40 * time.Second
 			}
 			rep := makeRun(t, cfg)
 			if !slices.ContainsFunc(rep.Broken, func(v Violation) bool { return v.Rule == d.rule }) {

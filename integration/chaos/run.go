@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/leak"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -68,12 +69,14 @@ type execution struct {
 	adm     *kadm.Client
 	load    *load
 	sampler *sampler
+	mark    string // in records
 	samples *os.File
 	healing context.Context // ends when faults have to end
 	heal    context.CancelFunc
 
 	nodes   sync.Mutex // held while a broker is away
 	rolling sync.Mutex // held while a configuration changes
+	outages sync.Mutex // held while a service's runs fail
 
 	mu      sync.Mutex
 	closing atomic.Bool
@@ -92,7 +95,7 @@ type window struct {
 }
 
 func newExecution(cfg Config) (*execution, error) {
-	e := &execution{cfg: cfg, faults: map[string]int{}, tiers: map[int][]time.Duration{}}
+	e := &execution{cfg: cfg, mark: leak.New().Mark(""), faults: map[string]int{}, tiers: map[int][]time.Duration{}}
 	e.healing, e.heal = context.WithCancel(context.Background())
 	var err error
 	switch cfg.Broker {
@@ -111,7 +114,7 @@ func newExecution(cfg Config) (*execution, error) {
 		return nil, errors.Join(err, e.brokers.close())
 	}
 	e.adm = kadm.NewClient(e.cl)
-	e.load = &load{cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, refused: map[string]int{}}
+	e.load = &load{mark: e.mark, poisons: e.plan.poisons, cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, lost: map[int64]bool{}, refused: map[string]int{}}
 	if e.samples, err = os.Create(filepath.Join(cfg.Dir, "samples")); err != nil {
 		return nil, errors.Join(err, e.brokers.close())
 	}
@@ -161,10 +164,12 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 		}
 	}
 	for i, s := range e.plan.services {
-		for range s.Members {
-			if _, err := e.start(i); err != nil {
+		for n := range s.Members {
+			m, err := e.start(i)
+			if err != nil {
 				return nil, err
 			}
+			m.spared = n == 0 && i == e.plan.spared
 		}
 	}
 	working, stop := context.WithTimeout(ctx, e.cfg.Duration)
@@ -211,6 +216,7 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	ev.unsettled = left
+	ev.loaded = began.Add(e.cfg.Duration).UnixNano()
 	rep := ev.report(e.cfg)
 	rep.Minutes = e.cfg.Duration.Minutes()
 	rep.Faults = e.faults
@@ -232,14 +238,29 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	floors, moved := map[tp]int64{}, map[tp]time.Time{}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
+	deaths := 0
+	// A partition that is read from its start again has much to do, and its retries wait for that.
+	limit := func(at tp) time.Duration {
+		if e.load.hasLost(at.partition) {
+			return 4 * (settleTime + longest)
+		}
+		return settleTime + longest
+	}
 	for began := time.Now(); ; {
 		left, stuck := 0, map[tp]string{}
+		e.mu.Lock()
+		if n := len(e.died); n > deaths { // records kill, and the groups have to find out
+			deaths = n
+			clear(moved)
+			clear(floors)
+		}
+		e.mu.Unlock()
 		look := func(at tp, floor int64, why string) {
 			left++
 			if before, ok := floors[at]; !ok || before != floor {
 				floors[at], moved[at] = floor, time.Now()
 			}
-			if time.Since(moved[at]) > settleTime+longest {
+			if time.Since(moved[at]) > limit(at) {
 				stuck[at] = why
 			}
 		}
@@ -314,7 +335,11 @@ func (e *execution) start(service int) (*member, error) {
 	name := fmt.Sprintf("s%d-m%02d", service, len(e.all))
 	m := &member{service: service, job: memberJob{
 		Name: name, Service: e.plan.services[service], Seeds: e.brokers.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
+		Mark: e.mark, Traced: len(e.all)%2 == 0,
 	}}
+	if e.cfg.Broker == BrokerKafka {
+		m.job.User = memberUser
+	}
 	// what was evicted is read again past the hook that skews
 	if m.job.Service.MaxParkedBytes == 0 {
 		m.job.Skew = skews[len(e.all)%len(skews)]
@@ -359,14 +384,19 @@ func (e *execution) supervise(m *member) {
 	}
 }
 
-// victim takes a member that is alive, and that no other fault has. It waits for one.
+// victim takes a member that is alive, not spared, and that no other fault has. It waits for one.
 func (e *execution) victim(rnd *rand.Rand) *member {
 	for {
 		e.mu.Lock()
-		if n := len(e.idle); n > 0 {
-			i := rnd.IntN(n)
-			m := e.idle[i]
-			e.idle = append(e.idle[:i], e.idle[i+1:]...)
+		var able []*member
+		for _, m := range e.idle {
+			if !m.spared {
+				able = append(able, m)
+			}
+		}
+		if len(able) > 0 {
+			m := able[rnd.IntN(len(able))]
+			e.idle = slices.DeleteFunc(e.idle, func(other *member) bool { return other == m })
 			e.mu.Unlock()
 			return m
 		}
@@ -407,15 +437,16 @@ func (e *execution) join(service int) *member {
 	return m
 }
 
-// take takes all members of a service that nobody has as a victim.
+// take takes all members of a service that are not spared and that nobody has as a victim.
 func (e *execution) take(service int) (taken []*member) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = slices.DeleteFunc(e.idle, func(m *member) bool {
-		if m.service == service {
-			taken = append(taken, m)
+		if m.service != service || m.spared {
+			return false
 		}
-		return m.service == service
+		taken = append(taken, m)
+		return true
 	})
 	return taken
 }

@@ -33,14 +33,19 @@ const (
 	actPanic    act = "panic"
 	actIgnore   act = "ignore" // ignores its context for a while, then returns nil
 	actRedriven act = "redriven"
-	actKill     act = "kill" // kills its process, each time
+	actKill     act = "kill"   // fails the first attempts, then kills its process each time
+	actDecode   act = "decode" // the same, while it is decoded
+	actStuck    act = "stuck"  // ignores its context for stuckFor, then returns nil
 )
+
+// stuckFor is how long a stuck handler takes.
+const stuckFor = 20 * time.Second
 
 // always is the number of failing attempts of a record that never passes.
 const always = 1000
 
 // script says how a record's handler fails. It depends on nothing but the number of the attempt, so
-// a repetition does the same.
+// a repetition does the same. Only an outage makes any attempt fail.
 type script struct {
 	id    int64 // the record's number in the run
 	act   act
@@ -82,6 +87,15 @@ type ending struct {
 	class    string // of the last failure; empty if it was handled at once
 }
 
+// kills reports whether the record kills processes.
+func (s script) kills() bool { return s.act == actKill || s.act == actDecode }
+
+// ignores reports whether the handler ignores its context.
+func (s script) ignores() bool { return s.act == actIgnore || s.act == actStuck }
+
+// killsAt reports whether an attempt kills its process.
+func (s script) killsAt(attempt int) bool { return s.kills() && attempt > s.times }
+
 // reasonCrashLoop is the reason of letters whose records killed their processes.
 const reasonCrashLoop = "crash-loop"
 
@@ -95,32 +109,58 @@ const (
 )
 
 // ending returns what has to become of the record under a policy of so many attempts, after it was
-// redriven so often.
-func (s script) ending(maxAttempts, life int) ending {
-	if s.act == actRedriven && life > 0 {
-		return ending{place: placeHandled, attempts: 1}
-	}
-	switch s.act {
-	case actKill:
-		return ending{place: placeDead, reason: reasonCrashLoop}
-	case actTerminal, actRedriven:
-		return ending{place: placeDead, attempts: 1, reason: "terminal", class: s.class}
-	case actPanic:
-		return ending{place: placeDead, attempts: 1, reason: "panic", class: "panic.string"}
-	case actDiscard:
-		return ending{place: placeDiscarded, attempts: 1, class: s.class}
-	case actRetry, actAfter, actHang:
-		class := s.class
-		if s.act == actHang {
-			class = classify.ClassTimeout
+// redriven so often. failed reports whether an attempt failed in an outage, whatever the script
+// says; nil means that none did.
+func (s script) ending(maxAttempts, life int, failed func(attempt int) bool) ending {
+	class := ""
+	for n := 1; ; n++ {
+		is := s.attempt(n, life)
+		if failed != nil && failed(n) {
+			is = ending{class: classOutage}
 		}
-		if s.times >= maxAttempts {
-			return ending{place: placeDead, attempts: maxAttempts, reason: "exhausted", class: class}
+		is.attempts = n
+		switch {
+		case is.place == placeHandled:
+			is.class = class
+			return is
+		case is.place != "":
+			return is
 		}
-		return ending{place: placeHandled, attempts: s.times + 1, class: class}
+		if class = is.class; n >= maxAttempts {
+			return ending{place: placeDead, attempts: n, reason: "exhausted", class: class}
+		}
 	}
-	return ending{place: placeHandled, attempts: 1}
 }
+
+// attempt returns how an attempt ends the record. It has no place if the record is to be tried
+// again.
+func (s script) attempt(n, life int) ending {
+	fails := n <= s.times
+	switch {
+	case s.act == actRedriven && life > 0:
+	case s.act == actTerminal, s.act == actRedriven:
+		return ending{place: placeDead, reason: "terminal", class: s.class}
+	case s.act == actPanic:
+		return ending{place: placeDead, reason: "panic", class: "panic.string"}
+	case s.act == actDiscard:
+		return ending{place: placeDiscarded, class: s.class}
+	case s.act == actHang && fails:
+		return ending{class: classify.ClassTimeout}
+	case s.fallible() && fails:
+		return ending{class: s.class}
+	case s.act == actKill:
+		return ending{place: placeDead, reason: reasonCrashLoop, class: "crash.handler"}
+	case s.act == actDecode:
+		return ending{place: placeDead, reason: reasonCrashLoop, class: "crash.decode"}
+	}
+	return ending{place: placeHandled}
+}
+
+// fallible reports whether the first attempts fail as the script's class says.
+func (s script) fallible() bool { return s.act == actRetry || s.act == actAfter || s.kills() }
+
+// classOutage is the class of failures in an outage.
+const classOutage = "billing.down"
 
 // classRepaired is the class of records that pass once they are redriven.
 const classRepaired = "price.missing"
@@ -140,7 +180,7 @@ func (s script) play(ctx context.Context, r *kgo.Record, own consumer.Handler, t
 		}
 	}
 	switch {
-	case s.act == actRetry && fail:
+	case (s.act == actRetry || s.kills()) && fail:
 		return classify.As(classify.Retryable(errScripted), s.class)
 	case s.act == actAfter && fail:
 		return classify.As(classify.RetryAfter(errScripted, 700*time.Millisecond), s.class)
@@ -151,16 +191,23 @@ func (s script) play(ctx context.Context, r *kgo.Record, own consumer.Handler, t
 		return classify.As(classify.Terminal(errScripted), s.class)
 	case s.act == actDiscard:
 		return classify.As(classify.Discard(errScripted), s.class)
-	case s.act == actKill:
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		<-ctx.Done() // the signal is on its way
+	case s.act == actKill && !fail:
+		die()
 	case s.act == actPanic:
 		panic("as the script says")
 	case s.act == actIgnore:
 		<-time.After(timeout * 3 / 2) // its context ends before that, and it does not care
+	case s.act == actStuck:
+		<-time.After(stuckFor)
 	}
 	if own != nil {
 		return own(ctx, r)
 	}
 	return nil
+}
+
+// die kills the process.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // the signal is on its way
 }

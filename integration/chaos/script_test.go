@@ -41,9 +41,10 @@ func TestScript_SaysWhereItsRecordEnds(t *testing.T) {
 		{script{act: actTerminal, class: "c"}, 0, ending{place: placeDead, attempts: 1, reason: "terminal", class: "c"}},
 		{script{act: actRedriven, class: "c"}, 0, ending{place: placeDead, attempts: 1, reason: "terminal", class: "c"}},
 		{script{act: actRedriven, class: "c"}, 1, ending{place: placeHandled, attempts: 1}},
-		{script{act: actKill}, 0, ending{place: placeDead, reason: "crash-loop"}},
+		{script{act: actKill}, 0, ending{place: placeDead, attempts: 1, reason: "crash-loop", class: "crash.handler"}},
+		{script{act: actDecode, times: 1, class: "c"}, 0, ending{place: placeDead, attempts: 2, reason: "crash-loop", class: "crash.decode"}},
 	} {
-		if got := test.s.ending(4, test.life); got != test.want {
+		if got := test.s.ending(4, test.life, nil); got != test.want {
 			t.Errorf("%+v, redriven %d times, ends as %+v, want %+v", test.s, test.life, got, test.want)
 		}
 	}

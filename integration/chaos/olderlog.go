@@ -1,0 +1,76 @@
+package chaos
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// olderLog is a partition that came back without its last records.
+type olderLog struct {
+	tp
+	from int64 // the first offset that was lost
+	at   int64 // when, in nanoseconds
+}
+
+// The places of fields in a batch of records, and the length of what stands before its length.
+const (
+	batchLengthAt = 8
+	batchHead     = 12
+	// mostLost bounds the bytes that a partition loses.
+	mostLost = 16 << 10
+)
+
+// cutLog takes the last batches from a partition's file, mostLost bytes at most and no more than a
+// half, and returns the first offset that is gone; ok is false if that would be nothing.
+func cutLog(file string) (from int64, ok bool, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false, err
+	}
+	least := max(len(text)-mostLost, len(text)/2)
+	for at := 0; at+batchHead <= len(text); {
+		if at >= least {
+			return int64(binary.BigEndian.Uint64(text[at:])), true, os.Truncate(file, int64(at))
+		}
+		at += batchHead + int(binary.BigEndian.Uint32(text[at+batchLengthAt:]))
+	}
+	return 0, false, nil
+}
+
+// older kills the broker's process, takes the end of a partition's log, and starts another on the
+// rest, with a leader epoch above those that were lost: as after an unclean election. gone is
+// called while no broker runs.
+func (e *embedded) older(of tp, gone func(from int64)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unreachable(true)
+	defer e.unreachable(false)
+	e.proc.kill()
+	<-time.After(500 * time.Millisecond) // the last answers have arrived
+	from, ok, err := cutLog(filepath.Join(e.job.Dir, "partitions", fmt.Sprintf("%s-%d", of.topic, of.partition), "0.dat"))
+	if err == nil && ok {
+		gone(from)
+	}
+	if started := e.start(); started != nil {
+		return started
+	}
+	for range 5 {
+		if err == nil {
+			err = e.give(order{Op: "shuffle"})
+		}
+	}
+	return err
+}
+
+// unreachable makes all nodes unreachable for the members, or ends that.
+func (e *embedded) unreachable(on bool) {
+	for _, p := range e.proxies {
+		p.set(func(p *proxy) { p.down = on })
+		if on {
+			p.cut()
+		}
+	}
+}

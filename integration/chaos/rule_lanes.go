@@ -1,0 +1,63 @@
+package chaos
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// pauseTime is how long a lane may run nothing while a handler of another one is stuck.
+const pauseTime = 5 * time.Second
+
+// lanesRule: while a handler is stuck in one lane, its process goes on with the others. It is
+// checked where nothing else was done to the service, on lanes that ran records all the time before
+// and after.
+func lanesRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			if r.script.act != actStuck {
+				continue
+			}
+			for _, x := range r.runs {
+				if x.end == 0 || x.end-x.start < int64(stuckFor) {
+					continue
+				}
+				if ev.busy(x.start-int64(10*time.Second), x.end+int64(pauseTime)) || ev.disturbed(x.member, x.start, x.end) {
+					f.counted["stuck among other faults"]++
+					continue
+				}
+				f.counted["stuck alone"]++
+				ev.lanesBeside(s, r, x, f)
+			}
+		}
+	}
+}
+
+// busy reports whether anything but a stuck handler was injected in a time.
+func (ev *evidence) busy(from, to int64) bool {
+	return ev.during(func(k *faultKind) bool { return k.name != "stuck" }, from, to)
+}
+
+// lanesBeside checks the other lanes of a process with a stuck handler.
+func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
+	starts := map[int32][]int64{}
+	for _, y := range ev.told[x.member].runs {
+		if y.topic == r.origin.Topic && y.start > x.start-int64(pauseTime) && y.start < x.end+int64(pauseTime) {
+			starts[y.partition] = append(starts[y.partition], y.start)
+		}
+	}
+	for partition, all := range starts {
+		if partition == r.origin.Partition {
+			continue
+		}
+		slices.SortFunc(all, cmp.Compare)
+		f.counted["lanes beside a stuck handler"]++
+		// The load reaches each partition many times a second; until its end.
+		for i, at := range append(all[1:], min(x.end, ev.loaded)) {
+			if pause := at - all[i]; pause > int64(pauseTime) {
+				f.add(r, r.origin, []*run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
+					time.Duration(pause), clockTime(all[i]))
+			}
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package chaos
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Brokers that fail are no excuse for a member that does not end.
+func TestEnded_NeedsNoBrokers(t *testing.T) {
+	t.Parallel()
+	ev := &evidence{members: map[string]*member{}, windows: []window{{kind: "node", from: 0, to: int64(time.Hour)}}}
+	for name, took := range map[string]time.Duration{"in time": 16 * time.Second, "late": 18 * time.Second} {
+		m := &member{termed: int64(time.Minute), ended: int64(time.Minute + took)}
+		m.job.Service.Policy.DrainTimeout = 5 * time.Second
+		ev.members[name] = m
+	}
+	f := findings{rule: "ended", counted: map[string]int{}, excluded: map[string]int{}}
+	endedRule(ev, &f)
+	if len(f.broken) != 1 || !slices.ContainsFunc(f.broken, func(v Violation) bool { return v.Topic == "late" }) {
+		t.Errorf("found %v, want the late one", f.broken)
+	}
+}
+
+// A data race of a process that is killed later would go unnoticed: its exit status is the kill's.
+func TestDied_HearsOfDataRaces(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"time=1 level=INFO msg=\"panic: as the script says\"\n":    "",
+		"time=1 level=INFO\nWARNING: DATA RACE\nWrite at 0x1 by\n": "WARNING: DATA RACE",
+		"panic: index out of range":                                "panic: index out of range",
+	} {
+		name := filepath.Join(t.TempDir(), "a.log")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := alarmIn(name); got != want || err != nil {
+			t.Errorf("of %q it hears %q, %v; want %q", text, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package chaos
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// outageRule: while everything fails, the breaker keeps records out of the retry topics. A process
+// fails only as many for good as opens its breaker, failed probes are no attempts, and no record
+// whose handler would let it pass is dead-lettered. At the end, the breakers close within
+// recoverTime.
+func outageRule(ev *evidence, f *findings) {
+	for _, s := range ev.services {
+		for _, r := range s.records {
+			for _, c := range r.copies {
+				ev.probeCost(r, c, f)
+			}
+			for _, c := range r.letters {
+				ev.probeCost(r, c, f)
+				if c.meta.Class == classOutage {
+					ev.deadInOutage(s, r, c, f)
+				}
+			}
+		}
+	}
+	for _, w := range ev.outages() {
+		for _, name := range ev.membersOf(w.group) {
+			ev.openingCost(name, w, f)
+			ev.recovered(name, w, f)
+		}
+	}
+}
+
+// recoverTime is how long a topic may need to be back at its speed.
+const recoverTime = 30 * time.Second
+
+// outageOf is one outage of a service.
+type outageOf struct {
+	group    string
+	from, to int64 // of the runs that failed
+}
+
+// outages returns the times in which the services' runs failed.
+func (ev *evidence) outages() (all []outageOf) {
+	for _, s := range ev.services {
+		var failed []int64
+		for _, r := range s.records {
+			for _, x := range r.runs {
+				if x.verdict == verdictOutage {
+					failed = append(failed, x.start)
+				}
+			}
+		}
+		slices.Sort(failed)
+		// Probes of one outage are 15 s apart at most.
+		for _, at := range failed {
+			if n := len(all); n > 0 && all[n-1].group == s.Group && at-all[n-1].to < int64(20*time.Second) {
+				all[n-1].to = at
+			} else {
+				all = append(all, outageOf{s.Group, at, at})
+			}
+		}
+	}
+	return all
+}
+
+func (ev *evidence) membersOf(group string) (names []string) {
+	for name, m := range ev.members {
+		if m.job.Service.Group == group {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// stateAt returns the state of a member's breaker at a time, and since when it has it.
+func (t told) stateAt(at int64) breakerState {
+	n, _ := slices.BinarySearchFunc(t.breakers, at, func(b breakerState, at int64) int {
+		return cmp.Or(cmp.Compare(b.at, at), -1)
+	})
+	if n == 0 {
+		return breakerState{to: "closed"}
+	}
+	return t.breakers[n-1]
+}
+
+// opened reports whether the breaker was open in some part of a time: a failed probe is no attempt,
+// and a record that waits in place returns to its feed.
+func (t told) opened(from, to int64) bool {
+	return t.stateAt(from).to == "open" || slices.ContainsFunc(t.breakers, func(b breakerState) bool { return b.to == "open" && b.at >= from && b.at <= to })
+}
+
+// opens is how long the lanes may need to learn that the breaker has opened.
+const opens = int64(100 * time.Millisecond)
+
+// probeCost checks that a failure in an outage which has a copy was none of a probe.
+func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
+	if c.meta.Class != classOutage || c.sent() {
+		return
+	}
+	cost := func(x *run) bool {
+		is := ev.told[x.member].stateAt(x.start)
+		return is.to != "open" || x.start < is.at+opens
+	}
+	var runs []*run
+	for _, x := range r.runs {
+		if x.life == c.life() && x.attempt == c.meta.Attempts && x.verdict == verdictOutage {
+			runs = append(runs, x)
+		}
+	}
+	if len(runs) > 0 && !slices.ContainsFunc(runs, cost) {
+		f.add(r, c.rec, runs, "a failed probe has a copy in %s", c.rec.Topic)
+	}
+}
+
+// deadInOutage checks a letter of a record whose last attempt failed in an outage: the record had
+// failed before for its own reasons, or further processes had to find out about the outage.
+func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
+	if r.script.times > 0 && r.script.ending(s.Policy.MaxAttempts, c.life(), nil).class != "" {
+		f.counted["dead-lettered in an outage, having failed before"]++
+		return
+	}
+	for _, x := range r.runs {
+		if x.verdict == verdictOutage && ev.disturbed(x.member, x.start, x.end) {
+			f.excluded["dead-lettered, as processes came or went in an outage"]++
+			return
+		}
+	}
+	f.add(r, c.rec, r.runs, "it is dead-lettered because of an outage")
+}
+
+// openingCost checks how many source records of an outage a process counted as failed: those that
+// open the breaker, what ran then, and what a ramp tried. Each of them may fail in tiers, too,
+// before the breaker opens.
+func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
+	m := ev.members[name]
+	cost, good, ramps := 0, 0, 0
+	const window = int64(10 * time.Second)
+	for _, x := range ev.told[name].runs {
+		switch {
+		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
+			good++
+		case x.verdict == verdictOutage && x.start >= w.from && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
+			if is := ev.told[name].stateAt(x.start); is.to != "open" || x.start < is.at+opens {
+				cost++
+			}
+		}
+	}
+	for _, b := range ev.told[name].breakers {
+		if b.to == "ramp" && b.at >= w.from && b.at <= w.to {
+			ramps++
+		}
+	}
+	inPlace := 1 + m.job.Service.Policy.InPlace // each failed attempt is as many runs
+	most := inPlace * (max(100, good) + 64 + 100*ramps)
+	f.counted["runs of source records that failed in an outage, at a closed breaker"] += cost
+	if cost > most {
+		f.note(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its breaker was not open, at most %d may",
+			cost, clockTime(w.from), clockTime(w.to), most)
+	}
+}
+
+// recovered checks that a member's breaker closes in time after an outage.
+func (ev *evidence) recovered(name string, w outageOf, f *findings) {
+	for _, o := range ev.windows { // no probe may have met its end
+		if o.kind == "outage" && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
+			w.to = o.to
+		}
+	}
+	by := w.to + int64(recoverTime)
+	m := ev.members[name]
+	if m.began > w.to || m.ended != 0 && m.ended < by || slices.ContainsFunc(ev.outages(), func(o outageOf) bool {
+		return o.group == w.group && o.from > w.to && o.from < by
+	}) {
+		return
+	}
+	switch is := ev.told[name].stateAt(by); {
+	case is.to == "closed":
+	case slices.ContainsFunc(ev.told[name].runs, func(x *run) bool {
+		return x.start > w.to && x.start < by && x.verdict == verdictFailed && ev.told[name].stateAt(x.start).to == "open"
+	}):
+		f.excluded["breaker open after an outage, as a probe failed by its script"]++
+	case ev.infra(w.to, by) || slices.ContainsFunc(m.suspended, func(s [2]int64) bool { return s[0] < by && s[1] > w.to }):
+		f.excluded["breaker open after an outage, with a broken broker or suspended"]++
+	default:
+		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.to, recoverTime, clockTime(is.at))
+	}
+}
