@@ -222,7 +222,7 @@ func (f *feed) runsSome(spans []offsets.Span) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for u := range l.units {
-		if u.feed == f && slices.ContainsFunc(u.offsets(), func(at int64) bool { return offsets.In(spans, at) }) {
+		if u.feed == f && slices.ContainsFunc(spans, func(s offsets.Span) bool { return s.First <= u.span.Last && u.span.First <= s.Last }) {
 			return true
 		}
 	}

@@ -213,7 +213,7 @@ func (g *grant) evidence(self uint64, tracker *offsets.Tracker, next int64, now 
 		return e
 	}
 	g.widen(now)
-	e.Until = max(g.begun, next, floor) + g.window
+	e.Until = max(g.until, max(g.begun, next, floor)+g.window)
 	return e
 }
 

@@ -10,7 +10,7 @@ import (
 // succeeded tells the breaker of handled records.
 func (r *runner) succeeded(n int64) {
 	r.unit.outcome = breaker.Good
-	r.lane.breaker.Count(r.c.clock.Reading.Load(), breaker.Good, n, r.unit.tier != nil, r.unit.retry, nil)
+	r.tell(breaker.Good, n, nil)
 }
 
 // counted tells the breaker of a failed run. It reports whether the record stays where it is,
@@ -25,7 +25,7 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 	}
 	outcome := outcomeOf(result)
 	r.unit.outcome = outcome
-	b.Count(r.c.clock.Reading.Load(), outcome, 1, r.unit.tier != nil, r.unit.retry, is)
+	r.tell(outcome, 1, is)
 	if !r.unit.permit.Probe() || outcome == breaker.Decided {
 		return false
 	}
@@ -34,6 +34,13 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, last.Message, result)
 	r.leave(rec)
 	return true
+}
+
+// tell has the breaker count runs. Those of suspects count only as probes.
+func (r *runner) tell(outcome breaker.Outcome, n int64, is func() breaker.BadRun) {
+	if !r.unit.suspect || r.unit.permit.OK() {
+		r.lane.breaker.Count(r.c.clock.Reading.Load(), outcome, n, r.unit.tier != nil, r.unit.retry, is)
+	}
 }
 
 // leave leaves a record where it is, as it was read.

@@ -139,7 +139,8 @@ func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 	f.busy = true
 	if f.ready.Len() > 0 {
 		u.item = f.pop()
-		u.key, u.repeated, u.condemned = u.item.hash, u.item.probed, f.grant.condemned(u.item.offset())
+		u.key, u.repeated = u.item.hash, u.item.probed
+		u.is(u.item.offset(), u.item.offset())
 		f.leave(1, u.item.size)
 		return u
 	}
@@ -154,7 +155,7 @@ func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 	}
 	u.recs = b.recs[:n:n]
 	u.repeated = u.recs[0].Offset < f.failedTo
-	u.condemned = f.grant.condemned(u.recs[0].Offset)
+	u.is(u.recs[0].Offset, u.recs[n-1].Offset)
 	f.grant.begin(n, u.recs[n-1].Offset)
 	f.leave(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {

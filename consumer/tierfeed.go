@@ -125,10 +125,9 @@ func (f *tierFeed) cut(permit breaker.Permit) *unit {
 	f.firstNext = !it.fresh
 	f.busy = true
 	f.parked.Take(it.parked)
-	return &unit{
-		feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed,
-		condemned: f.grant.condemned(it.offset()),
-	}
+	u := &unit{feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed}
+	u.is(it.offset(), it.offset())
+	return u
 }
 
 // drop drops all waiting records.

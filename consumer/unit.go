@@ -17,6 +17,11 @@ type unit struct {
 	recs []*kgo.Record // from the source, in order
 	item *item         // instead of recs: a single record
 	key  keyHash       // under OrderKey, the key that the unit occupies
+	// The offsets of its records lie in span, whatever the handler makes of the records.
+	span offsets.Span
+	// suspect: it may have killed a process. It says nothing of an outage, since what is left of the
+	// records that ran then are mostly those that fail.
+	suspect bool
 	// the record killed a process when it ran alone: it does not run again
 	condemned *offsets.Alone
 
@@ -33,13 +38,8 @@ type unit struct {
 	cancelled atomic.Bool             // the drain time is over
 }
 
-// offsets returns the offsets of the unit's records.
-func (u *unit) offsets() (all []int64) {
-	if u.item != nil {
-		return []int64{u.item.offset()}
-	}
-	for _, r := range u.recs {
-		all = append(all, r.Offset)
-	}
-	return all
+// is notes the offsets of the unit's records.
+func (u *unit) is(first, last int64) {
+	u.span = offsets.Span{First: first, Last: last}
+	u.suspect, u.condemned = u.feed.grant.isSuspect(first), u.feed.grant.condemned(first)
 }
