@@ -76,8 +76,8 @@ func (s *isolator) run(ctx context.Context) {
 	}
 }
 
-// unname commits that the record which ran alone does so no more. Otherwise a process that is killed
-// later, for another reason, would have it dead-lettered.
+// unname commits that the record which ran alone does so no more. Otherwise a process that is
+// killed later, for another reason, would have it dead-lettered.
 func (s *isolator) unname() {
 	if s.urgent {
 		// it has logged the error; the next tick tries again
@@ -212,9 +212,10 @@ func (s *isolator) logIsolated() {
 	}
 }
 
-// forward lets a condemned record start, which is dead-lettered, and waits until its copy is safe, so
-// that a death of the next suspect does not write it again. Its lane's other partitions and all
-// other lanes go on meanwhile: the copy may have to wait for as long as its topic cannot be written.
+// forward lets a condemned record start, which is dead-lettered, and waits until its copy is safe,
+// so that a death of the next suspect does not write it again. Its lane's other partitions and all
+// other lanes go on meanwhile: the copy may have to wait for as long as its topic cannot be
+// written.
 func (s *isolator) forward(ctx context.Context, at suspect) {
 	at.feed.hand([]offsets.Span{{First: at.offset, Last: at.offset}})
 	end := time.Now().Add(copiedWithin)

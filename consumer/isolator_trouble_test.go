@@ -35,8 +35,8 @@ func said(k *consumertest.Kafka, topic string, partition int32) string {
 	return k.Cluster.GroupInfo("billing").Commits[topic][partition].Metadata
 }
 
-// While a dead-letter topic cannot be written, a record that killed processes waits for it. The other
-// lanes of the process do not.
+// While a dead-letter topic cannot be written, a record that killed processes waits for it. The
+// other lanes of the process do not.
 func TestIsolator_UnwritableLetterHoldsUpNoOtherLane(t *testing.T) {
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		guilty, others := k.Produce(onPartition(0, "fine", 10)...), k.Produce(onPartition(1, "fine", 100)...)
@@ -65,8 +65,8 @@ func TestIsolator_UnwritableLetterHoldsUpNoOtherLane(t *testing.T) {
 	})
 }
 
-// Before the next suspect runs, a commit says that the record before it is dead-lettered. Otherwise a
-// further death would have it written again.
+// Before the next suspect runs, a commit says that the record before it is dead-lettered. Otherwise
+// a further death would have it written again.
 func TestIsolator_CommitsALetterBeforeTheNextRuns(t *testing.T) {
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		guilty, others := k.Produce(onPartition(0, "fine", 10)...), k.Produce(onPartition(1, "fine", 10)...)
@@ -160,7 +160,8 @@ func TestIsolator_RefusedCommitHoldsUpNoOtherLane(t *testing.T) {
 			var release atomic.Bool
 			cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
 				for r.Offset == 0 && !release.Load() && ctx.Err() == nil {
-					time.Sleep(10 * time.Millisecond) // so that the commit of the start is not refused
+					// so that the commit of the start is not refused
+					time.Sleep(10 * time.Millisecond)
 				}
 				return ctx.Err()
 			}))

@@ -19,8 +19,8 @@ type unit struct {
 	key  keyHash       // under OrderKey, the key that the unit occupies
 	// The offsets of its records lie in span, whatever the handler makes of the records.
 	span offsets.Span
-	// suspect: it may have killed a process. It says nothing of an outage, since what is left of the
-	// records that ran then are mostly those that fail.
+	// suspect: it may have killed a process. It says nothing of an outage, since what is left of
+	// the records that ran then are mostly those that fail.
 	suspect bool
 	// the record killed a process when it ran alone: it does not run again
 	condemned *offsets.Alone

@@ -1,6 +1,7 @@
-// Package crash counts an incident: a record kills the process that runs it, and a supervisor starts
-// the process again. It runs the incident with siding's isolation and without it. Each process is a
-// real one, and dies by os.Exit in its handler; the broker is in the process of the test:
+// Package crash counts an incident: a record kills the process that runs it, and a supervisor
+// starts the process again. It runs the incident with siding's isolation and without it. Each
+// process is a real one, and dies by os.Exit in its handler; the broker is in the process of the
+// test:
 //
 //	go test ./examples/crash -v
 //

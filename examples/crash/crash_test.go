@@ -92,8 +92,8 @@ func TestTable_IsThatOfThePage(t *testing.T) {
 // partitions have fewer records each than may run before the second commit.
 const partitions = 8
 
-// With several of them among 300 orders of eight partitions, the first one costs four deaths at most,
-// and each further one two. All others are handled, and only what kills is dead-lettered.
+// With several of them among 300 orders of eight partitions, the first one costs four deaths at
+// most, and each further one two. All others are handled, and only what kills is dead-lettered.
 func TestIncident_SeveralKill(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 5} {

@@ -2,7 +2,8 @@ package main
 
 import "context"
 
-// asBefore is how much of an earlier commit's rate siding keeps at least; its CPU and times may be 1.02.
+// asBefore is how much of an earlier commit's rate siding keeps at least; its CPU and times may be
+// 1.02.
 const asBefore = 0.98
 
 // against makes a bench compare siding with the binary of an earlier commit, which takes the bare

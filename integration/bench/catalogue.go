@@ -67,7 +67,7 @@ var benches = []bench{
 	{
 		name:  "draining",
 		open:  drainingBench,
-		lines: []line{{name: "draining", unit: "x", goal: atLeast(0.9), of: sidings(report.kept)}},
+		lines: []line{{name: "draining", unit: "x", goal: atLeast(0.9), of: sidings(report.kept), absolute: keptRates}},
 	},
 	{
 		name:   "dlq-down",

@@ -110,8 +110,8 @@ func (r report) refetched() float64 {
 // A program does a job's work and measures it.
 type program func(context.Context, job) (report, error)
 
-// runChild runs the job in a process of its own and waits for its report. An empty exe is the bench's
-// own binary.
+// runChild runs the job in a process of its own and waits for its report. An empty exe is the
+// bench's own binary.
 func runChild(ctx context.Context, exe string, j job) (report, error) {
 	cmd, err := childCommand(ctx, exe)
 	if err != nil {

@@ -18,12 +18,13 @@ const (
 	restartAgain   = 2_000  // records that the second one handles before it is killed, too
 	restartSlots   = 64
 	restartNap     = 5 * time.Millisecond // of a handler
-	// A member takes the place of the one that was killed, for which the group would otherwise wait.
+	// A member takes the place of the one that was killed, for which the group would otherwise
+	// wait.
 	restartMember = "bench"
 )
 
-// restartBench compares a process that starts after a kill -9 with one that starts after a clean end:
-// after one kill, and after two in a row, when records run in groups.
+// restartBench compares a process that starts after a kill -9 with one that starts after a clean
+// end: after one kill, and after two in a row, when records run in groups.
 func restartBench(ctx context.Context, r *rig) ([]arm, error) {
 	d, err := r.fill(ctx, "src", shape{partitions: restartLanes, records: restartRecords, block: restartRecords / restartLanes})
 	if err != nil {

@@ -57,7 +57,8 @@ func sidingDLQDown(ctx context.Context, j job) (report, error) {
 	}
 	var m meter
 	var rep report
-	// measure counts what is handled of the other topic, while the dead-letter topic may refuse all.
+	// measure counts what is handled of the other topic, while the dead-letter topic may refuse
+	// all.
 	measure := func() error {
 		before, begun := handled.Load(), time.Now()
 		if err := running.await(ctx, after(j.Lasts)); err != nil {

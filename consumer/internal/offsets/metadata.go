@@ -59,8 +59,8 @@ type Alone struct {
 	Decoding bool // it is being decoded
 }
 
-// encode appends the fields that are set, with at most that many bytes of run lengths for Singly, and
-// the nearest of the condemned.
+// encode appends the fields that are set, with at most that many bytes of run lengths for Singly,
+// and the nearest of the condemned.
 func (e *Evidence) encode(b []byte, floor int64, singly, condemned int) []byte {
 	if e.Process != 0 {
 		b = strconv.AppendUint(append(b, " p="...), e.Process, 36)
@@ -93,8 +93,8 @@ func (a *Alone) encode(b []byte, name byte, floor int64) []byte {
 	return b
 }
 
-// fit appends what fits into limit characters. Records that run one by one may become more than there
-// are. It would otherwise forget one that kills.
+// fit appends what fits into limit characters. Records that run one by one may become more than
+// there are. It would otherwise forget one that kills.
 func (e *Evidence) fit(b []byte, floor int64, limit int) []byte {
 	for condemned := len(e.Condemned); condemned >= 0; condemned-- {
 		for singly := maxSingly; ; singly /= 2 {
