@@ -778,12 +778,12 @@ func TestLane_BreakerPoisonOfATierDoesNotHideTheNext(t *testing.T) {
 // the handler depends on is down meanwhile. No record had been named when a probe was due, so that
 // there was none, and the topic stood still for ever.
 func TestLane_BreakerProbesSuspects(t *testing.T) {
-	each(t, cross(orders, map[string]int{"1 partition": 1, "3 partitions": 3}), 3, func(t *testing.T, k *consumertest.Kafka, tt pair[consumer.Order, int]) {
+	each(t, cross(orders, map[string]int{"1 partition": 1, "3 partitions": 3}), 4, func(t *testing.T, k *consumertest.Kafka, tt pair[consumer.Order, int]) {
 		s, routed, moves := &service{}, &copies{}, &changes{}
 		m := newMortal(t, k)
 		var records []*kgo.Record
 		for p := range tt.b {
-			key := keyAmong(p, 3)
+			key := keyAmong(p, 4)
 			for range 60 {
 				records = append(records, k.Produce(&kgo.Record{Topic: "orders", Key: key})...)
 			}
@@ -799,6 +799,10 @@ func TestLane_BreakerProbesSuspects(t *testing.T) {
 			case began.IsZero():
 				began = time.Now()
 				s.down.Store(true)
+				// only failures on a lane without suspects open it
+				for range 60 {
+					records = append(records, k.Produce(&kgo.Record{Topic: "orders", Key: keyAmong(3, 4)})...)
+				}
 			case time.Since(began) > 5*time.Minute:
 				s.down.Store(false)
 			}

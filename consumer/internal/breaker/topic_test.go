@@ -31,7 +31,18 @@ func (l *fakeLane) WakeRetries() {
 	l.retries++
 }
 
-func (l *fakeLane) CouldProbe() (source, any bool) { return l.source, l.source || l.any }
+func (l *fakeLane) CouldProbe() (source, any bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.source, l.source || l.any
+}
+
+// has says whether the lane has a record of the source.
+func (l *fakeLane) has(source bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.source = source
+}
 
 // times returns how often the lane was woken, and its retries, since the last call.
 func (l *fakeLane) times() (woken, retries int) {
@@ -128,7 +139,7 @@ func TestTopic_ProbesAnotherLaneEachTime(t *testing.T) {
 			t.Errorf("the lanes %v probed, want %v", turns, want)
 		}
 		for _, l := range lanes {
-			l.source = false
+			l.has(false)
 		}
 		if of := probe(); of != 3 {
 			t.Errorf("lane %d probed, want 3, which has retries", of)
@@ -151,7 +162,8 @@ func TestTopic_TurnThatIsNotTakenPasses(t *testing.T) {
 				if b.Offers(stays) {
 					t.Error("a lane may probe though another one has the turn")
 				}
-				gone.source, stays.source = false, !late
+				gone.has(false)
+				stays.has(!late)
 				stays.times()
 				time.Sleep(time.Second)
 				if woken, _ := stays.times(); woken == 0 && !late || !b.Acquire(stays).Probe() {
