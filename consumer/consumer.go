@@ -82,7 +82,7 @@ type Consumer struct {
 
 	isolator     isolator
 	commitsAsked chan struct{} // capacity 1: a feed wants a commit before the next tick
-	commitsRest  atomic.Bool   // the member joins
+	restUntil    atomic.Int64  // commits may wait for a join until then, in nanoseconds since 1970
 
 	membership   *session.Membership
 	subscription *session.Subscription

@@ -59,11 +59,14 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 }
 
 // setJoining notes that a join begins or is over. A join waits for the slowest drain of the group,
-// and commits wait for it. So the lanes that are kept may start records that no commit has named.
+// and commits wait for it. So the lanes that are kept may start records that no commit has named,
+// for as long as a session lasts. If the join takes longer, the group may have expelled the member.
 func (c *Consumer) setJoining(joining bool) {
 	c.membership.SetJoining(joining)
-	c.commitsRest.Store(joining)
+	c.restUntil.Store(0)
 	if joining {
+		session, _ := c.retryCl.OptValue(kgo.SessionTimeout).(time.Duration)
+		c.restUntil.Store(time.Now().Add(session).UnixNano())
 		for _, l := range c.lanesNow() {
 			l.wake()
 		}

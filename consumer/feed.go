@@ -38,7 +38,7 @@ func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
 	f.tracker.Restore(at.said.Finished, at.next.Epoch)
 	f.grant = grant{
-		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked, rests: &f.lane.c.commitsRest,
+		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked, restUntil: &f.lane.c.restUntil,
 	}
 	f.grant.start(at.said.Evidence, f.lane.c.process, at.next.Offset, at.end)
 }

@@ -21,12 +21,12 @@ const maxWindow = 1 << 24
 //
 // See DESIGN.md, "Records that kill the process".
 type grant struct {
-	limit    int           // Policy.CrashLimit; below 1 every record may start
-	interval time.Duration // between commits
-	tier     bool          // of a tier's feed
-	asks     chan<- struct{}
-	rests    *atomic.Bool // commits wait for the group: then every record may start
-	only     bool         // a record of the lane runs alone: nothing else of it starts
+	limit     int           // Policy.CrashLimit; below 1 every record may start
+	interval  time.Duration // between commits
+	tier      bool          // of a tier's feed
+	asks      chan<- struct{}
+	restUntil *atomic.Int64 // Consumer.restUntil: every record may start until then
+	only      bool          // a record of the lane runs alone: nothing else of it starts
 
 	until  int64 // records below it may start, by the last commit that the broker accepted
 	window int64 // records that a commit grants
@@ -92,7 +92,7 @@ func (g *grant) allows(offset int64) bool {
 	if g.isIsolated() && !g.tier {
 		return false // what came later must not overtake the suspects
 	}
-	if offset >= g.until && g.rests.Load() {
+	if offset >= g.until && time.Now().UnixNano() < g.restUntil.Load() {
 		return true
 	}
 	if offset >= g.until {

@@ -382,3 +382,49 @@ func TestGrant_KeptLanesRunWhileAnotherMemberDrains(t *testing.T) {
 		slow.Store(false)
 	})
 }
+
+// A join without an answer for longer than a session: the group may have expelled the member. So
+// its lanes start nothing that no commit has named.
+func TestGrant_JoinWithoutAnswerStopsKeptLanes(t *testing.T) {
+	onOrders(t, 4, func(t *testing.T, k *consumertest.Kafka) {
+		const session = 10 * time.Second
+		var silent atomic.Bool
+		thaw := make(chan struct{})
+		k.Cluster.ControlKey(kmsg.JoinGroup.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if silent.Load() {
+				k.Cluster.SleepControl(func() { <-thaw })
+			}
+			return nil, nil, false
+		})
+		var done ran
+		cfg := config(done.after(fine))
+		cfg.Kafka = []kgo.Opt{kgo.SessionTimeout(session), kgo.HeartbeatInterval(time.Second)}
+		c := k.Run(cfg)
+		steadily(k, 20, 50*time.Millisecond, 10*time.Second)
+		silent.Store(true)
+		growTopic(t, k, "orders", 5)
+		for began := time.Now(); c.Health().Group.Joined; time.Sleep(100 * time.Millisecond) {
+			if time.Since(began) > 10*time.Minute {
+				t.Fatal("the member does not join again")
+			}
+			k.Produce(many(2)...)
+		}
+		started := func(during time.Duration) (n int) {
+			records := steadily(k, 20, 50*time.Millisecond, during)
+			for _, r := range records {
+				n += min(done.times(r), 1)
+			}
+			return n * 100 / len(records)
+		}
+		if got := started(session - time.Second); got < 70 {
+			t.Errorf("%d %% of the records of kept lanes started within a session, want all", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := started(session); got > 0 {
+			t.Errorf("%d %% of the records started later, want none", got)
+		}
+		silent.Store(false)
+		close(thaw)
+	})
+}

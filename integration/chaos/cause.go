@@ -29,7 +29,7 @@ const learns = int64(6 * time.Second)
 func (ev *evidence) disturbed(name string, from, to int64) bool {
 	m := ev.members[name]
 	// The group learns of an end after the session, and then the others drain.
-	from -= int64(session + m.job.Service.Policy.DrainTimeout)
+	from -= int64(m.job.Service.Policy.Session + m.job.Service.Policy.DrainTimeout)
 	for _, other := range ev.members {
 		if other.service != m.service {
 			continue

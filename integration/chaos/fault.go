@@ -90,6 +90,7 @@ func join(e *execution, rnd *rand.Rand) {
 // suspend stops a member for longer than its session.
 func suspend(e *execution, rnd *rand.Rand) {
 	m := e.victim(rnd)
+	session := m.job.Service.Policy.Session
 	m.suspend(func() { e.rest(rnd, session+time.Second, session+5*time.Second) })
 	e.release(m)
 }

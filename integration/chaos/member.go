@@ -119,7 +119,7 @@ func runMember(cfg Config, j memberJob) error {
 	go watchLeaks(finder, j.leaks())
 	p := j.Service.Policy
 	kafka := []kgo.Opt{
-		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(p.Session / 12), kgo.RebalanceTimeout(p.DrainTimeout + 10*time.Second),
+		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(session / 12), kgo.RebalanceTimeout(rebalanceTimeout),
 		kgo.MetadataMinAge(250 * time.Millisecond), kgo.ClientID(j.Name),
 	}
 	if j.Skew != 0 {

@@ -11,8 +11,11 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// session is the session timeout of all members.
+// session is the session timeout of members.
 const session = 6 * time.Second
+
+// rebalanceTimeout is the time in which members of the classic protocol must join again.
+const rebalanceTimeout = 15 * time.Second
 
 // calm is the time without faults after each kind of them was injected once: floors have to move
 // then. Runs of a few kinds have none.
@@ -45,7 +48,7 @@ func newPlan(cfg Config, can capability) plan {
 	orders := []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone}
 	first := rnd.IntN(len(orders))
 	for i := range 2 {
-		p.services = append(p.services, service{
+		s := service{
 			Group: fmt.Sprintf("chaos-%d-%d", cfg.Seed, i), Topics: []string{fmt.Sprintf("chaos-%d-%d-orders", cfg.Seed, i)},
 			Partitions: 8 + 4*rnd.IntN(3), Order: orders[(first+i)%len(orders)], NextGen: (uint64(i)+cfg.Seed)%2 == 0, Members: 2,
 			Concurrency: 8 * rnd.IntN(2), MaxInFlight: 200 * rnd.IntN(2), MaxParkedBytes: int64(128<<10) * rnd.Int64N(2),
@@ -54,7 +57,13 @@ func newPlan(cfg Config, can capability) plan {
 				MaxAttempts: 4, HandlerTimeout: time.Second, InPlace: rnd.IntN(2),
 				CommitInterval: time.Second, DrainTimeout: 5 * time.Second, Session: session,
 			},
-		})
+		}
+		if !s.NextGen && cfg.Broker == BrokerEmbedded {
+			// The embedded broker's sessions also end while a join waits for other members: then it
+			// drops the join.
+			s.Policy.Session = rebalanceTimeout + time.Second
+		}
+		p.services = append(p.services, s)
 	}
 	var kinds []*faultKind
 	for i := range faultKinds {

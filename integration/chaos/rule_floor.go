@@ -43,7 +43,7 @@ func (ev *evidence) calms(s *served, from, to int64, least time.Duration) (all [
 		if w.from-from > int64(least) {
 			all = append(all, [2]int64{from, w.from})
 		}
-		from = max(from, w.to+int64(session+4*time.Second))
+		from = max(from, w.to+int64(s.Policy.Session+4*time.Second))
 	}
 	if to-from > int64(least) {
 		all = append(all, [2]int64{from, to})

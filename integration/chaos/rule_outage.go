@@ -153,6 +153,12 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 			ramps++
 		}
 	}
+	if slices.ContainsFunc(ev.died, func(d *member) bool {
+		return d.service == m.service && d.ended > w.from-int64(20*time.Second) && d.ended < w.to
+	}) {
+		f.excluded["outage while suspects ran, which open no breaker"]++
+		return
+	}
 	inPlace := 1 + m.job.Service.Policy.InPlace // each failed attempt is as many runs
 	most := inPlace * (max(100, good) + 64 + 100*ramps)
 	f.counted["runs of source records that failed in an outage, at a closed breaker"] += cost
