@@ -65,7 +65,7 @@ func startIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...bug) (*incide
 		Group: "billing", Topics: []string{"orders"}, Kafka: i.kafka, Handler: i.handle,
 		Policy: consumer.Policy{
 			Tiers: []time.Duration{time.Second, 5 * time.Second},
-			// No record succeeds before the first fix: these would hold the letters of the story back.
+			// No record succeeds before the first fix: these would hold the story back.
 			Breaker: consumer.Breaker{Off: true}, RetryBudget: consumer.RetryBudget{Off: true},
 		},
 		Logger: slog.New(slog.DiscardHandler), Hooks: []consumer.Hook{i},
