@@ -63,13 +63,13 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	}
 	f.parked.Read(cmp.Or(id, f.id), f.tracker.Next, now)
 	for _, r := range recs {
+		if f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) {
+			f.tracker.Skip(r.Offset + 1)
+			continue
+		}
 		if r.Attrs.IsControl() { // the end of a transaction, see withoutMarkers
 			f.tracker.Skip(r.Offset + 1)
 			f.read(r.LeaderEpoch)
-			continue
-		}
-		if f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) {
-			f.tracker.Skip(r.Offset + 1)
 			continue
 		}
 		if !f.tracker.Deliver(r.Offset) {

@@ -95,12 +95,17 @@ func (t *Tracker) Restore(finished []Span, epoch int32) {
 func (t *Tracker) Restored() bool { return len(t.earlier) > 0 }
 
 // FinishedBefore reports whether an earlier owner finished the record. epoch is the record's: one
-// that was written under a later leader than the owner had read from is another record.
+// that was written under a later leader than the owner had read from is another record, and so is
+// each one behind it: nothing more is noted as finished. Otherwise the next commit would say so of
+// them under the later epoch.
 func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
+	if epoch > t.earlierEpoch {
+		t.earlier = nil
+	}
 	for len(t.earlier) > 0 && t.earlier[0].Last < min(offset, t.Next) {
 		t.earlier = t.earlier[1:]
 	}
-	return offset >= t.Next && epoch <= t.earlierEpoch && In(t.earlier, offset)
+	return offset >= t.Next && In(t.earlier, offset)
 }
 
 // Skip notes that the reader passed over all records below offset that were not delivered.
