@@ -226,6 +226,9 @@ func (f *feed) runsSome(spans []offsets.Span) bool {
 			return true
 		}
 	}
+	if f == &l.source.feed && !l.source.hasWork() {
+		return false // under OrderPartition, one that is not among them may be in front
+	}
 	return l.mayIsolate() && slices.ContainsFunc(f.waiting(), func(at int64) bool { return offsets.In(spans, at) })
 }
 
