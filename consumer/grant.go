@@ -89,8 +89,8 @@ func (g *grant) allows(offset int64) bool {
 	if g.only || g.isSuspect(offset) {
 		return g.suspects != nil && offsets.In(g.suspects.hand, offset)
 	}
-	if g.isIsolated() && !g.tier {
-		return false // what came later must not overtake the suspects
+	if g.followsSuspects(offset) {
+		return false
 	}
 	if offset >= g.until && time.Now().UnixNano() < g.restUntil.Load() {
 		return true
@@ -126,6 +126,12 @@ func (g *grant) prefix(recs []*kgo.Record) int {
 // isSuspect reports whether the record at an offset starts only when a commit names it.
 func (g *grant) isSuspect(offset int64) bool {
 	return g.suspects != nil && g.suspects.isolated && offset < g.suspects.Suspect
+}
+
+// followsSuspects reports whether the record at an offset waits until all suspects have run: of a
+// source, none overtakes them.
+func (g *grant) followsSuspects(offset int64) bool {
+	return g.isIsolated() && !g.tier && !g.isSuspect(offset)
 }
 
 // condemned returns what is known about a record that must not run; nil if it may.

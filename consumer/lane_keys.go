@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"hash/maphash"
+	"slices"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
@@ -93,13 +94,23 @@ func (l *lane) claimRetries() {
 }
 
 // swapKey puts an item behind the others of its key, of which the first becomes ready. It reports
-// whether there was one; the caller holds the lock.
+// whether there was one; the caller holds the lock. An item does not come behind a record that waits
+// for suspects, since these may wait for the item's key.
 func (l *lane) swapKey(f *feed, it *item) bool {
 	q := l.keys[it.hash]
 	if it.hash == 0 || q == nil || q.Len() == 0 {
 		return false
 	}
+	behind := slices.IndexFunc(q.All(), func(w waitingItem) bool { return w.feed.grant.followsSuspects(w.item.offset()) })
+	if behind == 0 {
+		return false
+	}
 	q.Push(waitingItem{f, it})
+	if behind > 0 {
+		all := q.All()
+		copy(all[behind+1:], all[behind:])
+		all[behind] = waitingItem{f, it}
+	}
 	l.releaseKey(it.hash)
 	return true
 }
