@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/internal/breaker"
@@ -120,6 +121,6 @@ func (p *Policy) breakerSettings() breaker.Settings {
 		Runs: int64(p.Breaker.MinRuns), Row: int64(max(p.Breaker.InARow, 0)),
 		Interval: p.Breaker.Interval, MaxInterval: p.Breaker.MaxInterval, Probes: goodProbes,
 		BudgetOff: p.RetryBudget.Off, BudgetShare: p.RetryBudget.Share,
-		BudgetFloor: int64(p.RetryBudget.MinPerSecond) * int64(breaker.Window/time.Second),
+		BudgetFloor: int64(min(p.RetryBudget.MinPerSecond, math.MaxInt32)) * int64(breaker.Window/time.Second),
 	}
 }
