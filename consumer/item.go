@@ -27,6 +27,9 @@ func (it *item) offset() int64 {
 	return it.rec.Offset
 }
 
+// isRetry reports whether the record failed before, so that it waits for the retry budget.
+func (it *item) isRetry() bool { return it.parked != nil && !it.fresh }
+
 // key returns the record's key.
 func (it *item) key() []byte {
 	if it.parked != nil {

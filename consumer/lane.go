@@ -85,9 +85,11 @@ type lane struct {
 	units map[*unit]struct{} // being run by workers
 	// Under OrderKey, the keys of records that are ready or running; the queue of a key is nil
 	// while none of its records waits.
-	keys   map[keyHash]*keyQueue
-	copies forward.Copies
-	queued bool // in the worker pool's ring; the pool's lock guards it
+	keys map[keyHash]*keyQueue
+	// how many of these wait behind another one and are no retries
+	behindOthers int
+	copies       forward.Copies
+	queued       bool // in the worker pool's ring; the pool's lock guards it
 	// capacity 1: signals a change that a drain may wait for
 	changed  chan struct{}
 	stopping chan struct{} // closed when the lane begins to drain, or is lost

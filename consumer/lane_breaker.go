@@ -70,10 +70,14 @@ func (l *lane) Number() int32 { return l.partition }
 // Wake makes the lane look again at whether it may run.
 func (l *lane) Wake() { l.wake() }
 
-// WakeRetries makes the lane look again at its due retries.
+// WakeRetries makes the lane look again at its due retries. Others that wait for their keys go
+// first: the budget may be used up again in a moment.
 func (l *lane) WakeRetries() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.behindOthers > 0 {
+		l.unclaimRetries()
+	}
 	for _, f := range l.tiers() {
 		f.parked.Promote()
 	}

@@ -890,3 +890,59 @@ func TestLane_BreakerBudgetRunsAllRetriesWithoutTheSource(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// Under OrderKey, retries that wait for the budget have no claim to their keys. Others of the key
+// waited with them, for minutes: source records that came just before the budget was used up, and
+// redriven records at any time.
+func TestLane_BreakerBudgetHoldsNoOtherRecordOfTheKey(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		const n = 1000
+		s := &service{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Concurrency = consumer.OrderKey, 8
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{10 * time.Second}, MaxAttempts: 3, Jitter: -1, Breaker: noBreaker}
+		var source, redriven, retried atomic.Int64
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			switch is := consumer.DeliveryOf(ctx, r); {
+			case is.RedriveID != "":
+				redriven.Add(1)
+			case string(r.Value) == "live":
+				source.Add(1)
+			case is.Attempt > 1:
+				retried.Add(1)
+				time.Sleep(20 * time.Millisecond)
+			}
+			return s.handle(ctx, r)
+		}
+		c := k.Run(cfg)
+		key := func(i int) []byte { return fmt.Append(nil, "customer ", i) }
+		for i := range n {
+			k.Produce(&kgo.Record{Topic: "orders", Key: key(i), Value: []byte("bad")})
+		}
+		eventually(t, "the first retries fail", func() bool { return retried.Load() > 20 })
+		for i := range 5 {
+			k.Produce(&kgo.Record{Topic: "orders", Key: key(230 + i), Value: []byte("live")})
+		}
+		if c.Health().Lanes[0].Why != "" {
+			t.Fatal("the budget is used up already")
+		}
+		time.Sleep(8 * time.Second)
+		if l := c.Health().Lanes[0]; l.Queued < 200 || l.Why == "" {
+			t.Fatalf("%d retries ran, and the lane is %+v; want the budget used up", retried.Load(), l)
+		}
+		if got := source.Load(); got != 5 {
+			t.Errorf("%d of 5 source records ran beside the retries of their keys that wait", got)
+		}
+		for i := range 100 {
+			m := headers.Meta{
+				Group: cfg.Group, NotBefore: time.Now(), Original: headers.Position{Topic: "orders", Offset: int64(i), Timestamp: time.Now()},
+				Redrive: headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq"}, At: time.Now()},
+			}
+			k.Produce(&kgo.Record{Topic: "orders.retry.10s", Key: key(200 + i), Value: []byte("live"), Headers: m.Append(nil)})
+		}
+		time.Sleep(time.Second / 2)
+		if got := redriven.Load(); got != 100 {
+			t.Errorf("%d of 100 redriven records ran beside the retries of their keys that wait", got)
+		}
+	})
+}

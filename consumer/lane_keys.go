@@ -38,7 +38,7 @@ func (l *lane) enqueue(f *feed, it *item) {
 		f.push(it)
 		return
 	}
-	if _, busy := l.keys[key]; busy && it.rec != nil && l.breaker.HoldsRetries() {
+	if _, busy := l.keys[key]; busy && !it.isRetry() && l.breaker.HoldsRetries() {
 		l.unclaimRetries()
 	}
 	q, busy := l.keys[key]
@@ -51,7 +51,15 @@ func (l *lane) enqueue(f *feed, it *item) {
 		q = new(keyQueue)
 		l.keys[key] = q
 	}
-	q.Push(waitingItem{f, it})
+	l.queue(q, waitingItem{f, it})
+}
+
+// queue puts an item behind the others of its key; the caller holds the lock.
+func (l *lane) queue(q *keyQueue, w waitingItem) {
+	q.Push(w)
+	if !w.item.isRetry() {
+		l.behindOthers++
+	}
 }
 
 // releaseKey makes the next record of a key ready after one has run; the caller holds the lock.
@@ -65,11 +73,14 @@ func (l *lane) releaseKey(key keyHash) {
 		return
 	}
 	next := q.Pop()
+	if !next.item.isRetry() {
+		l.behindOthers--
+	}
 	next.feed.push(next.item)
 }
 
-// unclaimRetries takes their keys from the retries that wait for the budget, so that it does not
-// hold up the source; the caller holds the lock.
+// unclaimRetries takes their keys from the retries that wait for the budget, so that it holds up
+// neither the source nor redriven records; the caller holds the lock.
 func (l *lane) unclaimRetries() {
 	for _, f := range l.tiers() {
 		for f.ready.Len() > 0 {
@@ -105,7 +116,7 @@ func (l *lane) swapKey(f *feed, it *item) bool {
 	if behind == 0 {
 		return false
 	}
-	q.Push(waitingItem{f, it})
+	l.queue(q, waitingItem{f, it})
 	if behind > 0 {
 		all := q.All()
 		copy(all[behind+1:], all[behind:])

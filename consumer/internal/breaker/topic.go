@@ -198,10 +198,9 @@ func (b *Topic) tick() {
 	probe := from == Open && b.b.Offers(now)
 	slots := from == Ramp && b.b.Free() > 0
 	b.judgeRetries(now)
-	retries := b.retriesWait && !b.heldRetries.Load()
-	if retries {
-		b.retriesWait = false
-	}
+	// also while the budget is used up: others may wait for the keys of its retries
+	retries := b.retriesWait
+	b.retriesWait = b.heldRetries.Load()
 	b.arm()
 	b.mu.Unlock()
 	switch {
@@ -234,7 +233,7 @@ func (b *Topic) wakeAll() {
 	}
 }
 
-// wakeRetries wakes the lanes whose retries waited for the budget.
+// wakeRetries wakes the lanes whose retries wait, or waited, for the budget.
 func (b *Topic) wakeRetries() {
 	for _, l := range b.lanes() {
 		l.WakeRetries()
