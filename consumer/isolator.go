@@ -155,6 +155,7 @@ func (s *isolator) candidates() (found suspected) {
 	now := time.Now()
 	for _, l := range s.c.lanesNow() {
 		l.mu.Lock()
+		l.updateHold() // so that room, once there is some, wakes it
 		if l.mayIsolate() && l.isIsolated() {
 			for f := range l.read() {
 				if f.grant.isIsolated() {

@@ -148,9 +148,9 @@ func TestIsolator_SuspectsProbeAnOpenBreaker(t *testing.T) {
 		})
 }
 
-// While the breaker is open, a suspect that failed as a probe is tried behind the others. The end of
-// the outage finds a group named of the first and the last ones. The isolator waited for ever for
-// the last ones, which the others were in front of. Under OrderKey, the suspects came to stand
+// While the breaker is open, a suspect that failed as a probe is tried behind the others. The end
+// of the outage finds a group named of the first and the last ones. The isolator waited for ever
+// for the last ones, which the others were in front of. Under OrderKey, the suspects came to stand
 // behind a record of their key that waited for them.
 func TestIsolator_GoesOnAfterAnOutage(t *testing.T) {
 	each(t, cross(orders, map[string]string{"all": "n=2 s=150", "some": "n=2 s=140"}), 2,

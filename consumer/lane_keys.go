@@ -105,8 +105,8 @@ func (l *lane) claimRetries() {
 }
 
 // swapKey puts an item behind the others of its key, of which the first becomes ready. It reports
-// whether there was one; the caller holds the lock. An item does not come behind a record that waits
-// for suspects, since these may wait for the item's key.
+// whether there was one; the caller holds the lock. An item does not come behind a record that
+// waits for suspects, since these may wait for the item's key.
 func (l *lane) swapKey(f *feed, it *item) bool {
 	q := l.keys[it.hash]
 	if it.hash == 0 || q == nil || q.Len() == 0 {

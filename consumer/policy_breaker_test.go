@@ -22,7 +22,8 @@ func TestBreaker_Settings(t *testing.T) {
 	if got := p.breakerSettings(); got != want || len(p.problems("Policy")) > 0 {
 		t.Errorf("the defaults are %+v with the problems %v, want %+v", got, p.problems("Policy"), want)
 	}
-	// A floor of "no limit" overflowed to a negative one, and no retry ran while the source was idle.
+	// A floor of "no limit" overflowed to a negative one, and no retry ran while the source was
+	// idle.
 	p = Policy{RetryBudget: RetryBudget{MinPerSecond: math.MaxInt}}.withDefaults()
 	if got := p.breakerSettings().BudgetFloor; got < math.MaxInt32 {
 		t.Errorf("the largest floor becomes %d", got)

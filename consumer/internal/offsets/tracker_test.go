@@ -145,8 +145,8 @@ func TestTracker_AgreesWithANaiveModel(t *testing.T) {
 	})
 }
 
-// Behind a record of a later leader there are no older ones: what an earlier owner finished there is
-// lost. The next commit, which has the later epoch, must not say that it is finished. Its reader
+// Behind a record of a later leader there are no older ones: what an earlier owner finished there
+// is lost. The next commit, which has the later epoch, must not say that it is finished. Its reader
 // would take it for the new records at these offsets, and never run them.
 func TestTracker_ALaterLeaderVoidsWhatWasFinishedBefore(t *testing.T) {
 	t.Parallel()
