@@ -2,9 +2,11 @@ package chaos
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,6 +76,11 @@ func (j *journal) breaker(at time.Time, to string) error {
 	return j.append(fmt.Appendf(nil, "B %d %s\n", at.UnixNano(), to))
 }
 
+// lane writes what happened to a lane, or to all of them.
+func (j *journal) lane(at time.Time, what change, lane tp) error {
+	return j.append(fmt.Appendf(nil, "L %d %s %s %d\n", at.UnixNano(), what, lane.topic, lane.partition))
+}
+
 // vitals writes how many goroutines there are, and the bytes that were live after the last
 // collection of garbage.
 func (j *journal) vitals(goroutines, live uint64) error {
@@ -114,6 +121,7 @@ type run struct {
 	verdict    verdict
 	line       int // of the journal
 	life       int // how often the record had been redriven
+	lane       tp  // whose record it was: the source's partition
 }
 
 func (r *run) String() string {
@@ -130,6 +138,7 @@ func (r *run) String() string {
 type told struct {
 	runs     []*run // in the order of their starts
 	breakers []breakerState
+	lanes    []laneChange // in the order of their times
 	vitals   []vitals
 }
 
@@ -177,9 +186,13 @@ func readJournal(member, name string) (is told, err error) {
 			}
 		case len(field) == 3 && field[0] == "B":
 			is.breakers = append(is.breakers, breakerState{numbers[1], field[2]})
+		case len(field) == 5 && field[0] == "L":
+			is.lanes = append(is.lanes, laneChange{numbers[1], change(field[2]), tp{field[3], int32(numbers[4])}})
 		case len(field) == 4 && field[0] == "G":
 			is.vitals = append(is.vitals, vitals{numbers[1], numbers[2], numbers[3]})
 		}
 	}
+	// Two goroutines may write their lines in another order than they took their times.
+	slices.SortStableFunc(is.lanes, func(a, b laneChange) int { return cmp.Compare(a.at, b.at) })
 	return is, lines.Err()
 }

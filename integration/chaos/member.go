@@ -159,6 +159,10 @@ func runMember(cfg Config, j memberJob) error {
 	if inject := memberDefects[j.Defect]; inject != nil {
 		inject(&config)
 	}
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	config.Logger = slog.New(slog.NewMultiHandler(config.Logger.Handler(), newLaneLog(journal)))
 	c, err := consumer.New(config)
 	if err != nil {
 		return err
