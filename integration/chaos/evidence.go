@@ -142,6 +142,13 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 				return nil, fmt.Errorf("%v, and the topic has no record there", r)
 			}
 			d := f.at[r.offset]
+			r.lane = tp{of.origin.Topic, r.partition}
+			if d.of != of {
+				if !ev.isCut(f.tp, r.offset) {
+					return nil, fmt.Errorf("%v, and the topic has another record there", r)
+				}
+				continue // it was written again, to another offset
+			}
 			d.runs = append(d.runs, r)
 			if d.copy != nil {
 				r.life = d.copy.life()
@@ -177,8 +184,8 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 	return ev, nil
 }
 
-// alarmIn returns the line of a log that tells of a data race, or of the end by a panic; empty if
-// there is none.
+// alarmIn returns the line of a log that tells of a data race, of the end by a panic, or of a log
+// handler that panicked, and so told the journal nothing; empty if there is none.
 func alarmIn(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -187,7 +194,7 @@ func alarmIn(name string) (string, error) {
 	defer f.Close()
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadString('\n')
-		for _, alarm := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: "} {
+		for _, alarm := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: ", "siding: Config.Logger panicked"} {
 			if strings.HasPrefix(line, alarm) {
 				return strings.TrimSpace(line), nil
 			}
@@ -355,15 +362,23 @@ func (ev *evidence) isCut(at tp, offset int64) bool {
 	return ok && offset >= from
 }
 
-// cutShortly reports whether a partition's log lost its end within 30 s before a time. An owner
-// that reads it goes on where the log was cut. One that finds the committed offset beyond the log's
-// end takes the log for another one, and reads it from its start.
-func (ev *evidence) cutShortly(at tp, by int64) bool {
-	return slices.ContainsFunc(ev.older, func(o olderLog) bool { return o.tp == at && o.at < by && by < o.at+int64(30*time.Second) })
+// knows reports whether a sample's commit of a partition is about a record of it: not about one that
+// had the same offset, and was lost with the end of the log. A commit has the leader epoch up to
+// which its owner has read, and what was lost has a lower one than what was written since.
+func (ev *evidence) knows(s *sample, at tp, offset int64, d *delivered) bool {
+	return !ev.isCut(at, offset) || d == nil || d.of == nil || s.epochs[at] >= d.record().LeaderEpoch
 }
 
-// wasCut reports whether a partition's log lost its end.
-func (ev *evidence) wasCut(at tp) bool {
-	_, ok := ev.cutAt(at)
-	return ok
+// readAgain reports whether a partition that lost the end of its log was read again from where that
+// was cut, or from its start, in a time: a journal says so.
+func (ev *evidence) readAgain(at tp, from, to int64) bool {
+	if _, cut := ev.cutAt(at); !cut {
+		return false
+	}
+	for _, t := range ev.told {
+		if slices.ContainsFunc(t.changes(at, from, to), func(c laneChange) bool { return c.what == laneRestarted || c.what == laneReread }) {
+			return true
+		}
+	}
+	return false
 }

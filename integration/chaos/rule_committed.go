@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -13,7 +14,7 @@ import (
 // its offset. Of a record that failed, the copy must be in its sibling by then.
 func committedRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
-		passed, named := map[tp]int64{}, map[*delivered]bool{}
+		passed, highest, named := map[tp]int64{}, map[tp]int64{}, map[*delivered]bool{}
 		for i := range ev.samples {
 			sample := &ev.samples[i]
 			if sample.group != s.Group {
@@ -32,22 +33,23 @@ func committedRule(ev *evidence, f *findings) {
 				if feed == nil {
 					continue
 				}
-				from, cut := ev.cutAt(at)
-				for offset := passed[at]; offset < floor; offset++ {
-					if cut && offset >= from {
-						f.excluded["passed by a commit, beyond an older log's end"]++
-						continue
-					}
-					look(at, offset, "it was committed")
+				highest[at] = max(highest[at], floor)
+				// What a commit says of the lost end of a log, a later one says of the new end.
+				for ; passed[at] < floor && ev.knows(sample, at, passed[at], feed.at[passed[at]]); passed[at]++ {
+					look(at, passed[at], "it was committed")
 				}
-				passed[at] = max(passed[at], floor)
 				for _, offset := range finishedAbove(sample.metadata[at], floor) {
-					if d := feed.at[offset]; d != nil && !named[d] && !(cut && offset >= from) {
+					if d := feed.at[offset]; d != nil && !named[d] && ev.knows(sample, at, offset, d) {
 						named[d] = true
 						f.counted["named as finished above a floor"]++
 						look(at, offset, "it was named as finished")
 					}
 				}
+			}
+		}
+		for at, floor := range highest {
+			if n := floor - passed[at]; n > 0 {
+				f.excluded["passed by a commit of the lost end of a log only"] += int(n)
 			}
 		}
 	}
@@ -91,7 +93,8 @@ func (d *delivered) finished(at *sample) bool {
 	return false
 }
 
-// rewound: no committed offset goes back.
+// rewound: no committed offset goes back, unless the log lost its end and a journal tells that the
+// owner read it again for that.
 func rewound(ev *evidence, f *findings) {
 	last := map[string]map[tp]int64{}
 	for _, s := range ev.samples {
@@ -100,7 +103,7 @@ func rewound(ev *evidence, f *findings) {
 		}
 		for at, floor := range s.committed {
 			if before := last[s.group][at]; floor < before {
-				if ev.cutShortly(at, s.ended) {
+				if ev.readAgain(at, s.ended-int64(15*time.Second), s.ended) {
 					f.excluded["rewound, as the log lost its end"]++
 					last[s.group][at] = floor
 					continue

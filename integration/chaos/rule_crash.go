@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"math"
 	"slices"
 
 	"github.com/sidingkafka/siding/headers"
@@ -58,7 +59,7 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 	case deaths-zombies <= most:
 		// What a zombie's process knew may be written over by the new owner.
 		f.excluded["killed a zombie"] += deaths - most
-	case ev.isCut(feed.tp, first.offset) || ev.wasCut(feed.tp):
+	case ev.readAgain(feed.tp, 0, math.MaxInt64):
 		f.excluded["killed again, as the log lost its end and was read from its start"] += deaths - most
 	default:
 		f.add(first.of, first.record(), runs, "%d records of %s/%d killed %d processes, at most %d are allowed", poisons, feed.topic, feed.partition, deaths, most)

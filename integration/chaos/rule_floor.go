@@ -96,10 +96,6 @@ func prompt(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
 		for at, feed := range s.feeds {
-			if _, cut := ev.cutAt(at); cut {
-				f.excluded["partition with an older log, not watched for prompt commits"]++
-				continue
-			}
 			offsets := slices.Sorted(maps.Keys(feed.at))
 			for i := range ev.samples {
 				sample := &ev.samples[i]

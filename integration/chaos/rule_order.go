@@ -56,7 +56,7 @@ func (ev *evidence) overlaps(all []*delivered, f *findings) {
 		a := runs[i]
 		if until := ev.until(a.run); until > b.start {
 			switch {
-			case a.of.of.script.ignores() && (a.member != b.member || ev.disturbed(a.member, a.start, b.start)):
+			case a.of.of.script.ignores() && (a.member != b.member || ev.told[a.member].renewed(a.lane, a.start, b.start)):
 				f.excluded["overlap with a handler that ignores its context"]++
 			case a.member != b.member && (ev.zombie(a.run) || ev.zombie(b.run)):
 				f.excluded["overlap with a zombie"]++

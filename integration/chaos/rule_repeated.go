@@ -7,7 +7,8 @@ import (
 )
 
 // repeated: a delivery runs again only if its offset was not committed, and its lane had another
-// owner, or the same one anew. A copy is written again only after such a repetition.
+// owner, or began anew, as journals tell. What an owner handled that hands its lane over in order
+// never runs again. A copy is written again only after a repetition.
 func repeated(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		var samples []sample
@@ -65,47 +66,95 @@ func (ev *evidence) clientRepeats(r *record, of delivery) bool {
 // delivery numbers a record's attempts, in each of its lives.
 type delivery struct{ life, attempt int }
 
+// repetitions checks the further runs of a delivery.
 func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []sample, f *findings) {
 	rec := d.record()
 	inPlace := 0 // retries in place of this delivery
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
-		if a.member == b.member && ev.told[a.member].opened(a.start, b.start) {
+		own := lastOf(d.runs[:i+1], b.member)
+		if own == a && a.verdict.mayStay() && ev.told[a.member].opened(a.start, b.start) {
 			f.counted["run again, as a probe or since the breaker opened"]++
 			continue
 		}
 		failed := a.verdict == verdictFailed || a.verdict == verdictOutage
-		if a.member == b.member && failed && inPlace < s.Policy.InPlace {
+		if own == a && failed && inPlace < s.Policy.InPlace {
 			inPlace++
 			continue
 		}
 		inPlace = 0
+		if own != nil && (own == a || own.verdict == verdictPassed) && !ev.told[b.member].renewed(b.lane, own.start, b.start) {
+			f.add(d.of, rec, d.runs, "%s ran it again, and its lane had not ended", b.member)
+			continue
+		}
 		if a.verdict == verdictDrained {
 			continue
 		}
-		if a.member == b.member && !ev.disturbed(a.member, a.start, b.start) {
-			f.add(d.of, rec, d.runs, "%s ran it again, and nothing had happened to it", b.member)
-			continue
-		}
+		again := ev.readAgain(feed.tp, a.start-lineSlack, b.start)
 		switch {
 		case a.verdict == verdictNone:
 			f.counted["repeated after its process died in it"]++
-		case a.member == b.member:
-			f.excluded["repeated by its member, which may have lost the lane"]++
+		case again:
+			f.counted["repeated, as the log lost its end and was read again"]++
+		case own == a:
+			f.counted["repeated by its member, whose lane had ended"]++
 		default:
-			f.counted["repeated"]++
+			f.counted["repeated by another member"]++
 		}
-		// The last sample before the repetition.
-		n, _ := slices.BinarySearchFunc(samples, b.start-int64(200*time.Millisecond), func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
+		if at, by, ok := ev.handedOver(d.runs[:i+1], b); ok && !again {
+			f.add(d.of, rec, d.runs, "it ran again, though %s had finished it, and handed its lane over in order at %s", by, clockTime(at))
+			continue
+		}
+		// The last samples before the lane began, and before the repetition.
+		began := ev.told[b.member].begunBy(b.lane, b.start)
+		first, last := lastBefore(samples, began), lastBefore(samples, b.start-int64(200*time.Millisecond))
 		switch {
-		case n == 0 || samples[n-1].ended <= a.start || !samples[n-1].holds(feed.tp, d.offset, rec.LeaderEpoch):
-		case ev.isCut(feed.tp, d.offset):
-			f.excluded["repeated beyond an older log's end"]++
-		case ev.zombie(b):
+		case last == nil || last.ended <= a.start || !last.holds(feed.tp, d.offset, rec.LeaderEpoch) || !ev.knows(last, feed.tp, d.offset, d):
+		case again || ev.readAgain(feed.tp, last.ended-int64(5*time.Second), b.start):
+		case ev.zombie(b) && !(first != nil && first.ended > a.start && first.holds(feed.tp, d.offset, rec.LeaderEpoch) && ev.knows(first, feed.tp, d.offset, d)):
 			f.excluded["repeated by a zombie"]++
 		default:
-			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", samples[n-1].committed[feed.tp],
-				clockTime(samples[n-1].ended), samples[n-1].metadata[feed.tp])
+			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", last.committed[feed.tp],
+				clockTime(last.ended), last.metadata[feed.tp])
 		}
 	}
+}
+
+// mayStay reports whether a record may stay where it is after such a run, with an open breaker.
+func (v verdict) mayStay() bool {
+	return v == verdictFailed || v == verdictOutage || v == verdictPanic || v == verdictOwn
+}
+
+// lastOf returns the last of the runs that is a member's; nil if there is none.
+func lastOf(runs []*run, member string) *run {
+	for _, r := range slices.Backward(runs) {
+		if r.member == member {
+			return r
+		}
+	}
+	return nil
+}
+
+// lastBefore returns the last sample before a time; nil if there is none.
+func lastBefore(samples []sample, at int64) *sample {
+	n, _ := slices.BinarySearchFunc(samples, at, func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
+	if n == 0 {
+		return nil
+	}
+	return &samples[n-1]
+}
+
+// handedOver returns who had handled a record, and when it handed the lane over in order, before
+// the lane of a later run began.
+func (ev *evidence) handedOver(before []*run, later *run) (at int64, by string, ok bool) {
+	began := ev.told[later.member].begunBy(later.lane, later.start)
+	for _, r := range before {
+		if r.verdict != verdictPassed {
+			continue
+		}
+		if at, ok := ev.told[r.member].handedOver(r); ok && at < began {
+			return at, r.member, true
+		}
+	}
+	return 0, "", false
 }

@@ -120,7 +120,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) { c.MeterProvider = sdkmetric.NewMeterProvider() },
 	},
 	{
-		name: "run-twice", what: "a record runs again, though nothing had happened to its process", rule: "repeated", only: []string{noFault}, long: true,
+		name: "run-twice", what: "a record runs again in a lane that has not ended, while members come and go", rule: "repeated", only: []string{"join"}, long: true,
 		member: func(c *consumer.Config) {
 			handle := c.Handler
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -130,6 +130,12 @@ var defects = []defect{
 				return handle(ctx, r)
 			}
 		},
+	},
+	{
+		name: "lost-last-commit", what: "a lane is handed over, and its last records are not committed", rule: "repeated", only: []string{"term"},
+		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) {
+			p.Offset, p.Metadata = max(0, p.Offset-10), kmsg.StringPtr("siding")
+		}),
 	},
 	{
 		name: "innocent-condemned", what: "a record that kills nothing is taken for one that does", rule: "crash-loop", only: []string{"term"},

@@ -1,0 +1,76 @@
+package chaos
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A record that was handled runs again only if its lane ended otherwise than by a hand-over. That
+// processes come and go around it is no excuse.
+func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
+	t.Parallel()
+	lane := tp{"orders", 0}
+	second := func(s float64) int64 { return int64(s * float64(time.Second)) }
+	assigned := func(at float64) laneChange { return laneChange{second(at), laneAssigned, lane} }
+	ended := func(at float64) laneChange { return laneChange{second(at), laneEnded, lane} }
+	handed := func(at float64) laneChange { return laneChange{second(at), laneHandedOver, lane} }
+	again := func(what change, at float64) laneChange { return laneChange{second(at), what, lane} }
+	type call struct {
+		member string
+		at     float64
+		verdict
+	}
+	for _, test := range []struct {
+		name   string
+		calls  []call
+		lanes  map[string][]laneChange
+		older  bool
+		sample bool // the record is committed at 15 s
+		want   string
+	}{
+		{"by its member, which kept the lane", []call{{"a", 10, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}}, false, false, "its lane had not ended"},
+		{"by its member, which lost the lane", []call{{"a", 10, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), ended(12), assigned(18)}}, false, false, ""},
+		{"by its member, after another one", []call{{"a", 10, verdictPassed}, {"b", 15, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}, "b": {assigned(14)}}, false, false, "its lane had not ended"},
+		{"in place", []call{{"a", 10, verdictFailed}, {"a", 11, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}}, false, false, ""},
+		{"cut off, on a lane that stays", []call{{"a", 10, verdictDrained}, {"a", 11, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}}, false, false, "its lane had not ended"},
+		{"after a hand-over", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12)}, "b": {assigned(13)}}, false, false, "handed its lane over in order"},
+		{"after a hand-over and a return", []call{{"a", 10, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12), assigned(18)}}, false, false, "handed its lane over in order"},
+		{"after a hand-over that failed", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), ended(12)}, "b": {assigned(13)}}, false, false, ""},
+		{"before the hand-over of a lane that was lost", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(25)}, "b": {assigned(13)}}, false, false, ""},
+		{"as it failed before the hand-over", []call{{"a", 10, verdictFailed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12)}, "b": {assigned(13)}}, false, false, ""},
+		{"committed before the lane began", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}, "b": {assigned(17)}}, false, true, "had been committed"},
+		{"of an older log", []call{{"a", 10, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), again(laneReread, 17)}}, true, true, ""},
+		{"of an older log that nobody read again", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}, "b": {assigned(17)}}, true, true, "had been committed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			of := &record{id: 7, origin: &kgo.Record{Topic: "orders", Offset: 5}}
+			d := &delivered{offset: 5, of: of}
+			ev := &evidence{members: map[string]*member{"a": {}, "b": {}}, told: map[string]told{}}
+			for _, c := range test.calls {
+				d.runs = append(d.runs, &run{member: c.member, id: 7, topic: "orders", offset: 5, lane: lane, start: second(c.at), end: second(c.at + 0.1), verdict: c.verdict})
+			}
+			for name, lanes := range test.lanes {
+				ev.told[name] = told{lanes: lanes}
+			}
+			if test.older {
+				ev.older = []olderLog{{lane, 50, second(16)}}
+			}
+			var samples []sample
+			if test.sample {
+				samples = []sample{{ended: second(15), committed: map[tp]int64{lane: 6}, epochs: map[tp]int32{}}}
+			}
+			f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
+			ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, samples, &f)
+			switch {
+			case test.want == "" && len(f.broken) > 0:
+				t.Errorf("found %v, want nothing", f.broken)
+			case test.want != "" && (len(f.broken) != 1 || !strings.Contains(f.broken[0].Text, test.want)):
+				t.Errorf("found %v, want one: %s", f.broken, test.want)
+			}
+		})
+	}
+}
