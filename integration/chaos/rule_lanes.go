@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -12,7 +13,12 @@ const pauseTime = 5 * time.Second
 // lanesRule: while a handler is stuck in one lane, its process goes on with the others. It is
 // checked where nothing else was done to the service, on lanes that ran records all the time before
 // and after.
+//
+// And no process starts a record of a lane that it does not have, as its journal tells.
 func lanesRule(ev *evidence, f *findings) {
+	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
+		ev.strangers(name, f)
+	}
 	for _, s := range ev.services {
 		for _, r := range s.records {
 			if r.script.act != actStuck {
@@ -29,6 +35,31 @@ func lanesRule(ev *evidence, f *findings) {
 				f.counted["stuck alone"]++
 				ev.lanesBeside(s, r, x, f)
 			}
+		}
+	}
+}
+
+// strangers checks that a member starts records of its lanes only.
+func (ev *evidence) strangers(name string, f *findings) {
+	is := ev.told[name]
+	last := map[tp]laneChange{}
+	n := 0
+	for _, x := range is.runs {
+		for ; n < len(is.lanes) && is.lanes[n].at <= x.start; n++ {
+			c := is.lanes[n]
+			if c.lane == everyLane && c.what != laneRestarted {
+				f.counted["processes whose lanes the log does not name"]++
+				return
+			}
+			last[c.lane] = c
+		}
+		c, ok := last[x.lane]
+		switch {
+		case x.lane.topic == "": // of a record that the brokers lost
+		case !ok:
+			f.note(x.lane.topic, x.lane.partition, x.offset, "%v, and the lane was not assigned to it", x)
+		case !c.what.begins() && x.start-c.at > lineSlack:
+			f.note(x.lane.topic, x.lane.partition, x.offset, "%v, and the lane had ended at %s", x, clockTime(c.at))
 		}
 	}
 }
