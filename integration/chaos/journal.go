@@ -66,9 +66,13 @@ func (j *journal) start(r run) (int64, error) {
 	return n, j.append(line)
 }
 
-// end writes how a run ended.
-func (j *journal) end(n int64, v verdict) error {
-	return j.append(fmt.Appendf(nil, "E %d %d %s\n", time.Now().UnixNano(), n, v))
+// end writes how a run ended, and whether the team's handler failed in it.
+func (j *journal) end(n int64, v verdict, own bool) error {
+	of := ""
+	if own {
+		of = " own"
+	}
+	return j.append(fmt.Appendf(nil, "E %d %d %s%s\n", time.Now().UnixNano(), n, v, of))
 }
 
 // breaker writes that the breaker of the member's topic has another state since a time.
@@ -100,8 +104,6 @@ const (
 	verdictOutage   verdict = "outage" // retryable: what the handler calls was down
 	// with an error, after its lane was taken: it does not count
 	verdictDrained verdict = "drained"
-	// the team's handler failed: what that means is the classifier's to say
-	verdictOwn verdict = "own"
 )
 
 // run is one call of a handler, as journals tell it.
@@ -119,9 +121,10 @@ type run struct {
 	due        int64 // milliseconds; what the copy's header says, 0 on a source
 	start, end int64 // nanoseconds; end is 0 if the process died before
 	verdict    verdict
-	line       int // of the journal
-	life       int // how often the record had been redriven
-	lane       tp  // whose record it was: the source's partition
+	own        bool // the team's handler failed: no script says what follows
+	line       int  // of the journal
+	life       int  // how often the record had been redriven
+	lane       tp   // whose record it was: the source's partition
 }
 
 func (r *run) String() string {
@@ -180,9 +183,9 @@ func readJournal(member, name string) (is told, err error) {
 			}
 			is.runs = append(is.runs, r)
 			byNumber[r.number] = r
-		case len(field) == 4 && field[0] == "E":
+		case (len(field) == 4 || len(field) == 5) && field[0] == "E":
 			if r := byNumber[numbers[2]]; r != nil {
-				r.end, r.verdict = numbers[1], verdict(field[3])
+				r.end, r.verdict, r.own = numbers[1], verdict(field[3]), len(field) == 5
 			}
 		case len(field) == 3 && field[0] == "B":
 			is.breakers = append(is.breakers, breakerState{numbers[1], field[2]})

@@ -20,7 +20,7 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n == 1 {
-			if err := j.end(n, verdictFailed); err != nil {
+			if err := j.end(n, verdictFailed, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -41,7 +41,7 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 		got.start, got.end = 0, 0
 		want := run{member: "a", number: int64(i + 1), id: 7, topic: "orders", partition: 3, offset: 9, attempt: 2, due: 1000, line: 1 + 2*i}
 		if i == 0 {
-			want.verdict = verdictFailed
+			want.verdict, want.own = verdictFailed, true
 		}
 		if got != want {
 			t.Errorf("run %d is %+v, want %+v", i, got, want)

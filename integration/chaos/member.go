@@ -277,9 +277,18 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *ato
 	}
 	return consumer.Decode(decode, func(ctx context.Context, r *kgo.Record, s script) error {
 		n := start(ctx, r, s)
+		failed, handle := false, own // the team's handler
+		if own != nil {
+			handle = func(ctx context.Context, r *kgo.Record) error {
+				failed = true // unless it returns otherwise
+				err := own(ctx, r)
+				failed = err != nil
+				return err
+			}
+		}
 		defer func() {
 			if v := recover(); v != nil {
-				if err := j.end(n, verdictPanic); err != nil {
+				if err := j.end(n, verdictPanic, failed); err != nil {
 					fatal(err)
 				}
 				panic(v)
@@ -289,9 +298,9 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *ato
 		if down.Load() && !s.kills() {
 			result = classify.As(classify.Retryable(errDown), classOutage)
 		} else {
-			result = s.play(ctx, r, own, timeout)
+			result = s.play(ctx, r, handle, timeout)
 		}
-		if err := j.end(n, verdictOf(ctx, result)); err != nil {
+		if err := j.end(n, verdictOf(ctx, result), failed); err != nil {
 			fatal(err)
 		}
 		return result

@@ -21,7 +21,7 @@ func conserved(ev *evidence, f *findings) {
 				switch {
 				case len(places) == 0:
 					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
-				case r.own():
+				case r.own() && (len(places) == 1 || len(r.runs) > len(r.attempts())): // a repetition may end otherwise
 				case slices.ContainsFunc(r.letters, func(c *copied) bool { return ev.condemned(r, c) }):
 				case !slices.Contains(places, want):
 					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
@@ -80,7 +80,16 @@ func (r *record) places(life int) (all []place) {
 	return all
 }
 
-// own reports whether the team's handler decided about the record.
+// attempts are the deliveries of the record that ran.
+func (r *record) attempts() map[delivery]bool {
+	had := map[delivery]bool{}
+	for _, x := range r.runs {
+		had[delivery{x.life, x.attempt}] = true
+	}
+	return had
+}
+
+// own reports whether the team's handler failed, and so decided about the record.
 func (r *record) own() bool {
-	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict == verdictOwn })
+	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.own })
 }

@@ -73,7 +73,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
 		own := lastOf(d.runs[:i+1], b.member)
-		if own == a && a.verdict.mayStay() && ev.told[a.member].opened(a.start, b.start) {
+		if own == a && (a.verdict.mayStay() || a.own) && ev.told[a.member].opened(a.start, b.start) {
 			f.counted["run again, as a probe or since the breaker opened"]++
 			continue
 		}
@@ -122,7 +122,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 
 // mayStay reports whether a record may stay where it is after such a run, with an open breaker.
 func (v verdict) mayStay() bool {
-	return v == verdictFailed || v == verdictOutage || v == verdictPanic || v == verdictOwn
+	return v == verdictFailed || v == verdictOutage || v == verdictPanic
 }
 
 // lastOf returns the last of the runs that is a member's; nil if there is none.

@@ -44,10 +44,9 @@ func attemptsRule(ev *evidence, f *findings) {
 			if r.own() {
 				continue
 			}
-			had := map[delivery]bool{}
+			had := r.attempts()
 			lives := 0
 			for _, x := range r.runs {
-				had[delivery{x.life, x.attempt}] = true
 				lives = max(lives, x.life)
 			}
 			for life := range lives + 1 {

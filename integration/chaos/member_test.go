@@ -1,0 +1,54 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+)
+
+// The checker does not know what should follow when the team's handler fails, so a journal has to
+// tell that it did.
+func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		script script
+		own    func() error
+		want   verdict
+		failed bool
+	}{
+		{"passes", script{act: actPass}, func() error { return nil }, verdictPassed, false},
+		{"fails", script{act: actPass}, func() error { return classify.Retryable(errors.New("no such account")) }, verdictFailed, true},
+		{"discards", script{act: actPass}, func() error { return classify.Discard(errors.New("no such account")) }, verdictDiscard, true},
+		{"panics", script{act: actPass}, func() error { panic("no such account") }, verdictPanic, true},
+		{"is not called", script{act: actTerminal}, func() error { return errors.New("no such account") }, verdictTerminal, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			name := filepath.Join(t.TempDir(), "a.journal")
+			j, err := openJournal(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := func(context.Context, *kgo.Record) error { return test.own() }
+			func() {
+				defer func() { _ = recover() }() // siding would
+				_ = scripted(own, j, time.Second, new(atomic.Bool))(t.Context(), &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{test.script.header()}})
+			}()
+			is, err := readJournal("a", name)
+			if err != nil || len(is.runs) != 1 {
+				t.Fatalf("%d runs, %v", len(is.runs), err)
+			}
+			if r := is.runs[0]; r.verdict != test.want || r.own != test.failed {
+				t.Errorf("the journal says %s, own %v; want %s, %v", r.verdict, r.own, test.want, test.failed)
+			}
+		})
+	}
+}
