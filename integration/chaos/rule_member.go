@@ -7,8 +7,15 @@ import (
 	"time"
 )
 
-// metricsRule: what a member's metrics say is what its journal says.
+// metricsRule: what a member's metrics say is what its journal says. A member that ended in order
+// has metrics.
 func metricsRule(ev *evidence, f *findings) {
+	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
+		m := ev.members[name]
+		if _, ok := ev.metrics[name]; !ok && m.termed != 0 && !m.killed && m.proc.err == nil {
+			f.note(name, -1, -1, "it ended in order, and told no metrics")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(ev.metrics)) {
 		got := ev.metrics[name]
 		counted := map[verdict]int64{}
@@ -57,9 +64,12 @@ func diedRule(ev *evidence, f *findings) {
 	}
 }
 
-// lackedRight reports whether a permission was taken while the member lived.
+// lackedRight reports whether a permission was taken while the member lived, and not given back
+// long before its end.
 func (ev *evidence) lackedRight(m *member) bool {
-	return slices.ContainsFunc(ev.windows, func(w window) bool { return w.kind == "rights" && w.from <= m.ended && w.to >= m.began })
+	return slices.ContainsFunc(ev.windows, func(w window) bool {
+		return w.kind == "rights" && w.from <= m.ended && w.to >= max(m.began, m.ended-int64(15*time.Second))
+	})
 }
 
 // exited checks that members that are asked to end do so without an error, and that no log tells of

@@ -41,3 +41,14 @@ func TestDied_HearsOfDataRaces(t *testing.T) {
 		}
 	}
 }
+
+// A permission that was taken long before is no excuse for a member that ends.
+func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
+	t.Parallel()
+	for ended, want := range map[time.Duration]bool{20 * time.Second: false, 35 * time.Second: true, 50 * time.Second: true, time.Minute: false} {
+		ev := &evidence{windows: []window{{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}}}
+		if got := ev.lackedRight(&member{began: int64(time.Second), ended: int64(ended)}); got != want {
+			t.Errorf("of a member that ended at %v: %v, want %v", ended, got, want)
+		}
+	}
+}
