@@ -57,6 +57,12 @@ func (ev *evidence) zombie(r *run) bool {
 	return ev.parted(r.start-learns, ev.until(r))
 }
 
+// stoodStill reports whether a member was suspended in a time.
+func (ev *evidence) stoodStill(name string, from, to int64) bool {
+	m := ev.members[name]
+	return m != nil && slices.ContainsFunc(m.suspended, func(s [2]int64) bool { return s[0] < to && s[1] > from })
+}
+
 // until is when a run ended; of one whose process died, when that died.
 func (ev *evidence) until(r *run) int64 {
 	if r.end != 0 {

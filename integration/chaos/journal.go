@@ -85,6 +85,11 @@ func (j *journal) lane(at time.Time, what change, lane tp) error {
 	return j.append(fmt.Appendf(nil, "L %d %s %s %d\n", at.UnixNano(), what, lane.topic, lane.partition))
 }
 
+// suspects writes which records of a feed are suspects.
+func (j *journal) suspects(at time.Time, feed, partition, from, to string) error {
+	return j.append(fmt.Appendf(nil, "P %d %s %s %s %s\n", at.UnixNano(), feed, partition, from, to))
+}
+
 // vitals writes how many goroutines there are, and the bytes that were live after the last
 // collection of garbage.
 func (j *journal) vitals(goroutines, live uint64) error {
@@ -142,6 +147,7 @@ type told struct {
 	runs     []*run // in the order of their starts
 	breakers []breakerState
 	lanes    []laneChange // in the order of their times
+	suspects []suspects
 	vitals   []vitals
 }
 
@@ -191,6 +197,8 @@ func readJournal(member, name string) (is told, err error) {
 			is.breakers = append(is.breakers, breakerState{numbers[1], field[2]})
 		case len(field) == 5 && field[0] == "L":
 			is.lanes = append(is.lanes, laneChange{numbers[1], change(field[2]), tp{field[3], int32(numbers[4])}})
+		case len(field) == 6 && field[0] == "P":
+			is.suspects = append(is.suspects, suspects{numbers[1], tp{field[2], int32(numbers[3])}, numbers[4], numbers[5]})
 		case len(field) == 4 && field[0] == "G":
 			is.vitals = append(is.vitals, vitals{numbers[1], numbers[2], numbers[3]})
 		}

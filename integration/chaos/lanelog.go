@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,10 +13,11 @@ import (
 	"time"
 )
 
-// laneLog is a log handler that tells the journal when lanes begin and end, as the consumer's log
-// says it. The consumer has no other way to tell of a lane that begins anew.
+// laneLog is a log handler that tells the journal when lanes begin and end, and which of their
+// records are suspects, as the consumer's log says it. The consumer has no other way to tell.
 type laneLog struct {
 	journal *journal
+	with    map[string]string // attributes of all lines
 	// uncommitted is when lanes were last handed over without their last commit, in nanoseconds.
 	uncommitted *atomic.Int64
 }
@@ -54,13 +56,27 @@ var laneLines = map[string]change{
 	"siding: a retry topic was deleted and recreated; its lanes restart, and the records parked in the old topic are gone": laneRestarted,
 }
 
-func newLaneLog(j *journal) slog.Handler { return laneLog{j, new(atomic.Int64)} }
+// suspectsLine names the records of a feed that run in groups, as processes died while they ran.
+const suspectsLine = "siding: processes died while they ran these records; they run in groups and one by one, until the one that kills is found"
+
+func newLaneLog(j *journal) slog.Handler {
+	return laneLog{journal: j, uncommitted: new(atomic.Int64)}
+}
 
 // Enabled implements slog.Handler, as do the methods below.
 func (laneLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
 
-// WithAttrs drops the attributes: the lines about lanes name them themselves.
-func (h laneLog) WithAttrs([]slog.Attr) slog.Handler { return h }
+// WithAttrs keeps the attributes for the lines to come.
+func (h laneLog) WithAttrs(all []slog.Attr) slog.Handler {
+	h.with = maps.Clone(h.with)
+	if h.with == nil {
+		h.with = map[string]string{}
+	}
+	for _, a := range all {
+		h.with[a.Key] = a.Value.String()
+	}
+	return h
+}
 
 // WithGroup drops the group.
 func (h laneLog) WithGroup(string) slog.Handler { return h }
@@ -72,14 +88,23 @@ func (h laneLog) Handle(_ context.Context, r slog.Record) error {
 		h.uncommitted.Store(now.UnixNano())
 	}
 	what, ok := laneLines[r.Message]
-	if !ok {
+	if !ok && r.Message != suspectsLine {
 		return nil
 	}
-	about := map[string]string{} // the consumer may log a number or its text
+	about := maps.Clone(h.with) // the consumer may log a number or its text
+	if about == nil {
+		about = map[string]string{}
+	}
 	r.Attrs(func(a slog.Attr) bool {
 		about[a.Key] = a.Value.String()
 		return true
 	})
+	if r.Message == suspectsLine {
+		if err := h.journal.suspects(now, about["feed"], about["partition"], about["from"], about["to"]); err != nil {
+			fatal(err)
+		}
+		return nil
+	}
 	if what == laneHandedOver {
 		// Another drain at the same time makes a hand-over look worse than it was, never better.
 		took, err := time.ParseDuration(about["took"])
@@ -186,4 +211,19 @@ func (t told) handedOver(r *run) (at int64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// suspects are records of a feed that run in groups or one by one.
+type suspects struct {
+	at       int64 // nanoseconds
+	feed     tp
+	from, to int64 // offsets; to is behind the last one
+}
+
+// suspected reports whether a run was of a suspect. A lane that begins anew forgets its suspects.
+func (t told) suspected(r *run) bool {
+	return slices.ContainsFunc(t.suspects, func(s suspects) bool {
+		return s.feed == tp{r.topic, r.partition} && s.from <= r.offset && r.offset < s.to && s.at <= r.start+lineSlack &&
+			(s.at > r.start || !slices.ContainsFunc(t.changes(r.lane, s.at, r.start), func(c laneChange) bool { return c.what.begins() }))
+	})
 }

@@ -58,7 +58,7 @@ func (ev *evidence) strangers(name string, f *findings) {
 		case x.lane.topic == "": // of a record that the brokers lost
 		case !ok:
 			f.note(x.lane.topic, x.lane.partition, x.offset, "%v, and the lane was not assigned to it", x)
-		case !c.what.begins() && x.start-c.at > lineSlack:
+		case !c.what.begins() && x.start-c.at > lineSlack && !ev.stoodStill(name, c.at, x.start):
 			f.note(x.lane.topic, x.lane.partition, x.offset, "%v, and the lane had ended at %s", x, clockTime(c.at))
 		}
 	}

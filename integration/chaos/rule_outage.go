@@ -143,21 +143,20 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
 			good++
 		case x.verdict == verdictOutage && x.start >= w.from && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
-			if is := ev.told[name].stateAt(x.start); is.to != "open" || x.start < is.at+opens {
-				cost++
+			if is := ev.told[name].stateAt(x.start); is.to == "open" && x.start >= is.at+opens {
+				continue
 			}
+			if ev.told[name].suspected(x) {
+				f.counted["runs of suspects that failed in an outage, and opened no breaker"]++
+				continue
+			}
+			cost++
 		}
 	}
 	for _, b := range ev.told[name].breakers {
 		if b.to == "ramp" && b.at >= w.from && b.at <= w.to {
 			ramps++
 		}
-	}
-	if slices.ContainsFunc(ev.died, func(d *member) bool {
-		return d.service == m.service && d.ended > w.from-int64(20*time.Second) && d.ended < w.to
-	}) {
-		f.excluded["outage while suspects ran, which open no breaker"]++
-		return
 	}
 	inPlace := 1 + m.job.Service.Policy.InPlace // each failed attempt is as many runs
 	most := inPlace * (max(100, good) + 64 + 100*ramps)
