@@ -239,6 +239,7 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	deaths := 0
+	recovered := e.recovered()
 	// A partition that is read from its start again has much to do, and its retries wait for that.
 	limit := func(at tp) time.Duration {
 		if e.load.hasLost(at.partition) {
@@ -260,7 +261,7 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 			if before, ok := floors[at]; !ok || before != floor {
 				floors[at], moved[at] = floor, time.Now()
 			}
-			if time.Since(moved[at]) > limit(at) {
+			if time.Since(later(moved[at], recovered)) > limit(at) {
 				stuck[at] = why
 			}
 		}
@@ -289,6 +290,26 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 		}
 		<-tick.C
 	}
+}
+
+// recovered is when the topics have to be back at their speed after the last outage.
+func (e *execution) recovered() (at time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.windows {
+		if w.kind == "outage" {
+			at = later(at, time.Unix(0, w.to).Add(recoverTime))
+		}
+	}
+	return at
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // describe writes what the coordinators know of the groups to a file, for people who look for the
