@@ -362,9 +362,9 @@ func (ev *evidence) isCut(at tp, offset int64) bool {
 	return ok && offset >= from
 }
 
-// knows reports whether a sample's commit of a partition is about a record of it: not about one that
-// had the same offset, and was lost with the end of the log. A commit has the leader epoch up to
-// which its owner has read, and what was lost has a lower one than what was written since.
+// knows reports whether a sample's commit of a partition is about a record of it, and not about one
+// that had the same offset and was lost with the end of the log. A commit has the leader epoch up
+// to which its owner has read, and what was lost has a lower one than what was written since.
 func (ev *evidence) knows(s *sample, at tp, offset int64, d *delivered) bool {
 	return !ev.isCut(at, offset) || d == nil || d.of == nil || s.epochs[at] >= d.record().LeaderEpoch
 }

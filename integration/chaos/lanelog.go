@@ -27,8 +27,8 @@ type change string
 
 const (
 	laneAssigned  change = "assigned"
-	laneRestarted change = "restarted" // anew, from where it was or from where its log was cut
-	laneReread    change = "reread"    // its log was taken for another one, and is read from its start
+	laneRestarted change = "restarted" // from where it was, or from where its log was cut
+	laneReread    change = "reread"    // from the log's start: the log was taken for another one
 	// All handlers returned, and what they finished was committed.
 	laneHandedOver change = "handed-over"
 	// The lane ended, and a handler was cut off or a commit failed; or the membership was lost.

@@ -21,7 +21,8 @@ func conserved(ev *evidence, f *findings) {
 				switch {
 				case len(places) == 0:
 					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
-				case r.own() && (len(places) == 1 || len(r.runs) > len(r.attempts())): // a repetition may end otherwise
+				// What its repetition does is not for a script to say.
+				case r.own() && (len(places) == 1 || len(r.runs) > len(r.attempts())):
 				case slices.ContainsFunc(r.letters, func(c *copied) bool { return ev.condemned(r, c) }):
 				case !slices.Contains(places, want):
 					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
