@@ -118,6 +118,9 @@ func (h laneLog) Handle(_ context.Context, r slog.Record) error {
 	} else if n, err := strconv.Atoi(about["partition"]); err == nil {
 		lanes = []tp{{about["topic"], int32(n)}}
 	}
+	if what == laneHandedOver && slices.Contains(lanes, everyLane) {
+		what = laneEnded // the member may have kept some
+	}
 	for _, l := range lanes {
 		if err := h.journal.lane(now, what, l); err != nil {
 			fatal(err)

@@ -26,6 +26,7 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 	log.Warn(uncommittedLine, "lanes", 1)
 	log.Info("siding: lanes revoked", "took", 2*time.Millisecond, "cancelled", int64(0), "partitions", "orders/2")
 	log.Info("siding: lanes assigned", "lanes", 12, "partitions", "orders/0,2,4,6,8,10,12,14,16,18,and 2 more")
+	log.Info("siding: lanes revoked", "took", "2ms", "cancelled", int64(0), "partitions", "orders/0,2,4,6,8,10,12,14,16,18,and 2 more")
 	log.Info("siding: lanes assigned", "lanes", 0, "partitions", "")
 	log.With("topic", "orders", "partition", int32(4)).Warn(suspectsLine, "feed", "orders.retry.2s", "deaths", 3, "from", int64(2), "to", int64(14))
 	is, err := readJournal("a", name)
@@ -46,6 +47,7 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 		{0, laneRestarted, tp{"orders", 2}},
 		{0, laneEnded, tp{"orders", 2}},
 		{0, laneAssigned, everyLane},
+		{0, laneEnded, everyLane},
 	}
 	if want := (suspects{0, tp{"orders.retry.2s", 4}, 2, 14}); len(is.suspects) != 1 || (suspects{0, is.suspects[0].feed, is.suspects[0].from, is.suspects[0].to}) != want {
 		t.Errorf("the journal tells of suspects %v, want %v", is.suspects, want)
