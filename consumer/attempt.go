@@ -31,6 +31,8 @@ type attempt struct {
 
 	redriven *headers.Meta // of a redriven source record
 	reported atomic.Bool   // its ignored timeout was logged
+	// how many offsets before off lie those that the unit has finished, and the tracker lacks
+	unreported uint32
 }
 
 type stdContext struct {

@@ -60,6 +60,29 @@ func TestConsumerCommit_CompactedOffsetsHoldBackNothing(t *testing.T) {
 	}
 }
 
+// Records that finish in one moment are committed also while the handler of the next one, which the
+// worker took with them, runs for minutes. A crash then repeats none of them.
+func TestConsumerCommit_PassesWhatFinishedBeforeASlowRecord(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		slow := make(chan struct{})
+		cfg := config(func(_ context.Context, r *kgo.Record) error {
+			if r.Offset == 5 {
+				<-slow
+			}
+			return nil
+		})
+		cfg.Order, cfg.Policy.HandlerTimeout = order, -1
+		k.Run(cfg)
+		k.Produce(many(9)...)
+		time.Sleep(3 * time.Second)
+		if at := k.Cluster.GroupInfo("billing").Commits["orders"][0].Offset; at != 5 {
+			t.Errorf("%d is committed while record 5 runs, want 5", at)
+		}
+		close(slow)
+		committed(t, k, "orders", 0, 9)
+	})
+}
+
 // watchCommits fails the test when a committed offset goes back.
 func watchCommits(t *testing.T, k *consumertest.Kafka) {
 	stop := make(chan struct{})

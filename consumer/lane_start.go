@@ -52,6 +52,7 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 	if l.state == laneGone || !l.positionsLoaded {
 		return nil
 	}
+	l.noteFinished()
 	for f := range l.read() {
 		if f.needsCommit(now) {
 			feeds = append(feeds, f)

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime/debug"
 	"time"
 
@@ -89,8 +90,8 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 }
 
 // runRecords handles source records in order. A healthy record takes no lock. The tracker learns of
-// finished offsets when the unit ends, when a record fails, and when the coarse clock has moved. So
-// the offsets of slow handlers are committed while the unit runs.
+// finished offsets when the unit ends, when a record fails, when the coarse clock has moved, and
+// from a commit. So the offsets of slow handlers are committed while the unit runs.
 func (r *runner) runRecords() {
 	recs := r.unit.recs
 	r.slab = make([]attempt, len(recs))
@@ -113,6 +114,9 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		rec := recs[r.unit.ran]
 		a := &r.slab[r.unit.ran]
 		a.off = rec.Offset
+		if r.doneTo != 0 {
+			a.unreported = uint32(min(rec.Offset-r.from, math.MaxUint32))
+		}
 		r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
 		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
