@@ -358,16 +358,6 @@ func (l *lane) cancelRunning() {
 	}
 }
 
-// noteFinished gives the tracker what running units have finished: the record that runs may be slow.
-// The caller holds the lock; the lane is not gone.
-func (l *lane) noteFinished() {
-	for u := range l.units {
-		if a := u.current.Load(); a != nil && a.unreported > 0 {
-			u.feed.tracker.FinishRange(a.off-int64(a.unreported), a.off-1)
-		}
-	}
-}
-
 // close ends the lane. No offset of it is marked afterwards: each path that marks one checks the
 // state first, under the lock.
 func (l *lane) close() {

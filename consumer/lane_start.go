@@ -61,6 +61,16 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 	return feeds
 }
 
+// noteFinished gives the tracker what running units have finished. The lane is not gone, and the
+// caller holds the lock.
+func (l *lane) noteFinished() {
+	for u := range l.units {
+		if a := u.current.Load(); a != nil && a.unreported > 0 {
+			u.feed.tracker.FinishRange(a.off-int64(a.unreported), a.off-1)
+		}
+	}
+}
+
 // isolation is what the log says about suspects.
 type isolation struct {
 	topic    string

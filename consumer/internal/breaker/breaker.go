@@ -342,10 +342,14 @@ func (b *Breaker) Release(now time.Duration, p Permit, o Outcome, tier, repeated
 		b.probeAt = b.now + b.set.Interval
 	default:
 		b.probes++
-		if b.score = max(b.score-1, 0); b.score == 0 {
-			b.await()
-		} else {
+		switch b.score--; {
+		case b.score > 0:
 			b.probeAt = b.now
+		case b.score == 0: // others are good: the outage may be over
+			b.probeAt = b.now + b.set.Interval
+		default:
+			b.score = 0
+			b.await()
 		}
 	}
 	return false
