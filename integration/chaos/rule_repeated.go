@@ -75,6 +75,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 		own := lastOf(d.runs[:i+1], b.member)
 		if own == a && (a.verdict.mayStay() || a.own) && ev.told[a.member].opened(a.start, b.start) {
 			f.counted["run again, as a probe or since the breaker opened"]++
+			inPlace = 0
 			continue
 		}
 		failed := a.verdict == verdictFailed || a.verdict == verdictOutage

@@ -74,3 +74,25 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 		})
 	}
 }
+
+// A record that failed in place, then as a probe, and whose breaker closed may fail in place again.
+func TestRepeated_CountsRunsInPlaceAnewAfterAProbe(t *testing.T) {
+	t.Parallel()
+	lane := tp{"orders", 0}
+	of := &record{id: 7, origin: &kgo.Record{Topic: "orders", Offset: 5}}
+	for calls, want := range map[int]int{5: 0, 6: 1} {
+		d := &delivered{offset: 5, of: of}
+		for i := range calls {
+			at := int64(i+10) * int64(time.Second)
+			d.runs = append(d.runs, &run{member: "a", id: 7, topic: "orders", offset: 5, lane: lane, start: at, end: at + 1, verdict: verdictFailed})
+		}
+		ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": {
+			lanes:    []laneChange{{1, laneAssigned, lane}},
+			breakers: []breakerState{{d.runs[1].end, "open"}, {d.runs[2].end, "closed"}},
+		}}}
+		f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
+		if ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) != want {
+			t.Errorf("%d runs: found %v, want %d", calls, f.broken, want)
+		}
+	}
+}

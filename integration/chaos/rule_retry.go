@@ -64,7 +64,7 @@ func attemptsRule(ev *evidence, f *findings) {
 					}
 				}
 				for _, c := range r.letters {
-					if is := c.ending(); c.life() == life && is != want && is != without && !ev.condemned(r, c) {
+					if is := c.ending(); c.life() == life && is != r.endingOf(c, s.Policy.MaxAttempts) && is != without && !ev.condemned(r, c) {
 						f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
 							c.meta.Attempts, c.meta.Reason, c.meta.Class, want.attempts, want.reason, want.class)
 					}
@@ -72,6 +72,14 @@ func attemptsRule(ev *evidence, f *findings) {
 			}
 		}
 	}
+}
+
+// endingOf is the ending of a record whose runs led to a letter. A record that was repeated may
+// have another one: its attempts failed in the outage at one time, and by its script at another.
+func (r *record) endingOf(letter *copied, maxAttempts int) ending {
+	return r.script.ending(maxAttempts, letter.life(), func(attempt int) bool {
+		return r.spent(letter.life(), attempt) && (attempt < letter.meta.Attempts || letter.meta.Class == classOutage)
+	})
 }
 
 // ending is what a letter says of its record.
