@@ -79,7 +79,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 			continue
 		}
 		failed := a.verdict == verdictFailed || a.verdict == verdictOutage
-		if own == a && failed && inPlace < s.Policy.InPlace {
+		if own == a && failed && inPlace < s.Policy.InPlace && !ev.told[b.member].renewed(b.lane, own.start, b.start) {
 			inPlace++
 			continue
 		}

@@ -75,6 +75,24 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 	}
 }
 
+// A lane that begins anew runs a record anew, also in place.
+func TestRepeated_CountsRunsInPlaceAnewOnAnotherLane(t *testing.T) {
+	t.Parallel()
+	lane := tp{"orders", 0}
+	d := &delivered{offset: 5, of: &record{id: 7, origin: &kgo.Record{Topic: "orders", Offset: 5}}}
+	for _, second := range []int64{10, 20, 21} {
+		at := second * int64(time.Second)
+		d.runs = append(d.runs, &run{member: "a", id: 7, topic: "orders", offset: 5, lane: lane, start: at, end: at + 1, verdict: verdictFailed})
+	}
+	ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": {
+		lanes: []laneChange{{1, laneAssigned, lane}, {15 * int64(time.Second), laneAssigned, lane}},
+	}}}
+	f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
+	if ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) > 0 {
+		t.Errorf("found %v, want nothing", f.broken)
+	}
+}
+
 // A record that failed in place, then as a probe, and whose breaker closed may fail in place again.
 func TestRepeated_CountsRunsInPlaceAnewAfterAProbe(t *testing.T) {
 	t.Parallel()
