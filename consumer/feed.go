@@ -216,20 +216,25 @@ func (f *feed) pardon() {
 	}
 }
 
-// runsSome reports whether a record of the spans runs, or can start.
-func (f *feed) runsSome(spans []offsets.Span) bool {
+// unrun returns which records of the spans run, or can start.
+func (f *feed) unrun(spans []offsets.Span) (left []offsets.Span) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for u := range l.units {
-		if u.feed == f && slices.ContainsFunc(spans, func(s offsets.Span) bool { return s.First <= u.span.Last && u.span.First <= s.Last }) {
-			return true
+		if u.feed == f {
+			left = append(left, offsets.Intersect(spans, u.span)...)
 		}
 	}
-	if f == &l.source.feed && !l.source.hasWork() {
-		return false // under OrderPartition, one that is not among them may be in front
+	// Under OrderPartition, one that is not among them may be in front.
+	if l.mayIsolate() && (f != &l.source.feed || l.source.hasWork()) {
+		for _, at := range f.waiting() {
+			if offsets.In(spans, at) {
+				left = append(left, offsets.Span{First: at, Last: at})
+			}
+		}
 	}
-	return l.mayIsolate() && slices.ContainsFunc(f.waiting(), func(at int64) bool { return offsets.In(spans, at) })
+	return offsets.Union(left, nil)
 }
 
 // isUnfinished reports whether a record that the lane may run is not finished.

@@ -20,6 +20,8 @@ type isolator struct {
 	named   []*lane       // the last commit named records of theirs
 	urgent  bool          // one of these ran alone, and is to be named no longer
 	size    int           // of a group
+	// The group: suspects that the last commit has named and that run, or may start.
+	hands map[*feed][]offsets.Span
 	// While a record runs alone: its lane. No other record of the process starts.
 	alone atomic.Pointer[lane]
 }
@@ -37,7 +39,13 @@ const copiedWithin = 10 * time.Second
 // namesAgain is how long the suspects of a feed wait after a commit did not name them.
 const namesAgain = time.Second
 
-func (s *isolator) init(c *Consumer) { s.c, s.changed = c, make(chan struct{}, 1) }
+// lookAgain is the least time between two looks at which suspects have run: a look costs time for
+// each record that waits.
+const lookAgain = 2 * time.Millisecond
+
+func (s *isolator) init(c *Consumer) {
+	s.c, s.changed, s.hands = c, make(chan struct{}, 1), map[*feed][]offsets.Span{}
+}
 
 // signal tells that there may be something to do.
 func (s *isolator) signal() {
@@ -100,15 +108,21 @@ type suspected struct {
 	postponed         bool        // others wait, since a commit did not name them
 }
 
-// step runs a condemned record, a single one or a group. ready is false if there is none; postponed
-// suspects may be ready a little later.
+// step runs a condemned record or a single one, or adds suspects to the group once half of it has
+// run: one slow record must not hold up all others. ready is false if nothing is to be done;
+// postponed suspects may be ready a little later.
 func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 	s.logIsolated()
+	left := s.settle()
 	found := s.candidates()
 	if s.size = max(s.size, (found.left+mostGroups-1)/mostGroups); found.left == 0 {
 		s.size = 0
 	}
-	switch {
+	switch one := found.condemned != nil || found.single != nil; {
+	case left > 0 && (one || len(found.groups) == 0 || left > s.size/2):
+		if s.await(ctx) {
+			backoff.Wait(ctx, lookAgain) // many may run within that time
+		}
 	case found.condemned != nil:
 		s.setAlone(nil)
 		s.forward(ctx, *found.condemned)
@@ -116,14 +130,37 @@ func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 		s.runAlone(ctx, *found.single)
 	case len(found.groups) > 0:
 		s.setAlone(nil)
-		s.runNamed(ctx, found.group(s.size), nil)
+		s.runGroup(found.group(s.size - left))
 	default:
 		return found.postponed, false
 	}
 	return false, true
 }
 
-// group returns a group of at most that size. The feeds take turns, so that it runs at full
+// settle removes from the group what has run, or cannot start any more, and returns how many of it
+// are left.
+func (s *isolator) settle() (left int) {
+	for f, spans := range s.hands {
+		if s.hands[f] = f.unrun(spans); len(s.hands[f]) == 0 {
+			delete(s.hands, f)
+			s.release(f, false)
+		}
+		for _, span := range s.hands[f] {
+			left += int(span.Last - span.First + 1)
+		}
+	}
+	return left
+}
+
+// release has the next commit name nothing of a feed, all of whose named suspects have run.
+func (s *isolator) release(f *feed, urgent bool) {
+	f.pardon()
+	if _, ok := f.name(nil, nil); ok {
+		s.unnames(f.lane, urgent)
+	}
+}
+
+// group returns at most that many suspects. The feeds take turns, so that they run at full
 // concurrency under any order.
 func (s *suspected) group(size int) map[*feed][]offsets.Span {
 	hands := map[*feed][]offsets.Span{}
@@ -159,7 +196,7 @@ func (s *isolator) candidates() (found suspected) {
 		if l.mayIsolate() && l.isIsolated() {
 			for f := range l.read() {
 				if f.grant.isIsolated() {
-					found.add(f, now)
+					found.add(f, s.hands[f], now)
 				}
 			}
 		}
@@ -168,8 +205,8 @@ func (s *isolator) candidates() (found suspected) {
 	return found
 }
 
-// add adds the suspects of a feed; the caller holds the lane's lock.
-func (s *suspected) add(f *feed, now time.Time) {
+// add adds the suspects of a feed that are not in hand; the caller holds the lane's lock.
+func (s *suspected) add(f *feed, hand []offsets.Span, now time.Time) {
 	is := f.grant.suspects
 	s.left += int(is.Suspect - f.tracker.Floor())
 	if now.Before(is.postponed) {
@@ -179,7 +216,7 @@ func (s *suspected) add(f *feed, now time.Time) {
 	ordered := f.lane.c.cfg.Order == OrderPartition && f.tier.Topic == ""
 	var group []suspect
 	for i, offset := range f.waiting() {
-		if !f.grant.isSuspect(offset) {
+		if !f.grant.isSuspect(offset) || offsets.In(hand, offset) {
 			continue
 		}
 		at := suspect{f, offset}
@@ -253,8 +290,22 @@ func (s *isolator) runAlone(ctx context.Context, at suspect) {
 	if !s.awaitOthers(ctx) {
 		return
 	}
-	alone := &offsets.Alone{Offset: at.offset}
-	s.runNamed(ctx, map[*feed][]offsets.Span{at.feed: {{First: at.offset, Last: at.offset}}}, alone)
+	f, span := at.feed, []offsets.Span{{First: at.offset, Last: at.offset}}
+	if !s.name(map[*feed][]offsets.Span{f: span}, &offsets.Alone{Offset: at.offset})[f] {
+		return
+	}
+	phase := func(decoding bool) { s.decoding(f, at.offset, decoding) }
+	f.origin.alone.Store(&phase)
+	defer f.origin.alone.Store(nil)
+	runsAlone.Add(1)
+	defer runsAlone.Add(-1)
+	f.hand(span)
+	for len(f.unrun(span)) > 0 {
+		if !s.await(ctx) {
+			return // the lane's last commit says what runs
+		}
+	}
+	s.release(f, true)
 }
 
 // setAlone makes a lane the only one that may start records; nil ends that.
@@ -296,9 +347,28 @@ func (s *isolator) awaitOthers(ctx context.Context) bool {
 	}
 }
 
-// runNamed names records of feeds in a commit, lets those start that it named, and waits until each
-// has run, or cannot start any more.
-func (s *isolator) runNamed(ctx context.Context, hands map[*feed][]offsets.Span, alone *offsets.Alone) {
+// runGroup names more suspects in a commit, beside those of the group that have not run yet, and
+// lets those start that it named.
+func (s *isolator) runGroup(more map[*feed][]offsets.Span) {
+	hands := map[*feed][]offsets.Span{}
+	for f, spans := range more {
+		hands[f] = offsets.Union(s.hands[f], spans)
+	}
+	named := s.name(hands, nil)
+	for f, spans := range hands {
+		if named[f] {
+			s.hands[f] = spans
+		} else if len(s.hands[f]) > 0 {
+			f.name(s.hands[f], nil) // as the commit before did
+		}
+		if len(s.hands[f]) > 0 {
+			f.hand(s.hands[f])
+		}
+	}
+}
+
+// name names records of feeds in a commit. It returns for which of the feeds a commit was accepted.
+func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) map[*feed]bool {
 	lanes := s.named // the commit no longer names what ran before
 	s.named, s.urgent = nil, false
 	asked := map[*feed]int64{}
@@ -315,52 +385,17 @@ func (s *isolator) runNamed(ctx context.Context, hands map[*feed][]offsets.Span,
 	// It has logged the error, which may be that of another lane. A commit leaves out a lane that
 	// the member does not own any more.
 	_ = s.c.commit(s.c.ctx, lanes)
+	named := map[*feed]bool{}
 	for f := range hands {
-		if n, ok := asked[f]; !ok || !f.isNamed(n) {
-			delete(hands, f)
+		n, ok := asked[f]
+		if named[f] = ok && f.isNamed(n); !named[f] {
 			f.postpone(namesAgain)
 			if ok {
 				f.name(nil, nil)
 			}
 		}
 	}
-	if alone != nil {
-		for f := range hands {
-			phase := func(decoding bool) { s.decoding(f, alone.Offset, decoding) }
-			f.origin.alone.Store(&phase)
-		}
-		defer func() {
-			for f := range hands {
-				f.origin.alone.Store(nil)
-			}
-		}()
-		runsAlone.Add(1)
-		defer runsAlone.Add(-1)
-	}
-	for f, spans := range hands {
-		f.hand(spans)
-	}
-	for !s.haveRun(hands) {
-		if !s.await(ctx) {
-			return // the lanes' last commits say what runs
-		}
-	}
-	for f := range hands {
-		f.pardon()
-		if _, ok := f.name(nil, nil); ok {
-			s.unnames(f.lane, alone != nil)
-		}
-	}
-}
-
-// haveRun reports whether no record of the hands runs, and none can start.
-func (s *isolator) haveRun(hands map[*feed][]offsets.Span) bool {
-	for f, spans := range hands {
-		if f.runsSome(spans) {
-			return false
-		}
-	}
-	return true
+	return named
 }
 
 // decoding commits that a record that runs alone is being decoded, or is no more.

@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +25,16 @@ import (
 // left commits what a process that died has left on a partition of which nothing is finished.
 func left(t *testing.T, k *consumertest.Kafka, topic string, partition int32, evidence string) {
 	t.Helper()
+	leftAt(t, k, topic, partition, 0, evidence)
+}
+
+// leftAt commits what a process that died has left on a partition that it had finished up to an
+// offset.
+func leftAt(t *testing.T, k *consumertest.Kafka, topic string, partition int32, offset int64, evidence string) {
+	t.Helper()
 	admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
 		var at kadm.Offsets
-		at.Add(kadm.Offset{Topic: topic, Partition: partition, LeaderEpoch: 0, Metadata: "siding 1 p=dead " + evidence})
+		at.Add(kadm.Offset{Topic: topic, Partition: partition, At: max(offset, 0), LeaderEpoch: 0, Metadata: "siding 1 p=dead " + evidence})
 		return cl.CommitAllOffsets(ctx, "billing", at)
 	})
 }
@@ -468,5 +476,47 @@ func TestGrant_JoinWithoutAnswerStopsKeptLanes(t *testing.T) {
 		}
 		silent.Store(false)
 		close(thaw)
+	})
+}
+
+// A slow record among the suspects holds up its group no more than by half: else each group would
+// take as long as its slowest record. The suspects of retry topics get their turn as well.
+func TestIsolator_SlowRecordsHoldUpNoGroup(t *testing.T) {
+	each(t, orders, 7, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		keyed := func(n int) (all []*kgo.Record) {
+			for i := range n {
+				all = append(all, &kgo.Record{Topic: "orders", Key: fmt.Append(nil, "key-", i%1000), Value: fmt.Append(nil, i)})
+			}
+			return all
+		}
+		cfg := config(func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) })
+		cfg.Order, cfg.MaxInFlight = order, 200
+		cfg.Policy.Tiers, cfg.Policy.RetryBudget.Off = []time.Duration{time.Minute}, true
+		parked := k.Produce(keyed(1400)...)
+		c := k.Run(cfg)
+		time.Sleep(10 * time.Second)
+		stop(t, c)
+		later := k.Produce(keyed(7000)...)
+		for p := range int32(7) {
+			for _, topic := range []string{"orders", "orders.retry.1m"} {
+				at := k.Cluster.GroupInfo("billing").Commits[topic][p].Offset
+				leftAt(t, k, topic, p, at, fmt.Sprintf("n=2 s=%d", k.Cluster.PartitionInfo(topic, p).HighWatermark))
+			}
+		}
+		time.Sleep(time.Minute)
+		var done ran
+		cfg.Handler = done.after(func(ctx context.Context, r *kgo.Record) error {
+			if r.Offset%100 == 99 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		began := time.Now()
+		k.Run(cfg)
+		done.all(t, append(parked, later...))
+		// under OrderPartition, a slow record holds up what is behind it
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("all suspects have run after %v, want 20 s at most", took)
+		}
 	})
 }

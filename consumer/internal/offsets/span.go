@@ -8,9 +8,20 @@ import (
 // Span is a range of offsets, both ends included.
 type Span struct{ First, Last int64 }
 
-// In reports whether one of the spans has the offset.
+// In reports whether one of the spans, which ascend, has the offset.
 func In(spans []Span, offset int64) bool {
-	return slices.ContainsFunc(spans, func(s Span) bool { return s.First <= offset && offset <= s.Last })
+	n, _ := slices.BinarySearchFunc(spans, offset, func(s Span, at int64) int { return cmp.Compare(s.Last, at) })
+	return n < len(spans) && spans[n].First <= offset
+}
+
+// Intersect returns the offsets that the spans share with one more.
+func Intersect(spans []Span, with Span) (all []Span) {
+	for _, s := range spans {
+		if first, last := max(s.First, with.First), min(s.Last, with.Last); first <= last {
+			all = append(all, Span{first, last})
+		}
+	}
+	return all
 }
 
 // Union returns the offsets of both as spans that ascend and do not touch.
