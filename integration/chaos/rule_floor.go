@@ -102,7 +102,7 @@ func prompt(ev *evidence, f *findings) {
 				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
 					continue
 				}
-				if offset, ok := feed.forgotten(offsets, sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
+				if offset, ok := ev.forgotten(feed, offsets, sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
 					d := feed.at[offset]
 					f.add(d.of, d.record(), d.runs, "at %s, %d is committed with metadata %q, which does not name it", clockTime(sample.began),
 						sample.committed[at], sample.metadata[at])
@@ -118,7 +118,7 @@ const metadataRoom = 2000
 
 // forgotten returns the first of the offsets that was finished by a time and that a sample's commit
 // does not cover.
-func (feed *feed) forgotten(offsets []int64, s *sample, by int64) (offset int64, ok bool) {
+func (ev *evidence) forgotten(feed *feed, offsets []int64, s *sample, by int64) (offset int64, ok bool) {
 	if len(s.metadata[feed.tp]) > metadataRoom {
 		return 0, false
 	}
@@ -126,7 +126,7 @@ func (feed *feed) forgotten(offsets []int64, s *sample, by int64) (offset int64,
 	named := finishedAbove(s.metadata[feed.tp], floor)
 	n, _ := slices.BinarySearch(offsets, floor)
 	for _, offset := range offsets[n:] {
-		if feed.at[offset].finishedAt() > by {
+		if ev.finishedAt(feed.at[offset]) > by {
 			continue
 		}
 		if _, ok := slices.BinarySearch(named, offset); !ok {
@@ -137,13 +137,18 @@ func (feed *feed) forgotten(offsets []int64, s *sample, by int64) (offset int64,
 }
 
 // finishedAt is when a delivery was finished, or its copy was sent, by its last run. What was
-// finished before may have been lost with the lane.
-func (d *delivered) finishedAt() int64 {
+// finished before, or shortly before its lane ended, may have been lost with the lane.
+func (ev *evidence) finishedAt(d *delivered) int64 {
 	if len(d.runs) == 0 {
 		return math.MaxInt64
 	}
 	last := d.runs[len(d.runs)-1]
 	if last.end == 0 || last.verdict == verdictDrained || last.verdict == verdictOutage {
+		return math.MaxInt64
+	}
+	committed := last.end + int64(ev.members[last.member].job.Service.Policy.CommitInterval+commitSlack)
+	ended := slices.ContainsFunc(ev.told[last.member].changes(last.lane, last.start, committed), func(c laneChange) bool { return c.what != laneHandedOver })
+	if m := ev.members[last.member]; ended || m.ended != 0 && m.ended < committed {
 		return math.MaxInt64
 	}
 	return last.end

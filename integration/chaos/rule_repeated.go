@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // repeated: a delivery runs again only if its offset was not committed, and its lane had another
@@ -33,7 +35,8 @@ func repeated(ev *evidence, f *findings) {
 				}
 			}
 			for _, c := range slices.Concat(r.copies, r.letters) {
-				if !c.sent() {
+				// A letter of a record that was condemned, and kills nothing, is another rule's.
+				if !c.sent() && (c.meta.Reason != headers.Reason(reasonCrashLoop) || r.script.kills()) {
 					copies[delivery{c.life(), c.meta.Attempts}]++
 				}
 			}
