@@ -20,6 +20,13 @@ func (ev *evidence) parted(from, to int64) bool {
 	return ev.during(func(k *faultKind) bool { return k.parts }, from, to)
 }
 
+// brokersEnded reports whether the brokers ended when a run began. The embedded ones may have shown
+// a record that they did not keep, nor acknowledge.
+func (ev *evidence) brokersEnded(r *run) bool {
+	const shortly = int64(5 * time.Second)
+	return ev.during(func(k *faultKind) bool { return k.name == "restart" }, r.start-shortly, r.start+shortly)
+}
+
 // learns is how long a member needs, once it runs again or reaches the brokers again, to learn that
 // its lanes are another's. The client waits for up to 5 s before it repeats a heartbeat.
 const learns = int64(6 * time.Second)
