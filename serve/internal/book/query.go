@@ -1,0 +1,224 @@
+package book
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// Decides reports whether a book can tell which letters a filter selects. Otherwise the letters
+// have to be read: their keys, headers or values decide.
+func Decides(f *dlq.Filter) bool { return len(f.Keys)+len(f.Headers) == 0 && f.Match == nil }
+
+// Row is a letter as the book knows it.
+type Row struct {
+	Partition int32
+	Offset    int64
+	// FailedAt is when the record last failed, and EnteredAt when the letter was written.
+	FailedAt, EnteredAt time.Time
+	State               dlq.State
+	Kind                Kind
+}
+
+// selector returns a function that reports whether a filter selects a row, without its keys,
+// headers and Match. The caller holds the lock while it is used.
+func (b *Book) selector(f *dlq.Filter) func(partition int32, r *row) bool {
+	kinds := make([]bool, len(b.kinds.all))
+	only := dlq.Filter{Classes: f.Classes, Fingerprints: f.Fingerprints, Groups: f.Groups, Reasons: f.Reasons}
+	for n := range kinds {
+		kinds[n] = only.Selects(b.kinds.all[n].letter())
+	}
+	wanted := make([]bool, len(states))
+	for n, s := range states {
+		wanted[n] = len(f.States) == 0 || slices.Contains(f.States, s)
+	}
+	failed, entered := newBounds(f.Since, f.Until), newBounds(f.EnteredSince, f.EnteredUntil)
+	return func(partition int32, r *row) bool {
+		return kinds[r.kind] && wanted[r.state] && failed.has(r.failed) && entered.has(r.entered) &&
+			(len(f.Ranges) == 0 || slices.ContainsFunc(f.Ranges, func(s dlq.Range) bool {
+				return s.Partition == partition && s.From <= r.offset && (r.offset < s.Until || s.Until == 0)
+			}))
+	}
+}
+
+// bounds are times in Unix milliseconds; zero means none.
+type bounds struct{ since, until int64 }
+
+func newBounds(since, until time.Time) (b bounds) {
+	if !since.IsZero() {
+		// A row has whole milliseconds: it is not before a time within one if it is after it.
+		b.since = since.Add(time.Millisecond - 1).UnixMilli()
+	}
+	if !until.IsZero() {
+		b.until = until.Add(time.Millisecond - 1).UnixMilli()
+	}
+	return b
+}
+
+func (b bounds) has(at int64) bool {
+	return (b.since == 0 || at >= b.since) && (b.until == 0 || at < b.until)
+}
+
+// Page returns the n letters that came last, of those that a filter selects and that stand before a
+// cursor's end; of the whole topic, if the cursor has no end. Only the filter's fields for which
+// [Decides] holds count. resolved tells whether resolved letters and duplicates are among them.
+//
+// next is the cursor of the next page. Letters that come meanwhile change no page after the first.
+// more reports whether there may be a next page.
+func (b *Book) Page(f *dlq.Filter, resolved bool, before dlq.Cursor, n int) (rows []Row, next dlq.Cursor, more bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	selects := b.selector(f)
+	type tail struct {
+		id   int32
+		rows []row // the last one is the next candidate
+	}
+	var tails []*tail
+	next = dlq.Cursor{Topic: b.topic, End: map[int32]int64{}}
+	last := func(t *tail) bool {
+		for ; len(t.rows) > 0; t.rows = t.rows[:len(t.rows)-1] {
+			r := &t.rows[len(t.rows)-1]
+			if (resolved || !states[r.state].Resolves()) && selects(t.id, r) {
+				return true
+			}
+		}
+		return false
+	}
+	for id, p := range b.partitions {
+		end, bounded := before.End[id]
+		if !bounded {
+			end = p.next
+			if len(before.End) > 0 {
+				continue // it came later
+			}
+		}
+		i, _ := p.find(end)
+		next.End[id] = end
+		if t := (&tail{id, p.rows[:i]}); last(t) {
+			tails = append(tails, t)
+		}
+	}
+	for len(tails) > 0 {
+		newest := slices.MaxFunc(tails, func(a, b *tail) int {
+			x, y := &a.rows[len(a.rows)-1], &b.rows[len(b.rows)-1]
+			return cmp.Or(cmp.Compare(x.entered, y.entered), cmp.Compare(b.id, a.id))
+		})
+		if len(rows) == n {
+			return rows, next, true
+		}
+		r := &newest.rows[len(newest.rows)-1]
+		rows = append(rows, Row{newest.id, r.offset, time.UnixMilli(r.failed), time.UnixMilli(r.entered), states[r.state], b.kinds.all[r.kind].Kind})
+		next.End[newest.id] = r.offset
+		newest.rows = newest.rows[:len(newest.rows)-1]
+		if !last(newest) {
+			tails = slices.DeleteFunc(tails, func(t *tail) bool { return t == newest })
+		}
+	}
+	return rows, next, false
+}
+
+// Series counts the letters of a class by time.
+type Series struct {
+	Class string
+	// Counts has a number for each time, the earliest first.
+	Counts []int64
+}
+
+// Times counts by class and time the letters that a filter selects, resolved ones included and
+// duplicates not: how many failed within each of n times of a length, the first of which begins at
+// from. At most most classes have a series of their own, those with the most letters; the others
+// are in one of class "".
+func (b *Book) Times(f *dlq.Filter, from time.Time, by time.Duration, n, most int) []Series {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	selects := b.selector(f)
+	begin, length := from.UnixMilli(), by.Milliseconds()
+	counts := map[string][]int64{}
+	total := map[string]int64{}
+	for id, p := range b.partitions {
+		for i := range p.rows {
+			r := &p.rows[i]
+			at := (r.failed - begin) / length
+			if r.failed < begin || at >= int64(n) || r.copied || !selects(id, r) {
+				continue
+			}
+			class := b.kinds.all[r.kind].Class
+			if counts[class] == nil {
+				counts[class] = make([]int64, n)
+			}
+			counts[class][at]++
+			total[class]++
+		}
+	}
+	var all []Series
+	for class, c := range counts {
+		all = append(all, Series{class, c})
+	}
+	slices.SortFunc(all, func(a, b Series) int {
+		return cmp.Or(cmp.Compare(total[b.Class], total[a.Class]), cmp.Compare(a.Class, b.Class))
+	})
+	if len(all) > most {
+		rest := Series{Counts: make([]int64, n)}
+		for _, s := range all[most:] {
+			for i, c := range s.Counts {
+				rest.Counts[i] += c
+			}
+		}
+		all = append(all[:most], rest)
+	}
+	return all
+}
+
+// Entered counts the letters that were written within a time before now, duplicates not among them.
+func (b *Book) Entered(since time.Time) (n int64) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	at := since.UnixMilli()
+	for _, p := range b.partitions {
+		for i := len(p.rows) - 1; i >= 0 && p.rows[i].entered >= at; i-- {
+			if !p.rows[i].copied {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// OpenBefore counts the open letters that were written before a time.
+func (b *Book) OpenBefore(at time.Time) (n int64) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	until := at.UnixMilli()
+	for _, p := range b.partitions {
+		for i := range p.rows {
+			r := &p.rows[i]
+			if r.entered < until && !states[r.state].Resolves() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// LastFailed returns when the last of the letters failed that a filter selects, resolved ones
+// included; zero if there is none.
+func (b *Book) LastFailed(f *dlq.Filter) time.Time {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	selects := b.selector(f)
+	last := int64(math.MinInt64)
+	for id, p := range b.partitions {
+		for i := range p.rows {
+			if r := &p.rows[i]; r.failed > last && selects(id, r) {
+				last = r.failed
+			}
+		}
+	}
+	if last == math.MinInt64 {
+		return time.Time{}
+	}
+	return time.UnixMilli(last)
+}
