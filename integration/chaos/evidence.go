@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -262,13 +263,21 @@ func (e *execution) read(ctx context.Context, s service) (*served, error) {
 			if err != nil {
 				return nil, err
 			}
+			committed := map[*copied]bool{}
 			err = e.readTopic(ctx, tier.Topic, func(r *kgo.Record) {
-				if c := feedOf(r, false).at[r.Offset].copy; c.of != nil && c.sent() {
+				c := feedOf(r, false).at[r.Offset].copy
+				if committed[c] = true; c.of != nil && c.sent() {
 					v.redriven = append(v.redriven, c)
 				}
 			}, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 			if err != nil {
 				return nil, err
+			}
+			// What a run of redrive did not commit is not there for consumers.
+			for at, f := range v.feeds {
+				if at.topic == tier.Topic {
+					maps.DeleteFunc(f.at, func(_ int64, d *delivered) bool { return !committed[d.copy] })
+				}
 			}
 		}
 		err = e.readTopic(ctx, v.siblings[topic].DLQ, func(r *kgo.Record) {
