@@ -278,7 +278,7 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *ato
 		}
 		return s, nil
 	}
-	return consumer.Decode(decode, func(ctx context.Context, r *kgo.Record, s script) error {
+	play := func(ctx context.Context, r *kgo.Record, s script) error {
 		n := start(ctx, r, s)
 		failed, handle := false, own // the team's handler
 		if own != nil {
@@ -307,7 +307,21 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *ato
 			fatal(err)
 		}
 		return result
-	})
+	}
+	return func(ctx context.Context, r *kgo.Record) error {
+		played := false
+		err := consumer.Decode(decode, func(ctx context.Context, r *kgo.Record, s script) error {
+			played = true
+			return play(ctx, r, s)
+		})(ctx, r)
+		// The time was over before the handler began, for example in a process that was suspended.
+		if s, ok := parseScript(r.Headers); ok && !played && err != nil {
+			if err := j.end(start(ctx, r, s), verdictOf(ctx, err), false); err != nil {
+				fatal(err)
+			}
+		}
+		return err
+	}
 }
 
 // errDown is the failure of all runs in an outage.

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
 )
 
 // The checker does not know what should follow when the team's handler fails, so a journal has to
@@ -50,5 +51,25 @@ func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
 				t.Errorf("the journal says %s, own %v; want %s, %v", r.verdict, r.own, test.want, test.failed)
 			}
 		})
+	}
+}
+
+// The metrics count a run whose time is over before the handler begins.
+func TestScripted_TellsOfATimeoutBeforeTheHandler(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "a.journal")
+	j, err := openJournal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(consumer.ErrHandlerTimeout)
+	handler := scripted(nil, j, time.Second, new(atomic.Bool))
+	if err := handler(ctx, &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{script{act: actPass}.header()}}); !errors.Is(err, consumer.ErrHandlerTimeout) {
+		t.Errorf("handler: %v", err)
+	}
+	is, err := readJournal("a", name)
+	if err != nil || len(is.runs) != 1 || is.runs[0].verdict != verdictFailed || is.runs[0].own {
+		t.Errorf("the journal tells %v, %v", is.runs, err)
 	}
 }
