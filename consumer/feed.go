@@ -95,9 +95,6 @@ func (f *feed) popFrom(queue *fifo.Queue[*item], i int) *item {
 	return it
 }
 
-// pop takes out a source's first ready record that may start.
-func (f *feed) pop() *item { return f.popFrom(&f.ready, f.nextReady()) }
-
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
 	return f.tracker.Dirty() || f.grant.isAsked() || now.Sub(f.committedAt) >= recommitAfter

@@ -250,12 +250,16 @@ func runsUntilParked(t *testing.T, k *consumertest.Kafka, cfg consumer.Config, t
 func keyOf(p int) []byte { return keyAmong(p, 2) }
 
 // keyAmong finds a key of one of some partitions.
-func keyAmong(p, partitions int) []byte {
-	for i := 0; ; i++ {
+func keyAmong(p, partitions int) []byte { return keysAmong(p, partitions, 1)[0] }
+
+// keysAmong finds n keys of one of some partitions.
+func keysAmong(p, partitions, n int) (keys [][]byte) {
+	for i := 0; len(keys) < n; i++ {
 		if key := fmt.Append(nil, i); kgo.StickyKeyPartitioner(nil).ForTopic("").Partition(&kgo.Record{Key: key}, partitions) == p {
-			return key
+			keys = append(keys, key)
 		}
 	}
+	return keys
 }
 
 // noise returns n bytes that do not compress.

@@ -48,7 +48,7 @@ func (l *lane) permit() (p breaker.Permit, ok bool) {
 // ended tells the breaker of a unit that ended; the caller holds no lock.
 func (l *lane) ended(u *unit) {
 	if u.retry || u.permit.OK() {
-		l.breaker.End(breaker.Run{Permit: u.permit, Outcome: u.outcome, Tier: u.tier != nil, Retry: u.retry, Repeated: u.repeated})
+		l.breaker.End(breaker.Run{Permit: u.permit, Outcome: u.outcome, Tier: u.tier != nil || u.remnant, Retry: u.retry, Repeated: u.repeated})
 	}
 }
 

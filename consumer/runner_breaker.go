@@ -36,9 +36,9 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 	return true
 }
 
-// tell has the breaker count runs. Those of suspects count only as probes.
+// tell has the breaker count runs. Those of remnants count only as probes.
 func (r *runner) tell(outcome breaker.Outcome, n int64, is func() breaker.BadRun) {
-	if !r.unit.suspect || r.unit.permit.OK() {
+	if !r.unit.remnant || r.unit.permit.OK() {
 		r.lane.breaker.Count(r.c.clock.Reading.Load(), outcome, n, r.unit.tier != nil, r.unit.retry, is)
 	}
 }

@@ -108,7 +108,12 @@ func (f *sourceFeed) hasWork() bool {
 	if f.batches.Len() == 0 && len(f.failed) == 0 {
 		return f.nextReady() >= 0
 	}
-	return f.mayCutFailed() || f.batches.Len() > 0 && f.grant.allows(f.batches.Head().recs[0].Offset)
+	return f.mayCutFailed() || f.mayCutNext()
+}
+
+// mayCutNext reports whether the first record of the batches may start.
+func (f *sourceFeed) mayCutNext() bool {
+	return f.batches.Len() > 0 && f.grant.allows(f.batches.Head().recs[0].Offset)
 }
 
 // mayCutFailed reports whether the first of the records that failed as probes may start.
@@ -116,18 +121,51 @@ func (f *sourceFeed) mayCutFailed() bool {
 	return len(f.failed) > 0 && f.grant.allows(f.failed[0].Offset)
 }
 
-// hasUnprobed reports whether the feed has work, and its next probe would be of a record that did
-// not fail as one before. The source is the better sample, but only once: else a record of it that
-// fails for good would hide the retry topics.
+// hasUnprobed reports whether the feed has work, and a record that is a sample may start. The
+// source is the better sample, but only once: else a record of it that fails for good would hide
+// the retry topics.
 func (f *sourceFeed) hasUnprobed() bool {
 	if !f.hasWork() {
 		return false
 	}
-	if f.batches.Len() > 0 {
-		return f.batches.Head().recs[0].Offset >= f.failedTo
+	at := f.sample()
+	return at >= 0 && f.grant.allows(at)
+}
+
+// sample returns the offset of the first record that waits, neither failed as a probe before nor is
+// a leftover; -1 if there is none.
+func (f *sourceFeed) sample() int64 {
+	if i := slices.IndexFunc(f.ready.All(), f.isSample); i >= 0 {
+		return f.ready.All()[i].offset()
 	}
-	i := f.nextReady()
-	return i >= 0 && !f.ready.All()[i].probed
+	for _, b := range f.batches.All() {
+		for _, r := range b.recs {
+			if r.Offset >= f.failedTo && !f.tracker.IsLeftover(r.Offset) {
+				return r.Offset
+			}
+		}
+	}
+	return -1
+}
+
+func (f *sourceFeed) isSample(it *item) bool {
+	return !it.probed && !f.tracker.IsLeftover(it.offset())
+}
+
+// setAside puts the records in front of one with those that failed as probes.
+func (f *sourceFeed) setAside(sample int64) {
+	for f.batches.Head().recs[0].Offset < sample {
+		b := f.batches.Head()
+		n := slices.IndexFunc(b.recs, func(r *kgo.Record) bool { return r.Offset >= sample })
+		if n < 0 {
+			n = len(b.recs)
+		}
+		f.failed = append(f.failed, b.recs[:n]...)
+		f.failedBytes += b.each * int64(n)
+		if b.recs = b.recs[n:]; len(b.recs) == 0 {
+			f.batches.Pop()
+		}
+	}
 }
 
 // cut returns the next unit, nil if none may start. With a permit it has one record.
@@ -136,22 +174,35 @@ func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 		return nil
 	}
 	u := &unit{feed: &f.feed, permit: permit}
+	sampled := permit.Probe() && !f.grant.isIsolated() && f.hasUnprobed()
 	f.busy = true
 	if f.ready.Len() > 0 {
-		u.item = f.pop()
+		i := f.nextReady()
+		if sampled {
+			i = slices.IndexFunc(f.ready.All(), f.isSample)
+		}
+		u.item = f.popFrom(&f.ready, i)
 		u.key, u.repeated = u.item.hash, u.item.probed
 		u.is(u.item.offset(), u.item.offset())
 		f.leave(1, u.item.size)
 		return u
 	}
 	// Suspects run as a commit has named them: before those in front, or behind them.
-	if !permit.Probe() && !f.grant.isIsolated() || f.batches.Len() == 0 || f.grant.isIsolated() && f.mayCutFailed() {
+	switch {
+	case sampled:
+		f.setAside(f.sample())
+	case !permit.Probe() && !f.grant.isIsolated(), !f.mayCutNext(), f.grant.isIsolated() && f.mayCutFailed():
 		f.putFailedBack()
 	}
 	b := f.batches.Head()
 	n := f.grant.prefix(b.recs[:min(len(b.recs), unitRecords)])
 	if permit.OK() {
 		n = 1
+	} else if f.tracker.IsLeftover(b.recs[0].Offset) {
+		// The breaker counts the others.
+		if i := slices.IndexFunc(b.recs[:n], func(r *kgo.Record) bool { return !f.tracker.IsLeftover(r.Offset) }); i > 0 {
+			n = i
+		}
 	}
 	u.recs = b.recs[:n:n]
 	u.repeated = u.recs[0].Offset < f.failedTo

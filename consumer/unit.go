@@ -19,9 +19,10 @@ type unit struct {
 	key  keyHash       // under OrderKey, the key that the unit occupies
 	// The offsets of its records lie in span, whatever the handler makes of the records.
 	span offsets.Span
-	// suspect: it may have killed a process. It says nothing of an outage, since what is left of
-	// the records that ran then are mostly those that fail.
-	suspect bool
+	// remnant: it may have killed a process, or an earlier owner finished later records. It says
+	// nothing of an outage, since what is left of the records that ran then are mostly those that
+	// fail.
+	remnant bool
 	// the record killed a process when it ran alone: it does not run again
 	condemned *offsets.Alone
 
@@ -41,5 +42,5 @@ type unit struct {
 // is notes the offsets of the unit's records.
 func (u *unit) is(first, last int64) {
 	u.span = offsets.Span{First: first, Last: last}
-	u.suspect, u.condemned = u.feed.grant.isSuspect(first), u.feed.grant.condemned(first)
+	u.remnant, u.condemned = u.feed.grant.isSuspect(first) || u.tier == nil && u.feed.tracker.IsLeftover(first), u.feed.grant.condemned(first)
 }

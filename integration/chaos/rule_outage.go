@@ -136,6 +136,7 @@ func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 // before the breaker opens.
 func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
+	finished := finishedBefore{ev, map[laneBegan]int64{}}
 	cost, good, ramps := 0, 0, 0
 	const window = int64(10 * time.Second)
 	for _, x := range ev.told[name].runs {
@@ -146,8 +147,8 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 			if is := ev.told[name].stateAt(x.start); is.to == "open" && x.start >= is.at+opens {
 				continue
 			}
-			if ev.told[name].suspected(x) {
-				f.counted["runs of suspects that failed in an outage, and opened no breaker"]++
+			if ev.told[name].suspected(x) || finished.isLeftover(x, ev.told[name].begunBy(x.lane, x.start)) {
+				f.counted["runs of suspects and leftovers that failed in an outage, and opened no breaker"]++
 				continue
 			}
 			cost++
@@ -165,6 +166,35 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 		f.note(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its breaker was not open, at most %d may",
 			cost, clockTime(w.from), clockTime(w.to), most)
 	}
+}
+
+// finishedBefore keeps the highest offset of a source's partition that was finished before a lane
+// began. The lane does not run that record again, if commits told: the records that were left in
+// front of it open no breaker.
+type finishedBefore struct {
+	ev *evidence
+	to map[laneBegan]int64
+}
+
+type laneBegan struct {
+	lane  tp
+	began int64
+}
+
+// isLeftover reports whether a run on a lane that began at a time was of such a record.
+func (f finishedBefore) isLeftover(r *run, began int64) bool {
+	of := laneBegan{r.lane, began}
+	if _, ok := f.to[of]; !ok {
+		f.to[of] = -1
+		for _, is := range f.ev.told {
+			for _, x := range is.runs {
+				if x.lane == r.lane && x.topic == r.lane.topic && x.end != 0 && x.end < began && x.verdict != verdictOutage && x.verdict != verdictDrained {
+					f.to[of] = max(f.to[of], x.offset)
+				}
+			}
+		}
+	}
+	return r.offset < f.to[of]
 }
 
 // recovered checks that a member's breaker closes in time after an outage.

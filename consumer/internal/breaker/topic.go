@@ -339,8 +339,8 @@ func (b *Topic) Begin() {
 type Run struct {
 	Permit  Permit
 	Outcome Outcome
-	// Tier says that the record came from a retry topic, Retry that it had failed before, and
-	// Repeated that it had failed as a probe before.
+	// Tier says that the record came from a retry topic, or is another one of which most fail.
+	// Retry says that it had failed before, and Repeated that it had failed as a probe before.
 	Tier, Retry, Repeated bool
 }
 

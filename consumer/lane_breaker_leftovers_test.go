@@ -1,0 +1,120 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+)
+
+// leaveOver produces n records that fail for good, each before one that fails for nothing, and
+// commits as an owner does that had finished only the latter.
+func leaveOver(t *testing.T, k *consumertest.Kafka, n int) (bad []*kgo.Record) {
+	t.Helper()
+	var finished offsets.Metadata
+	for i, key := range keysAmong(0, 2, n) {
+		i := int64(i)
+		bad = append(bad, k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("bad")})...)
+		k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("finished")})
+		finished.Finished = append(finished.Finished, offsets.Span{First: 2*i + 1, Last: 2*i + 1})
+	}
+	admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
+		var at kadm.Offsets
+		at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 0, LeaderEpoch: 0, Metadata: finished.Encode(0, 4096)})
+		return cl.CommitAllOffsets(ctx, "billing", at)
+	})
+	return bad
+}
+
+// fineOn produces n records of one of two partitions, all with keys that no other record has.
+func fineOn(k *consumertest.Kafka, partition, n int) (all []*kgo.Record) {
+	for _, key := range keysAmong(partition, 2, 1000)[1000-n:] {
+		all = append(all, k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("fine")})...)
+	}
+	return all
+}
+
+// The records that an owner left between those that it finished are mostly records that fail:
+// their copies were not safe. That is no outage.
+func TestLane_BreakerLeftoversDoNotOpenIt(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		leaveOver(t, k, 300)
+		cfg := withBreaker(&service{})
+		cfg.Order = order
+		handled, opened := watch(&cfg), &changes{}
+		cfg.Hooks = append(cfg.Hooks, opened)
+		k.Run(cfg)
+		records := fineOn(k, 0, 100)
+		time.Sleep(10 * time.Second)
+		for _, r := range records {
+			if !handled(r) {
+				t.Fatalf("offset %d has not run: %s", r.Offset, said(k, "orders", 0))
+			}
+		}
+		if all := opened.list(); len(all) > 0 {
+			t.Errorf("the breaker's changes: %q", all)
+		}
+	})
+}
+
+// An outage opened the breaker before the leftovers of a lane ran. The probes take others.
+func TestLane_BreakerProbesBeyondLeftovers(t *testing.T) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		bad := leaveOver(t, k, 600)
+		fineOn(k, 1, 100)
+		records := fineOn(k, 0, 100)
+		s, began, opened := &service{}, time.Now(), &changes{}
+		s.down.Store(true)
+		cfg := withBreaker(s)
+		cfg.Order = order
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			switch {
+			case r.Partition == 1:
+				return errors.New("no such table") // a dead letter: no retry of it is a probe
+			case time.Since(began) < 2*time.Second:
+				time.Sleep(2 * time.Second)
+			}
+			return s.handle(ctx, r)
+		}
+		handled := watch(&cfg)
+		cfg.Hooks = append(cfg.Hooks, opened)
+		k.Run(cfg)
+		time.Sleep(5 * time.Minute)
+		s.down.Store(false)
+		time.Sleep(time.Minute)
+		for _, r := range records {
+			if !handled(r) {
+				t.Fatalf("offset %d has not run behind %d leftovers: %q", r.Offset, len(bad), opened.list())
+			}
+		}
+		if want := []string{"orders closed-open", "orders open-ramp", "orders ramp-closed"}; !slices.Equal(opened.list(), want) {
+			t.Errorf("the breaker's changes: %q", opened.list())
+		}
+	})
+}
+
+// An outage is seen as soon as without leftovers, though a worker takes records in units.
+func TestLane_BreakerCountsBehindLeftovers(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		leaveOver(t, k, 2)
+		fineOn(k, 0, 250)
+		s, routed := &service{}, &copies{}
+		s.down.Store(true)
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Concurrency = order, 1
+		cfg.Hooks = []consumer.Hook{routed}
+		k.Run(cfg)
+		time.Sleep(time.Second)
+		if n := routed.parked.Load(); n != 2+100 {
+			t.Errorf("%d records went to a tier, want the leftovers and 100", n)
+		}
+	})
+}
