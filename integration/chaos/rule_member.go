@@ -65,10 +65,17 @@ func diedRule(ev *evidence, f *findings) {
 }
 
 // lackedRight reports whether a permission was taken while the member lived, and not given back
-// long before its end.
+// long before its end. A broker that was frozen then learns of it some seconds after it goes on.
 func (ev *evidence) lackedRight(m *member) bool {
+	const catchesUp = int64(10 * time.Second)
 	return slices.ContainsFunc(ev.windows, func(w window) bool {
-		return w.kind == "rights" && w.from <= m.ended && w.to >= max(m.began, m.ended-int64(15*time.Second))
+		to := w.to
+		for _, o := range ev.windows {
+			if o.kind == "freeze" && o.from <= w.to && o.to > w.to {
+				to = max(to, o.to+catchesUp)
+			}
+		}
+		return w.kind == "rights" && w.from <= m.ended && to >= max(m.began, m.ended-int64(15*time.Second))
 	})
 }
 

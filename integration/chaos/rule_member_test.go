@@ -51,4 +51,12 @@ func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 			t.Errorf("of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}
+	for ended, want := range map[time.Duration]bool{time.Minute: true, 75 * time.Second: false} {
+		ev := &evidence{windows: []window{
+			{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}, {kind: "freeze", from: int64(35 * time.Second), to: int64(46 * time.Second)},
+		}}
+		if got := ev.lackedRight(&member{began: int64(50 * time.Second), ended: int64(ended)}); got != want {
+			t.Errorf("behind a frozen broker, of a member that ended at %v: %v, want %v", ended, got, want)
+		}
+	}
 }
