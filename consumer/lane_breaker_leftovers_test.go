@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
@@ -115,6 +116,37 @@ func TestLane_BreakerCountsBehindLeftovers(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := routed.parked.Load(); n != 2+100 {
 			t.Errorf("%d records went to a tier, want the leftovers and 100", n)
+		}
+	})
+}
+
+// Leftovers that began in the ramp fail when it is over. They count no more than those behind them.
+func TestLane_BreakerLeftoversOfTheRampDoNotOpenItAgain(t *testing.T) {
+	each(t, map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		leaveOver(t, k, 600)
+		fineOn(k, 1, 100)
+		opened := &changes{}
+		cfg := withBreaker(&service{})
+		cfg.Order, cfg.Concurrency = order, 128
+		cfg.Hooks = append(cfg.Hooks, opened)
+		cfg.Handler = func(_ context.Context, r *kgo.Record) error {
+			switch string(r.Value) {
+			case "fine":
+				return errors.New("no such table")
+			case "bad":
+				time.Sleep(5 * time.Second)
+				return classify.Retryable(errors.New("timeout"))
+			}
+			return nil
+		}
+		k.Run(cfg)
+		time.Sleep(500 * time.Millisecond)
+		for _, key := range keysAmong(1, 2, 10) {
+			k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("good")})
+		}
+		time.Sleep(5 * time.Minute)
+		if want := []string{"orders closed-open", "orders open-ramp", "orders ramp-closed"}; !slices.Equal(opened.list(), want) {
+			t.Errorf("the breaker's changes: %q", opened.list())
 		}
 	})
 }

@@ -36,10 +36,11 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 	return true
 }
 
-// tell has the breaker count runs. Those of remnants count only as probes.
+// tell has the breaker count runs. Those of remnants count only with a permit, and as a tier's do:
+// one that began in the ramp may end after it.
 func (r *runner) tell(outcome breaker.Outcome, n int64, is func() breaker.BadRun) {
-	if !r.unit.remnant || r.unit.permit.OK() {
-		r.lane.breaker.Count(r.c.clock.Reading.Load(), outcome, n, r.unit.tier != nil, r.unit.retry, is)
+	if u := r.unit; !u.remnant || u.permit.OK() {
+		r.lane.breaker.Count(r.c.clock.Reading.Load(), outcome, n, u.tier != nil || u.remnant, u.retry, is)
 	}
 }
 
