@@ -53,7 +53,8 @@ func (f *feed) push(it *item) {
 }
 
 // takeBack takes back a single record that stays. A failed probe goes behind the other records, so
-// that the next one takes another. The caller holds the lane's lock.
+// that the next one takes another. If none of these is a sample, all may fail for good: it goes
+// behind those of its key, too. The caller holds the lane's lock.
 func (f *feed) takeBack(u *unit) {
 	l, it := f.lane, u.item
 	if u.tier != nil {
@@ -66,9 +67,14 @@ func (f *feed) takeBack(u *unit) {
 		return
 	}
 	it.probed = true
-	if f.ready.Len()+f.first.Len() > 0 || !l.swapKey(f, it) {
+	if slices.ContainsFunc(f.ready.All(), f.isSample) || slices.ContainsFunc(f.first.All(), f.isSample) || !l.swapKey(f, it) {
 		f.push(it)
 	}
+}
+
+// isSample reports whether a record neither failed as a probe before nor is a leftover.
+func (f *feed) isSample(it *item) bool {
+	return !it.probed && (f.tier.Topic != "" || !f.tracker.IsLeftover(it.offset()))
 }
 
 // mayCut reports whether a worker may take a unit, if the feed has one.

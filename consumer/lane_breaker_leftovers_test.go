@@ -150,3 +150,50 @@ func TestLane_BreakerLeftoversOfTheRampDoNotOpenItAgain(t *testing.T) {
 		}
 	})
 }
+
+// Each key of a lane has leftovers in front. The records behind them close the breaker all the same.
+func TestLane_BreakerProbesBehindLeftoversOfAllKeys(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		var finished offsets.Metadata
+		keys := keysAmong(0, 2, 2)
+		produce := func(i int, value string) *kgo.Record {
+			return k.Produce(&kgo.Record{Topic: "orders", Key: keys[i%2], Value: []byte(value)})[0]
+		}
+		for i := range 20 {
+			produce(i, "bad")
+			produce(i, "finished")
+			finished.Finished = append(finished.Finished, offsets.Span{First: 2*int64(i) + 1, Last: 2*int64(i) + 1})
+		}
+		var records []*kgo.Record
+		for i := range 100 {
+			records = append(records, produce(i, "fine"))
+		}
+		admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
+			var at kadm.Offsets
+			at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 0, LeaderEpoch: 0, Metadata: finished.Encode(0, 4096)})
+			return cl.CommitAllOffsets(ctx, "billing", at)
+		})
+		fineOn(k, 1, 100)
+		s, began, opened := &service{}, time.Now(), &changes{}
+		cfg := withBreaker(s)
+		cfg.Order = consumer.OrderKey
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			switch {
+			case r.Partition == 1:
+				return errors.New("no such table")
+			case time.Since(began) < 2*time.Second:
+				time.Sleep(2 * time.Second)
+			}
+			return s.handle(ctx, r)
+		}
+		handled := watch(&cfg)
+		cfg.Hooks = append(cfg.Hooks, opened)
+		k.Run(cfg)
+		time.Sleep(20 * time.Minute)
+		for _, r := range records {
+			if !handled(r) {
+				t.Fatalf("offset %d has not run: %q", r.Offset, opened.list())
+			}
+		}
+	})
+}

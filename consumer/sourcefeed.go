@@ -148,10 +148,6 @@ func (f *sourceFeed) sample() int64 {
 	return -1
 }
 
-func (f *sourceFeed) isSample(it *item) bool {
-	return !it.probed && !f.tracker.IsLeftover(it.offset())
-}
-
 // setAside puts the records in front of one with those that failed as probes.
 func (f *sourceFeed) setAside(sample int64) {
 	for f.batches.Head().recs[0].Offset < sample {
