@@ -151,7 +151,8 @@ func TestLane_BreakerLeftoversOfTheRampDoNotOpenItAgain(t *testing.T) {
 	})
 }
 
-// Each key of a lane has leftovers in front. The records behind them close the breaker all the same.
+// Each key of a lane has leftovers in front. The records behind them close the breaker all the
+// same.
 func TestLane_BreakerProbesBehindLeftoversOfAllKeys(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		var finished offsets.Metadata
