@@ -242,10 +242,7 @@ func refuseLetters(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	topic := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
 	heal, err := e.brokers.refuse(topic, rnd)
-	if e.try(err); err == nil {
-		e.rest(rnd, 3*time.Second, 12*time.Second)
-		e.try(heal())
-	}
+	e.whileFaulty(heal, err, rnd, 3*time.Second, 12*time.Second)
 }
 
 // takeRights takes a permission away: to read the source or a tier, to write to a tier, to commit.
@@ -256,10 +253,7 @@ func takeRights(e *execution, rnd *rand.Rand) {
 		{topic: s.Topics[0]}, {topic: named.Tiers[0].Topic}, {topic: named.Tiers[0].Topic, write: true}, {group: s.Group},
 	}[rnd.IntN(4)]
 	heal, err := e.brokers.deny(of)
-	if e.try(err); err == nil {
-		e.rest(rnd, 2*time.Second, 10*time.Second)
-		e.try(heal())
-	}
+	e.whileFaulty(heal, err, rnd, 2*time.Second, 10*time.Second)
 }
 
 func kindNamed(name string) *faultKind {

@@ -524,11 +524,30 @@ func (e *execution) try(err error) {
 // whileAnswering makes the brokers answer with a fault for a random time.
 func (e *execution) whileAnswering(f fault, rnd *rand.Rand, least, most time.Duration) {
 	heal, err := e.brokers.answer(f)
-	if e.try(err); err != nil {
+	e.whileFaulty(heal, err, rnd, least, most)
+}
+
+// healsWithin is how long a fault is healed again and again, if the brokers do not answer.
+const healsWithin = 2 * time.Minute
+
+// whileFaulty waits for a random time with a fault of the brokers, and heals it: also one that they
+// answered with an error, since they may have done as they were told.
+func (e *execution) whileFaulty(heal func() error, err error, rnd *rand.Rand, least, most time.Duration) {
+	if errors.Is(err, errors.ErrUnsupported) {
 		return
 	}
-	e.rest(rnd, least, most)
-	e.try(heal())
+	if e.try(err); err == nil {
+		e.rest(rnd, least, most)
+	}
+	for end := time.Now().Add(healsWithin); ; time.Sleep(time.Second) {
+		switch err = heal(); {
+		case err == nil:
+			return
+		case time.Now().After(end):
+			e.logf("a fault could not be healed: %v", err)
+			return
+		}
+	}
 }
 
 // redrive redrives the letters of records that have been repaired.
