@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -59,8 +60,24 @@ func describe(ctx context.Context, adm *kadm.Client, names []string) (map[string
 	return found, errors.Join(errs...)
 }
 
+// knownTimeout bounds the wait until the broker that is asked for configs knows a topic that
+// another broker has shown. It learns of a new topic within moments, unless it is overloaded; and
+// the topic may have been deleted.
+const knownTimeout = 10 * time.Second
+
 // describeConfigs adds the configs to topics that exist.
 func describeConfigs(ctx context.Context, adm *kadm.Client, topics map[string]*topic, names []string) error {
+	wait, cancel := context.WithTimeout(ctx, knownTimeout)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := describeConfigsOnce(ctx, adm, topics, names)
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) || sleep(wait, pause) != nil {
+			return err
+		}
+	}
+}
+
+func describeConfigsOnce(ctx context.Context, adm *kadm.Client, topics map[string]*topic, names []string) error {
 	rs, err := adm.DescribeTopicConfigs(ctx, names...)
 	if err != nil {
 		return denied(err, "describe topic configs", "DESCRIBE_CONFIGS", names, func(name string) error {

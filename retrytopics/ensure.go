@@ -21,7 +21,8 @@ import (
 // source, and grows them when the source has grown. It then waits until the cluster shows their
 // partitions, as long as ctx allows and a minute at most. It never changes the configs of existing
 // topics: the report lists the weaker ones, with the command that changes each. With [Verify] it
-// changes nothing.
+// changes nothing. A broker that does not know a topic yet which another one shows is asked again
+// for ten seconds.
 //
 // Ensure first checks, and returns an error with every problem before it changes anything. Problems
 // are invalid siblings or an invalid spec, a source topic that does not exist, and a missing

@@ -432,6 +432,29 @@ func TestEnsure_WaitsUntilTheClusterShowsItsTopics(t *testing.T) {
 	})
 }
 
+// The broker that is asked for configs may learn of a topic later than the one that showed it.
+func TestEnsure_WaitsUntilEachBrokerKnowsTheTopics(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		unknown int
+		ok      bool
+		want    time.Duration
+	}{{5, true, 310 * time.Millisecond}, {-1, false, knownTimeout}} {
+		onKafka(t, func(t *testing.T, cluster *kafka, adm *kadm.Client) {
+			createTopic(t, cluster, "orders", 2, nil)
+			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: "orders", Err: kerr.UnknownTopicOrPartition, Count: c.unknown})
+			start := time.Now()
+			_, err := Ensure(t.Context(), adm, Spec{}, mustSiblings(t, Naming{}, "orders"))
+			if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), `describe configs of topic "orders"`) {
+				t.Errorf("unknown %d times: %v", c.unknown, err)
+			}
+			if took := time.Since(start); took != c.want {
+				t.Errorf("unknown %d times: it took %v, want %v", c.unknown, took, c.want)
+			}
+		})
+	}
+}
+
 func TestEnsure_TheWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
