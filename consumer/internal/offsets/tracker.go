@@ -101,7 +101,7 @@ func (t *Tracker) Restored() bool { return len(t.earlier) > 0 }
 // them under the later epoch.
 func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
 	if epoch > t.earlierEpoch {
-		t.earlier, t.earlierEnd = nil, 0
+		t.earlier, t.earlierEnd = nil, min(t.earlierEnd, offset)
 	}
 	for len(t.earlier) > 0 && t.earlier[0].Last < min(offset, t.Next) {
 		t.earlier = t.earlier[1:]

@@ -155,7 +155,7 @@ func TestTracker_ALaterLeaderVoidsWhatWasFinishedBefore(t *testing.T) {
 	if !tr.IsLeftover(8) || tr.IsLeftover(20) {
 		t.Error("the leftovers are not those in front of the last finished one")
 	}
-	if tr.FinishedBefore(8, 5) || tr.IsLeftover(8) || !tr.Deliver(8) {
+	if tr.FinishedBefore(8, 5) || tr.IsLeftover(8) || !tr.IsLeftover(7) || !tr.Deliver(8) {
 		t.Fatal("the new record at offset 8 does not run")
 	}
 	if got := tr.Commit().Finished; len(got) > 0 {
