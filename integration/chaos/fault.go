@@ -156,6 +156,8 @@ func endNode(e *execution, rnd *rand.Rand) {
 
 // restartBrokers ends all brokers, and starts them on their data.
 func restartBrokers(e *execution, rnd *rand.Rand) {
+	e.transactions.Lock()
+	defer e.transactions.Unlock()
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
 	e.try(e.brokers.restart(rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond))
@@ -163,6 +165,8 @@ func restartBrokers(e *execution, rnd *rand.Rand) {
 
 // loseEnd ends all brokers, and starts them with an older log of a source's partition.
 func loseEnd(e *execution, rnd *rand.Rand) {
+	e.transactions.Lock()
+	defer e.transactions.Unlock()
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]

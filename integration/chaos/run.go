@@ -77,6 +77,10 @@ type execution struct {
 	nodes   sync.Mutex // held while a broker is away
 	rolling sync.Mutex // held while a configuration changes
 	outages sync.Mutex // held while a service's runs fail
+	// Held for writing while all brokers end, and for reading while transactions of redrive may be
+	// open. The embedded broker aborts these at its next start without a marker in the log, so that
+	// a reader never comes to its end.
+	transactions sync.RWMutex
 
 	mu      sync.Mutex
 	closing atomic.Bool
@@ -550,8 +554,13 @@ func (e *execution) whileFaulty(heal func() error, err error, rnd *rand.Rand, le
 	}
 }
 
+// transactionLives is the timeout of redrive's transactions, and a little more.
+const transactionLives = 12 * time.Second
+
 // redrive redrives the letters of records that have been repaired.
 func (e *execution) redrive(s service, source string) {
+	e.transactions.RLock()
+	defer e.transactions.RUnlock()
 	ctx, cancel := context.WithTimeout(e.healing, 20*time.Second)
 	defer cancel()
 	r, err := redrive.New(redrive.Config{Kafka: e.direct()})
@@ -574,7 +583,12 @@ func (e *execution) redrive(s service, source string) {
 		}
 		_, err = r.Resume(ctx, name, refused.Run.ID, o)
 	}
-	e.try(err)
+	if e.try(err); err != nil {
+		select { // its transactions may be open
+		case <-time.After(transactionLives):
+		case <-e.healing.Done():
+		}
+	}
 }
 
 // members are those that nobody has as a victim.
