@@ -20,11 +20,12 @@ func (ev *evidence) parted(from, to int64) bool {
 	return ev.during(func(k *faultKind) bool { return k.parts }, from, to)
 }
 
-// brokersEnded reports whether the brokers ended when a run began. The embedded ones may have shown
-// a record that they did not keep, nor acknowledge.
+// brokersEnded reports whether the brokers ended when a run began or before it, as its record may
+// have been read already. The embedded ones may have shown a record that they did not keep, nor
+// acknowledge.
 func (ev *evidence) brokersEnded(r *run) bool {
-	const shortly = int64(5 * time.Second)
-	return ev.during(func(k *faultKind) bool { return k.name == "restart" }, r.start-shortly, r.start+shortly)
+	const shortly, buffered = int64(5 * time.Second), int64(time.Minute)
+	return ev.during(func(k *faultKind) bool { return k.name == "restart" || k.name == "older" }, r.start-buffered, r.start+shortly)
 }
 
 // learns is how long a member needs, once it runs again or reaches the brokers again, to learn that
