@@ -35,6 +35,9 @@ func startKafka(ctx context.Context) (*kafka, error) {
 	k.cluster, err = integration.Start(ctx, integration.WithBrokers(brokerNodes),
 		integration.WithConfig("group.consumer.session.timeout.ms", fmt.Sprint(session.Milliseconds())),
 		integration.WithConfig("group.min.session.timeout.ms", "1000"),
+		// The controller would move leaders, and with them coordinators, every five minutes: also
+		// in the time without faults.
+		integration.WithConfig("auto.leader.rebalance.enable", "false"),
 		integration.WithUser(adminUser, password), integration.WithUser(memberUser, password),
 		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
 		integration.WithConfig("super.users", "User:ANONYMOUS;User:"+adminUser),
