@@ -543,7 +543,7 @@ func (e *execution) whileFaulty(heal func() error, err error, rnd *rand.Rand, le
 	if e.try(err); err == nil {
 		e.rest(rnd, least, most)
 	}
-	for end := time.Now().Add(healsWithin); ; time.Sleep(time.Second) {
+	for end := time.Now().Add(healsWithin); ; <-time.After(time.Second) {
 		switch err = heal(); {
 		case err == nil:
 			return
