@@ -36,7 +36,7 @@ FUZZTIME ?= 10s
 # Tests with a larger heap take a third less CPU.
 heap := GOGC=1000 GOMEMLIMIT=1GiB
 
-.PHONY: all lint fmt quick test house integration monitoring soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
+.PHONY: all lint fmt quick test house integration soak chaos traps bench fuzz vulnerabilities release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -72,12 +72,6 @@ integration:
 	export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
 	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -p 1 -parallel 8 -timeout 15m -skip '^TestRules_.*Defects$$' ./...); done; \
 	cd integration && go test -count=1 -parallel 8 -timeout 15m -run '^TestRules_.*Defects$$' ./chaos
-
-# A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
-# queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
-monitoring:
-	@cd deploy/monitoring && SIDING_MONITORING=1 SIDING_MONITORING_BROKERS=$(BROKERS) \
-	  go test -count=1 -v -timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' .
 
 # Runs of the program, killed at random moments and resumed: 20 on real Kafka, 180 on the embedded broker.
 soak:
@@ -129,18 +123,6 @@ fuzz:
 # Known vulnerabilities that the code reaches, of dependencies and of this Go version; asks the Go vulnerability database.
 vulnerabilities:
 	@for m in $(modules); do echo "vulnerabilities $$m"; (cd $$m && go run golang.org/x/vuln/cmd/govulncheck@$(govulncheck_version) -test ./...); done
-
-# The image of redrive, for a Docker Engine: make image IMAGE=registry/redrive:v1 ARCH=arm64. The program is static; its
-# certificates are those of this machine.
-IMAGE ?= siding/redrive:dev
-CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
-image: image-files
-	@docker build $(if $(ARCH),--platform linux/$(ARCH)) -f deploy/image/Dockerfile -t $(IMAGE) \
-	  --build-arg VERSION="$$(git describe --always --dirty --exclude='*')" --build-arg REVISION="$$(git rev-parse HEAD)" .
-
-image-files:
-	@mkdir -p .cache/image; cp -L $(CERTIFICATES) .cache/image/ca-certificates.crt; \
-	cd redrive/cmd/redrive && CGO_ENABLED=0 GOOS=linux $(if $(ARCH),GOARCH=$(ARCH)) go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/image/redrive .
 
 # Two commits and the tags of a release, here: make release VERSION=v0.1.0. Publishes nothing.
 release:

@@ -1,4 +1,4 @@
-package where
+package selection
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Expression decides about letters, in the language of expr-lang.org. A letter on which it fails
+// Where is an expression of --where, in the language of expr-lang.org. A letter on which it fails
 // does not match, and is counted: a value that is no JSON, a field of nothing, text compared with a
-// number. An Expression is for one goroutine at a time.
-type Expression struct {
+// number. A Where is for one goroutine at a time.
+type Where struct {
 	program *vm.Program
 	machine vm.VM
 	json    bool // it asks for the value
 
-	// Failed counts the letters on which the expression failed. First is the error on the first of
-	// them, which may quote the letter, and FirstAt that letter's place.
-	Failed  int
-	First   error
-	FirstAt string
+	// Failed counts the letters on which the expression failed; First is the error on the first of
+	// them.
+	Failed int
+	First  error
+	at     string // that letter's place
 }
 
 // facts is what an expression can ask for.
@@ -55,9 +55,8 @@ type facts struct {
 	Headers map[string]any `expr:"headers"` // strings; of several with one name the last
 }
 
-// Compile reads an expression. Its error names the column.
-func Compile(text string) (*Expression, error) {
-	w := &Expression{}
+func compileWhere(text string) (*Where, error) {
+	w := &Where{}
 	program, err := expr.Compile(text, expr.Env(facts{}), expr.AsBool())
 	if err != nil {
 		if e, ok := errors.AsType[*file.Error](err); ok {
@@ -75,14 +74,13 @@ func Compile(text string) (*Expression, error) {
 
 // Visit finds whether the expression asks for the value: reading JSON costs more than everything
 // else.
-func (w *Expression) Visit(node *ast.Node) {
+func (w *Where) Visit(node *ast.Node) {
 	if id, ok := (*node).(*ast.IdentifierNode); ok && (id.Value == "value" || id.Value == "$env") {
 		w.json = true
 	}
 }
 
-// Match reports whether a letter fits.
-func (w *Expression) Match(l *dlq.Letter) bool {
+func (w *Where) match(l *dlq.Letter) bool {
 	env := factsOf(l)
 	var err error
 	if w.json {
@@ -102,8 +100,8 @@ func (w *Expression) Match(l *dlq.Letter) bool {
 			if e, ok := errors.AsType[*file.Error](err); ok {
 				err = fmt.Errorf("column %d: %s", e.Column+1, e.Message)
 			}
-			w.FirstAt = fmt.Sprintf("%s/%d/%d", l.Record.Topic, l.Record.Partition, l.Record.Offset)
-			w.First = fmt.Errorf("%s: %w", w.FirstAt, err)
+			w.at = fmt.Sprintf("%s/%d/%d", l.Record.Topic, l.Record.Partition, l.Record.Offset)
+			w.First = fmt.Errorf("%s: %w", w.at, err)
 		}
 		return false
 	}
