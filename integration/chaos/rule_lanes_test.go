@@ -3,6 +3,8 @@ package chaos
 import (
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // A process starts records of its lanes only.
@@ -27,6 +29,25 @@ func TestLanes_FindsStrangers(t *testing.T) {
 		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
 		if lanesRule(ev, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
+
+// A suspect may run alone, while no other record of its process does.
+func TestLanes_WaitForASuspectThatIsStuck(t *testing.T) {
+	t.Parallel()
+	lane, beside := tp{"orders", 0}, tp{"orders", 1}
+	for to, want := range map[int64]int{0: 1, 10: 0} {
+		stuck := &run{member: "a", topic: "orders", lane: lane, offset: 5, start: int64(time.Minute), end: int64(80 * time.Second)}
+		is := told{runs: []*run{stuck}, suspects: []suspects{{int64(time.Second), lane, 0, to}}}
+		for _, at := range []time.Duration{59 * time.Second, 81 * time.Second} {
+			is.runs = append(is.runs, &run{member: "a", topic: "orders", partition: 1, lane: beside, start: int64(at), end: int64(at) + 1})
+		}
+		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(time.Hour)}
+		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
+		r := &record{origin: &kgo.Record{Topic: "orders"}}
+		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}}}, r, stuck, &f); len(f.broken) != want {
+			t.Errorf("suspects to %d: found %v, want %d", to, f.broken, want)
 		}
 	}
 }
