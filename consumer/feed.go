@@ -219,13 +219,29 @@ func (f *feed) pardon() {
 	}
 }
 
-// unrun returns which records of the spans run, or can start.
+// nameDecoding has the next commit say that the record which runs alone is being decoded, or is no
+// more. It reports false if that record is named no longer.
+func (f *feed) nameDecoding(offset int64, now bool) bool {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	s := f.grant.suspects
+	if s == nil || s.Alone == nil || s.Alone.Offset != offset || f.lane.state != laneRunning {
+		return false
+	}
+	s.Alone = &offsets.Alone{Offset: offset, Decoding: now}
+	f.grant.asked++
+	return true
+}
+
+// unrun returns which records of the spans run, or can start. A handler that ignores its timeout
+// may run for ever: its records do not count.
 func (f *feed) unrun(spans []offsets.Span) (left []offsets.Span) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
 	for u := range l.units {
-		if u.feed == f {
+		if u.feed == f && u.overdue(now) == nil {
 			left = append(left, offsets.Intersect(spans, u.span)...)
 		}
 	}

@@ -72,7 +72,7 @@ func decoding(ctx context.Context, now bool) {
 	}
 	if a := attemptOf(ctx); a != nil {
 		if tell := a.from.alone.Load(); tell != nil {
-			(*tell)(now)
+			(*tell)(a.off, now)
 		}
 	}
 }

@@ -29,8 +29,8 @@ type isolator struct {
 // mostGroups is the number of groups into which the suspects are cut.
 const mostGroups = 64
 
-// aloneWithin bounds the wait until no other handler runs. A handler that ignores its context could
-// make it last for ever.
+// aloneWithin bounds the wait until no other handler runs. One that ignores its timeout does not
+// count; one without a timeout could make it last for ever.
 const aloneWithin = time.Minute
 
 // copiedWithin bounds the wait for the copy of a condemned record. Until then no suspect starts.
@@ -137,8 +137,8 @@ func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 	return false, true
 }
 
-// settle removes from the group what has run, or cannot start any more, and returns how many of it
-// are left.
+// settle removes from the group what has run, is stuck, or cannot start any more, and returns how
+// many of it are left.
 func (s *isolator) settle() (left int) {
 	for f, spans := range s.hands {
 		if s.hands[f] = f.unrun(spans); len(s.hands[f]) == 0 {
@@ -284,7 +284,8 @@ func (s *isolator) await(ctx context.Context) bool {
 	return true
 }
 
-// runAlone names a suspect in a commit, and waits until it has run while no other record does.
+// runAlone names a suspect in a commit, and waits until it has run while no other record does, or
+// until its handler ignores its timeout.
 func (s *isolator) runAlone(ctx context.Context, at suspect) {
 	s.setAlone(at.feed.lane)
 	if !s.awaitOthers(ctx) {
@@ -294,7 +295,12 @@ func (s *isolator) runAlone(ctx context.Context, at suspect) {
 	if !s.name(map[*feed][]offsets.Span{f: span}, &offsets.Alone{Offset: at.offset})[f] {
 		return
 	}
-	phase := func(decoding bool) { s.decoding(f, at.offset, decoding) }
+	phase := func(offset int64, decoding bool) {
+		if f.nameDecoding(offset, decoding) {
+			// it has logged the error; the record runs all the same
+			_ = s.c.commit(s.c.ctx, []*lane{f.lane})
+		}
+	}
 	f.origin.alone.Store(&phase)
 	defer f.origin.alone.Store(nil)
 	runsAlone.Add(1)
@@ -332,7 +338,7 @@ func (s *isolator) awaitOthers(ctx context.Context) bool {
 		running := slices.ContainsFunc(s.c.lanesNow(), func(l *lane) bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			return len(l.units) > 0
+			return len(l.units) > len(l.overdue(time.Now()))
 		})
 		if !running {
 			return true
@@ -396,12 +402,4 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 		}
 	}
 	return named
-}
-
-// decoding commits that a record that runs alone is being decoded, or is no more.
-func (s *isolator) decoding(f *feed, offset int64, now bool) {
-	if _, ok := f.name([]offsets.Span{{First: offset, Last: offset}}, &offsets.Alone{Offset: offset, Decoding: now}); ok {
-		// it has logged the error; the record runs all the same
-		_ = s.c.commit(s.c.ctx, []*lane{f.lane})
-	}
 }

@@ -266,30 +266,6 @@ func TestIsolator_NamesNoneThatHasRun(t *testing.T) {
 	})
 }
 
-// A handler that ignores a drain has not killed its process: its record is no dead letter.
-func TestIsolator_StuckHandlerIsNoDeath(t *testing.T) {
-	each(t, balancers, 1, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
-		records := k.Produce(many(3)...)
-		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
-		release := make(chan struct{})
-		cfg := config(until(release))
-		cfg.DrainTimeout = time.Second
-		cfg.Kafka = opts
-		c := k.Run(cfg)
-		eventually(t, "it runs alone", func() bool { return strings.Contains(said(k, "orders", 0), " x=0") })
-		_ = c.Err() // a StuckError
-		if text := said(k, "orders", 0); strings.Contains(text, " x=") || !strings.Contains(text, " g=") {
-			t.Errorf("the commit says %q, want its record among those that run one by one", text)
-		}
-		close(release)
-		var done ran
-		cfg.Handler = done.after(fine)
-		k.Run(cfg)
-		done.all(t, records)
-		holds(t, k, "orders.dlq", 0)
-	})
-}
-
 // In groups, records run at full concurrency over all lanes: a backlog takes no more than twice as
 // long as without suspects, under any order.
 func TestIsolator_GroupsRunAtFullConcurrency(t *testing.T) {

@@ -103,11 +103,7 @@ func (l *lane) blocked(now time.Time) (since time.Time, why string) {
 // the caller holds the lock.
 func (l *lane) overdue(now time.Time) (all []*attempt) {
 	for u := range l.units {
-		a := u.current.Load()
-		if a == nil {
-			continue
-		}
-		if at, ok := a.Deadline(); ok && now.Sub(at) > stuckAfter {
+		if a := u.overdue(now); a != nil {
 			all = append(all, a)
 		}
 	}

@@ -26,5 +26,5 @@ type origin struct {
 	values    context.Context // of Run's context
 	sig       signals
 	// tells whether the record that runs alone is being decoded; nil if none runs alone
-	alone atomic.Pointer[func(decoding bool)]
+	alone atomic.Pointer[func(offset int64, decoding bool)]
 }

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -37,6 +38,18 @@ type unit struct {
 	handled   int64                   // the item's offset + 1, once its handler succeeded
 	current   atomic.Pointer[attempt] // the running attempt, for the watchdog and the drain
 	cancelled atomic.Bool             // the drain time is over
+}
+
+// overdue returns the attempt that runs past its timeout despite its cancellation, nil if none does.
+func (u *unit) overdue(now time.Time) *attempt {
+	a := u.current.Load()
+	if a == nil {
+		return nil
+	}
+	if at, ok := a.Deadline(); !ok || now.Sub(at) <= stuckAfter {
+		return nil
+	}
+	return a
 }
 
 // is notes the offsets of the unit's records.

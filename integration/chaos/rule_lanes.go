@@ -71,10 +71,6 @@ func (ev *evidence) busy(from, to int64) bool {
 
 // lanesBeside checks the other lanes of a process with a stuck handler.
 func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
-	if ev.told[x.member].suspected(x) { // it may have run alone, while no other record did
-		f.excluded["stuck as a suspect"]++
-		return
-	}
 	starts := map[int32][]int64{}
 	for _, y := range ev.told[x.member].runs {
 		if y.topic == r.origin.Topic && y.start > x.start-int64(pauseTime) && y.start < x.end+int64(pauseTime) {
