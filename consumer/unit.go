@@ -40,7 +40,8 @@ type unit struct {
 	cancelled atomic.Bool             // the drain time is over
 }
 
-// overdue returns the attempt that runs past its timeout despite its cancellation, nil if none does.
+// overdue returns the attempt that runs past its timeout despite its cancellation, nil if none
+// does.
 func (u *unit) overdue(now time.Time) *attempt {
 	a := u.current.Load()
 	if a == nil {
