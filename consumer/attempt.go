@@ -52,7 +52,7 @@ var over = func() *stdContext {
 // early, so timeoutAt adds a tick: an attempt never times out early.
 func (a *attempt) timeoutAt() (int64, bool) {
 	d := a.from.policy.HandlerTimeout
-	return int64(plus(time.Duration(a.start)+clock.Tick, d, 1)), d > 0
+	return int64(plus(time.Duration(a.start)+clock.Tick+a.from.told(a.off), d, 1)), d > 0
 }
 
 // Deadline implements context.Context.

@@ -69,6 +69,21 @@ func (c *Consumer) addAbandoned(l *lane) {
 	c.abandoned = append(slices.DeleteFunc(c.abandoned, func(l *lane) bool { return len(l.running()) == 0 }), l)
 }
 
+// abandonedRun reports whether handlers of lanes run that were just closed, and whether others do,
+// which ignore that.
+func (c *Consumer) abandonedRun(now time.Time) (ending, late bool) {
+	c.mu.Lock()
+	former := slices.Clone(c.abandoned)
+	c.mu.Unlock()
+	for _, l := range former {
+		if len(l.running()) > 0 {
+			over := now.Sub(l.since) > stuckAfter
+			ending, late = ending || !over, late || over
+		}
+	}
+	return ending, late
+}
+
 func contains(m map[string][]int32, l *lane) bool { return slices.Contains(m[l.topic], l.partition) }
 
 // put sets the value of a partition.

@@ -167,18 +167,33 @@ func (f *feed) waiting() (found []int64) {
 	return found
 }
 
-// name has the next commit say which suspects are to run together, or alone; none may start yet. It
-// returns a number for isNamed, and reports false if the lane does not run any more.
+// name has the next commit say which suspects are to run together, or which one alone; none may
+// start yet. It returns a number for isNamed, and reports false if the lane does not run any more.
 func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) (asked int64, ok bool) {
+	return f.say(func(s *suspects) {
+		if s.hand = nil; alone != nil {
+			s.Alone = alone
+		} else {
+			s.named = spans
+		}
+	})
+}
+
+// unnameAlone has the next commit say that no record of the feed runs alone.
+func (f *feed) unnameAlone() bool {
+	_, ok := f.say(func(s *suspects) { s.Alone, s.hand = nil, nil })
+	return ok
+}
+
+// say changes what the next commit says of the suspects.
+func (f *feed) say(change func(*suspects)) (asked int64, ok bool) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
 	s := f.grant.suspects
 	if s == nil || f.lane.state != laneRunning {
 		return 0, false
 	}
-	if s.Alone = alone; alone == nil {
-		s.named, s.hand = spans, nil
-	}
+	change(s)
 	f.grant.asked++
 	return f.grant.asked, true
 }
@@ -222,26 +237,31 @@ func (f *feed) pardon() {
 // nameDecoding has the next commit say that the record which runs alone is being decoded, or is no
 // more. It reports false if that record is named no longer.
 func (f *feed) nameDecoding(offset int64, now bool) bool {
-	f.lane.mu.Lock()
-	defer f.lane.mu.Unlock()
-	s := f.grant.suspects
-	if s == nil || s.Alone == nil || s.Alone.Offset != offset || f.lane.state != laneRunning {
-		return false
-	}
-	s.Alone = &offsets.Alone{Offset: offset, Decoding: now}
-	f.grant.asked++
-	return true
+	named := false
+	_, ok := f.say(func(s *suspects) {
+		if named = s.Alone != nil && s.Alone.Offset == offset; named {
+			s.Alone = &offsets.Alone{Offset: offset, Decoding: now}
+		}
+	})
+	return ok && named
 }
 
-// unrun returns which records of the spans run, or can start. A handler that ignores its timeout
-// may run for ever: its records do not count.
-func (f *feed) unrun(spans []offsets.Span) (left []offsets.Span) {
+// unrun returns which records of the spans run or can start, and which of them run in a unit whose
+// handler ignores its timeout: it may do so for ever.
+func (f *feed) unrun(spans []offsets.Span) (left, late []offsets.Span) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.state == laneGone {
+		return nil, nil // they are another owner's
+	}
 	now := time.Now()
 	for u := range l.units {
-		if u.feed == f && u.overdue(now) == nil {
+		switch {
+		case u.feed != f:
+		case u.overdue(now) != nil:
+			late = append(late, offsets.Intersect(spans, u.span)...)
+		default:
 			left = append(left, offsets.Intersect(spans, u.span)...)
 		}
 	}
@@ -253,7 +273,20 @@ func (f *feed) unrun(spans []offsets.Span) (left []offsets.Span) {
 			}
 		}
 	}
-	return offsets.Union(left, nil)
+	return offsets.Union(left, nil), offsets.Union(late, nil)
+}
+
+// runs reports whether a worker has the record at an offset.
+func (f *feed) runs(offset int64) bool {
+	l := f.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for u := range l.units {
+		if u.feed == f && u.span.First <= offset && offset <= u.span.Last {
+			return l.state != laneGone
+		}
+	}
+	return false
 }
 
 // isUnfinished reports whether a record that the lane may run is not finished.

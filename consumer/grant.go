@@ -207,7 +207,7 @@ func (g *grant) evidence(self uint64, tracker *offsets.Tracker, next int64, now 
 			e = s.Evidence
 			if over {
 				e.Alone = nil
-			} else if e.Alone == nil {
+			} else {
 				e.Singly = offsets.Union(e.Singly, s.named)
 			}
 			e.Singly = offsets.Above(e.Singly, floor)

@@ -71,9 +71,7 @@ func decoding(ctx context.Context, now bool) {
 		return
 	}
 	if a := attemptOf(ctx); a != nil {
-		if tell := a.from.alone.Load(); tell != nil {
-			(*tell)(a.off, now)
-		}
+		a.from.decoding(a.off, now)
 	}
 }
 

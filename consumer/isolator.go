@@ -24,6 +24,8 @@ type isolator struct {
 	hands map[*feed][]offsets.Span
 	// While a record runs alone: its lane. No other record of the process starts.
 	alone atomic.Pointer[lane]
+	// A record that ran alone and ignores its timeout: others start again, and it stays named.
+	kept *suspect
 }
 
 // mostGroups is the number of groups into which the suspects are cut.
@@ -65,6 +67,11 @@ func (s *isolator) isAlone() bool { return s.alone.Load() != nil }
 
 // run runs until ctx ends. Then all lanes drain: a record that runs alone stays so.
 func (s *isolator) run(ctx context.Context) {
+	defer func() {
+		if s.kept != nil {
+			s.kept.feed.origin.endAlone()
+		}
+	}()
 	for ctx.Err() == nil {
 		postponed, ready := s.step(ctx)
 		if ready || ctx.Err() != nil {
@@ -100,6 +107,8 @@ type suspect struct {
 	offset int64
 }
 
+func (at *suspect) span() []offsets.Span { return []offsets.Span{{First: at.offset, Last: at.offset}} }
+
 // suspected are the suspects that are ready.
 type suspected struct {
 	condemned, single *suspect    // one of them
@@ -126,6 +135,8 @@ func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 	case found.condemned != nil:
 		s.setAlone(nil)
 		s.forward(ctx, *found.condemned)
+	case found.single != nil && s.hasCompany():
+		s.runBeside(*found.single)
 	case found.single != nil:
 		s.runAlone(ctx, *found.single)
 	case len(found.groups) > 0:
@@ -137,26 +148,35 @@ func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 	return false, true
 }
 
-// settle removes from the group what has run, is stuck, or cannot start any more, and returns how
-// many of it are left.
+// settle removes from the group what has run, or cannot start any more, and returns how many of it
+// are left. What ignores its timeout stays named, but nobody waits for it.
 func (s *isolator) settle() (left int) {
 	for f, spans := range s.hands {
-		if s.hands[f] = f.unrun(spans); len(s.hands[f]) == 0 {
+		waited, late := f.unrun(spans)
+		if s.hands[f] = offsets.Union(waited, late); len(s.hands[f]) == 0 {
 			delete(s.hands, f)
-			s.release(f, false)
+			f.pardon()
+			if _, ok := f.name(nil, nil); ok {
+				s.unnames(f.lane, false)
+			}
 		}
-		for _, span := range s.hands[f] {
+		for _, span := range waited {
 			left += int(span.Last - span.First + 1)
 		}
+	}
+	if s.kept != nil && !s.kept.feed.runs(s.kept.offset) {
+		s.endAlone(s.kept.feed)
+		s.kept = nil
 	}
 	return left
 }
 
-// release has the next commit name nothing of a feed, all of whose named suspects have run.
-func (s *isolator) release(f *feed, urgent bool) {
+// endAlone has the next commit say that no record of a feed runs alone.
+func (s *isolator) endAlone(f *feed) {
+	f.origin.endAlone()
 	f.pardon()
-	if _, ok := f.name(nil, nil); ok {
-		s.unnames(f.lane, urgent)
+	if f.unnameAlone() {
+		s.unnames(f.lane, true)
 	}
 }
 
@@ -255,7 +275,7 @@ func (s *isolator) logIsolated() {
 // other lanes go on meanwhile: the copy may have to wait for as long as its topic cannot be
 // written.
 func (s *isolator) forward(ctx context.Context, at suspect) {
-	at.feed.hand([]offsets.Span{{First: at.offset, Last: at.offset}})
+	at.feed.hand(at.span())
 	end := time.Now().Add(copiedWithin)
 	for wait := time.Millisecond; at.feed.isUnfinished(at.offset) && time.Now().Before(end); wait = min(2*wait, 100*time.Millisecond) {
 		if !backoff.Wait(ctx, wait) {
@@ -288,30 +308,57 @@ func (s *isolator) await(ctx context.Context) bool {
 // until its handler ignores its timeout.
 func (s *isolator) runAlone(ctx context.Context, at suspect) {
 	s.setAlone(at.feed.lane)
-	if !s.awaitOthers(ctx) {
+	switch late, ok := s.awaitOthers(ctx); {
+	case !ok:
+		return
+	case late:
+		s.runBeside(at)
 		return
 	}
-	f, span := at.feed, []offsets.Span{{First: at.offset, Last: at.offset}}
+	f, span := at.feed, at.span()
 	if !s.name(map[*feed][]offsets.Span{f: span}, &offsets.Alone{Offset: at.offset})[f] {
 		return
 	}
-	phase := func(offset int64, decoding bool) {
-		if f.nameDecoding(offset, decoding) {
+	f.origin.beginAlone(at.offset, func(decoding bool) {
+		if f.nameDecoding(at.offset, decoding) {
 			// it has logged the error; the record runs all the same
 			_ = s.c.commit(s.c.ctx, []*lane{f.lane})
 		}
-	}
-	f.origin.alone.Store(&phase)
-	defer f.origin.alone.Store(nil)
-	runsAlone.Add(1)
-	defer runsAlone.Add(-1)
+	})
 	f.hand(span)
-	for len(f.unrun(span)) > 0 {
+	for {
+		waited, late := f.unrun(span)
+		if len(waited) == 0 && len(late) > 0 {
+			s.kept = &at
+			return
+		}
+		if len(waited) == 0 {
+			break
+		}
 		if !s.await(ctx) {
+			f.origin.endAlone()
 			return // the lane's last commit says what runs
 		}
 	}
-	s.release(f, true)
+	s.endAlone(f)
+}
+
+// runBeside runs a suspect that should run alone as a group of its own, beside a handler that
+// ignores its timeout: a death may be the doing of that one.
+func (s *isolator) runBeside(at suspect) {
+	s.setAlone(nil)
+	s.runGroup(map[*feed][]offsets.Span{at.feed: at.span()})
+}
+
+// hasCompany reports whether a handler of the process ignores its timeout, or the loss of its lane.
+func (s *isolator) hasCompany() bool {
+	now := time.Now()
+	_, late := s.c.abandonedRun(now)
+	return s.kept != nil || late || slices.ContainsFunc(s.c.lanesNow(), func(l *lane) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.overdue(now)) > 0
+	})
 }
 
 // setAlone makes a lane the only one that may start records; nil ends that.
@@ -331,24 +378,28 @@ func (s *isolator) setAlone(l *lane) {
 	}
 }
 
-// awaitOthers waits until no handler runs. It reports false if ctx ends.
-func (s *isolator) awaitOthers(ctx context.Context) bool {
+// awaitOthers waits until no handler runs but late ones, which ignore their timeouts, and reports
+// whether there are such. It reports false if ctx ends.
+func (s *isolator) awaitOthers(ctx context.Context) (late, ok bool) {
 	began := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		running := slices.ContainsFunc(s.c.lanesNow(), func(l *lane) bool {
+		now := time.Now()
+		running, late := s.c.abandonedRun(now)
+		for _, l := range s.c.lanesNow() {
 			l.mu.Lock()
-			defer l.mu.Unlock()
-			return len(l.units) > len(l.overdue(time.Now()))
-		})
+			n := len(l.overdue(now))
+			running, late = running || len(l.units) > n, late || n > 0
+			l.mu.Unlock()
+		}
 		if !running {
-			return true
+			return late, true
 		}
 		if time.Since(began) > aloneWithin {
 			s.c.log.Warn("siding: a record that may have killed a process runs beside others, whose handlers do not end", "waited", aloneWithin)
-			return true
+			return false, true
 		}
 		if !backoff.Wait(ctx, wait) {
-			return false
+			return false, false
 		}
 	}
 }
@@ -396,7 +447,10 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 		n, ok := asked[f]
 		if named[f] = ok && f.isNamed(n); !named[f] {
 			f.postpone(namesAgain)
-			if ok {
+			switch {
+			case ok && alone != nil:
+				f.unnameAlone()
+			case ok:
 				f.name(nil, nil)
 			}
 		}

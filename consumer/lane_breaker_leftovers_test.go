@@ -205,3 +205,92 @@ func TestLane_BreakerProbesBehindLeftoversOfAllKeys(t *testing.T) {
 		}
 	})
 }
+
+// A log lost its end, with records that an earlier owner had finished out of order. Others stand
+// there now. All of them run.
+func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
+	each(t, cross(orders, map[string]bool{"before the start": true, "while it runs": false}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, bool]) {
+		var finished offsets.Metadata
+		for i := range int64(300) {
+			finished.Finished = append(finished.Finished, offsets.Span{First: 2*i + 1, Last: 2*i + 1})
+		}
+		k.Produce(onPartition(0, "old", 100)...)
+		admin(t, k, func(ctx context.Context, cl *kadm.Client) error {
+			var at kadm.Offsets
+			at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 0, LeaderEpoch: 0, Metadata: finished.Encode(0, 4096)})
+			return cl.CommitAllOffsets(ctx, "billing", at)
+		})
+		s, opened := &service{}, &changes{}
+		cfg := withBreaker(s)
+		cfg.Order = c.a
+		cfg.Hooks = append(cfg.Hooks, opened)
+		handled := watch(&cfg)
+		move := func() {
+			if err := k.Cluster.MoveTopicPartition("orders", 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.b {
+			move()
+		} else {
+			stop(t, k.Run(cfg)) // its commit says of the rest what the first said
+			k.Run(cfg)
+			time.Sleep(5 * time.Second)
+			move()
+		}
+		s.down.Store(true)
+		records := fineOn(k, 0, 500)
+		if c.b {
+			k.Run(cfg)
+		}
+		time.Sleep(time.Minute)
+		if len(opened.list()) == 0 {
+			t.Error("the outage opened no breaker: the new records count as leftovers")
+		}
+		s.down.Store(false)
+		time.Sleep(30 * time.Minute)
+		for _, r := range records {
+			if !handled(r) {
+				t.Fatalf("offset %d has not run: %s", r.Offset, said(k, "orders", 0))
+			}
+		}
+	})
+}
+
+// A source with leftovers and suspects is deleted and recreated while it is consumed.
+func TestLane_BreakerLeftoversOfARecreatedSource(t *testing.T) {
+	each(t, cross(cross(orders, balancers), map[string]string{"leftovers": "", "suspects": "n=2 s=40 g=ACg b=qqqqqg"}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, []kgo.Opt], string]) {
+		bad := leaveOver(t, k, 20)
+		if c.b != "" {
+			left(t, k, "orders", 0, c.b)
+		}
+		release := make(chan struct{})
+		var done ran
+		cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
+			if string(r.Value) == "bad" {
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			}
+			return nil
+		}))
+		cfg.Order, cfg.Kafka = c.a.a, c.a.b
+		first := k.Run(cfg)
+		time.Sleep(10 * time.Second)
+		_ = bad
+		k.DeleteTopic("orders")
+		k.CreateTopic("orders", 1)
+		done.reset()
+		records := k.Produce(many(60)...)
+		done.all(t, records)
+		close(release)
+		time.Sleep(time.Minute)
+		stop(t, first)
+		more := k.Produce(many(10)...)
+		k.Run(cfg)
+		done.all(t, more)
+		holds(t, k, "orders.dlq", 0)
+	})
+}

@@ -25,6 +25,43 @@ type origin struct {
 	clock     *clock.Clock
 	values    context.Context // of Run's context
 	sig       signals
-	// tells whether the record that runs alone is being decoded; nil if none runs alone
-	alone atomic.Pointer[func(offset int64, decoding bool)]
+	alone     atomic.Pointer[lonely] // nil if no record runs alone
+}
+
+// lonely is what a record that runs alone needs to tell whether it is being decoded.
+type lonely struct {
+	offset int64
+	tell   func(decoding bool)
+	// How long the telling took, in ns: that is no part of the handler's time.
+	took atomic.Int64
+}
+
+// beginAlone notes that a record runs alone.
+func (o *origin) beginAlone(offset int64, tell func(decoding bool)) {
+	o.alone.Store(&lonely{offset: offset, tell: tell})
+	runsAlone.Add(1)
+}
+
+// endAlone notes that it does no more.
+func (o *origin) endAlone() {
+	if o.alone.Swap(nil) != nil {
+		runsAlone.Add(-1)
+	}
+}
+
+// decoding tells whether the record at an offset is being decoded, if it runs alone.
+func (o *origin) decoding(offset int64, now bool) {
+	if a := o.alone.Load(); a != nil && a.offset == offset {
+		began := time.Now()
+		a.tell(now)
+		a.took.Add(int64(time.Since(began)))
+	}
+}
+
+// told returns how long the record at an offset waited until that was told.
+func (o *origin) told(offset int64) time.Duration {
+	if a := o.alone.Load(); a != nil && a.offset == offset {
+		return time.Duration(a.took.Load())
+	}
+	return 0
 }

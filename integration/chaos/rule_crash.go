@@ -3,6 +3,7 @@ package chaos
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sidingkafka/siding/headers"
 )
@@ -40,7 +41,7 @@ func crashLoop(ev *evidence, f *findings) {
 func (ev *evidence) deathsIn(feed *feed, f *findings) {
 	var runs []*run
 	var first *delivered
-	poisons, zombies := 0, 0
+	poisons, zombies, beside := 0, 0, 0
 	for _, d := range feed.at {
 		if d.of == nil || !d.of.script.kills() || len(d.runs) == 0 || !d.of.script.killsAt(d.runs[0].attempt) {
 			continue
@@ -49,6 +50,9 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 		for _, x := range d.runs {
 			if runs = append(runs, x); ev.zombie(x) {
 				zombies++
+			}
+			if ev.besideLate(x) {
+				beside++
 			}
 		}
 	}
@@ -59,6 +63,9 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 	case deaths-zombies <= most:
 		// What a zombie's process knew may be written over by the new owner.
 		f.excluded["killed a zombie"] += deaths - most
+	case deaths-beside <= most:
+		// Any of the two may have killed the process.
+		f.excluded["killed beside a handler that ignored its timeout"] += deaths - most
 	case ev.readAgain(feed.tp, 0, math.MaxInt64):
 		f.excluded["killed again, as the log lost its end and was read from its start"] += deaths - most
 	default:
@@ -67,13 +74,26 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 }
 
 // condemned reports whether a letter's record kills nothing, and was taken for one that does: while
-// it ran alone, its process was killed from outside, or lost its membership and with it the lane.
-// The next owner cannot tell that from a death by the record.
+// it ran alone, its process was killed from outside, or lost its membership and with it the lane;
+// or its handler ignored its timeout, and another record killed the process. The next owner cannot
+// tell that from a death by the record.
 func (ev *evidence) condemned(r *record, c *copied) bool {
 	if c.meta.Reason != headers.Reason(reasonCrashLoop) || r.script.kills() {
 		return false
 	}
-	return slices.ContainsFunc(r.runs, func(x *run) bool { return ev.killedFromOutside(x) || ev.expelled(x) })
+	return slices.ContainsFunc(r.runs, func(x *run) bool {
+		return ev.killedFromOutside(x) || ev.expelled(x) || x.end == 0 && ev.lateAt(x, ev.until(x))
+	})
+}
+
+// lateAt reports whether a run ignored its timeout at a time.
+func (ev *evidence) lateAt(x *run, at int64) bool {
+	return at-x.start > int64(ev.members[x.member].job.Service.Policy.HandlerTimeout+time.Second) && ev.until(x) >= at
+}
+
+// besideLate reports whether another run of its process ignored its timeout when a run began.
+func (ev *evidence) besideLate(x *run) bool {
+	return slices.ContainsFunc(ev.told[x.member].runs, func(y *run) bool { return y != x && ev.lateAt(y, x.start) })
 }
 
 // poisonIn returns the record that killed a member, or nil.
