@@ -92,8 +92,6 @@ type Consumer struct {
 	paused atomic.Pointer[map[string]bool]
 	// The group's offsets that kgo has fetched, until it begins to read there.
 	fetched map[topicPartition]cluster.Offset
-	// The next Resume closes and replaces it; mu guards it.
-	resumed chan struct{}
 	// By lane and tier: the offset to which a log was truncated, until the lane restarts from
 	// there.
 	truncations map[topicPartition]map[string]int64
@@ -162,7 +160,6 @@ func New(cfg Config) (*Consumer, error) {
 	c.tierEnv = c.newTierEnv()
 	c.host, _ = os.Hostname() // only a hint for operators, so it may be empty
 	c.paused.Store(&map[string]bool{})
-	c.resumed = make(chan struct{})
 	return c, nil
 }
 
@@ -395,10 +392,6 @@ func (c *Consumer) setPaused(on bool, topics []string) {
 		}
 	}
 	c.paused.Store(&paused)
-	if !on {
-		close(c.resumed)
-		c.resumed = make(chan struct{})
-	}
 	c.mu.Unlock()
 	for _, l := range c.lanesNow() {
 		l.wake()
@@ -406,16 +399,6 @@ func (c *Consumer) setPaused(on bool, topics []string) {
 }
 
 func (c *Consumer) isPaused(topic string) bool { return (*c.paused.Load())[topic] }
-
-// untilResumed returns a channel that the next Resume closes, or nil if the topic is not paused.
-func (c *Consumer) untilResumed(topic string) <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.isPaused(topic) {
-		return nil
-	}
-	return c.resumed
-}
 
 // warnAfter is the time that a step may fail before that is a warning. A topic that was created a
 // moment ago has no leader yet, and the first group of a cluster no coordinator.

@@ -144,7 +144,11 @@ func (f *feed) waiting() (found []int64) {
 	if f.busy && !f.mayCut() {
 		return nil
 	}
-	for _, queue := range []*fifo.Queue[*item]{&f.first, &f.ready} {
+	queues := []*fifo.Queue[*item]{&f.first, &f.ready}
+	if f.tier.Topic != "" && f.lane.breaker.HoldsRetries() {
+		queues = queues[:1] // the others wait for the retry budget
+	}
+	for _, queue := range queues {
 		for _, it := range queue.All() {
 			found = append(found, it.offset())
 		}
@@ -179,10 +183,10 @@ func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) (asked int64, ok
 	})
 }
 
-// unnameAlone has the next commit say that no record of the feed runs alone.
-func (f *feed) unnameAlone() bool {
-	_, ok := f.say(func(s *suspects) { s.Alone, s.hand = nil, nil })
-	return ok
+// unnameAlone has the next commit say that no record of the feed runs alone. Those of a group that
+// were named beside it may still start.
+func (f *feed) unnameAlone(group []offsets.Span) {
+	f.say(func(s *suspects) { s.Alone, s.hand = nil, group })
 }
 
 // say changes what the next commit says of the suspects.

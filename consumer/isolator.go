@@ -24,6 +24,8 @@ type isolator struct {
 	hands map[*feed][]offsets.Span
 	// While a record runs alone: its lane. No other record of the process starts.
 	alone atomic.Pointer[lane]
+	// That lane waits, too, until no handler runs: a unit of its own may have many records.
+	gathers atomic.Bool
 	// A record that ran alone and ignores its timeout: others start again, and it stays named.
 	kept *suspect
 }
@@ -60,7 +62,7 @@ func (s *isolator) signal() {
 // holds reports whether a lane must wait while a record of another one runs alone.
 func (s *isolator) holds(l *lane) bool {
 	alone := s.alone.Load()
-	return alone != nil && alone != l
+	return alone != nil && (alone != l || s.gathers.Load())
 }
 
 func (s *isolator) isAlone() bool { return s.alone.Load() != nil }
@@ -77,8 +79,8 @@ func (s *isolator) run(ctx context.Context) {
 		if ready || ctx.Err() != nil {
 			continue
 		}
-		s.setAlone(nil)
 		s.unname()
+		s.setAlone(nil)
 		var again <-chan time.Time
 		if postponed {
 			again = time.After(namesAgain)
@@ -99,6 +101,14 @@ func (s *isolator) unname() {
 		_ = s.c.commit(s.c.ctx, s.named)
 		s.named, s.urgent = nil, false
 	}
+}
+
+// goOn lets others start, after a commit that names no record alone which has run.
+func (s *isolator) goOn() {
+	if s.isAlone() {
+		s.unname()
+	}
+	s.setAlone(nil)
 }
 
 // suspect is a record that waits to be run.
@@ -133,14 +143,14 @@ func (s *isolator) step(ctx context.Context) (postponed, ready bool) {
 			backoff.Wait(ctx, lookAgain) // many may run within that time
 		}
 	case found.condemned != nil:
-		s.setAlone(nil)
+		s.goOn()
 		s.forward(ctx, *found.condemned)
 	case found.single != nil && s.hasCompany():
 		s.runBeside(*found.single)
 	case found.single != nil:
 		s.runAlone(ctx, *found.single)
 	case len(found.groups) > 0:
-		s.setAlone(nil)
+		s.goOn()
 		s.runGroup(found.group(s.size - left))
 	default:
 		return found.postponed, false
@@ -175,9 +185,8 @@ func (s *isolator) settle() (left int) {
 func (s *isolator) endAlone(f *feed) {
 	f.origin.endAlone()
 	f.pardon()
-	if f.unnameAlone() {
-		s.unnames(f.lane, true)
-	}
+	f.unnameAlone(s.hands[f])
+	s.unnames(f.lane, true) // also if a commit that is under way says so
 }
 
 // group returns at most that many suspects. The feeds take turns, so that they run at full
@@ -307,8 +316,13 @@ func (s *isolator) await(ctx context.Context) bool {
 // runAlone names a suspect in a commit, and waits until it has run while no other record does, or
 // until its handler ignores its timeout.
 func (s *isolator) runAlone(ctx context.Context, at suspect) {
+	s.gathers.Store(true)
 	s.setAlone(at.feed.lane)
-	switch late, ok := s.awaitOthers(ctx); {
+	at.feed.lane.wake() // it may have been alone before
+	late, ok := s.awaitOthers(ctx)
+	s.gathers.Store(false)
+	at.feed.lane.wake()
+	switch {
 	case !ok:
 		return
 	case late:
@@ -343,10 +357,10 @@ func (s *isolator) runAlone(ctx context.Context, at suspect) {
 	s.endAlone(f)
 }
 
-// runBeside runs a suspect that should run alone as a group of its own, beside a handler that
-// ignores its timeout: a death may be the doing of that one.
+// runBeside runs a suspect that should run alone as a group of its own, beside handlers that do not
+// end: a death may be their doing.
 func (s *isolator) runBeside(at suspect) {
-	s.setAlone(nil)
+	s.goOn()
 	s.runGroup(map[*feed][]offsets.Span{at.feed: at.span()})
 }
 
@@ -378,8 +392,8 @@ func (s *isolator) setAlone(l *lane) {
 	}
 }
 
-// awaitOthers waits until no handler runs but late ones, which ignore their timeouts, and reports
-// whether there are such. It reports false if ctx ends.
+// awaitOthers waits until no handler runs but late ones, which ignore their timeouts, for
+// aloneWithin at most. It reports whether any still runs, and false if ctx ends.
 func (s *isolator) awaitOthers(ctx context.Context) (late, ok bool) {
 	began := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
@@ -396,7 +410,7 @@ func (s *isolator) awaitOthers(ctx context.Context) (late, ok bool) {
 		}
 		if time.Since(began) > aloneWithin {
 			s.c.log.Warn("siding: a record that may have killed a process runs beside others, whose handlers do not end", "waited", aloneWithin)
-			return false, true
+			return true, true
 		}
 		if !backoff.Wait(ctx, wait) {
 			return false, false
@@ -449,7 +463,7 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 			f.postpone(namesAgain)
 			switch {
 			case ok && alone != nil:
-				f.unnameAlone()
+				f.unnameAlone(s.hands[f])
 			case ok:
 				f.name(nil, nil)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
@@ -289,6 +290,192 @@ func TestIsolator_CondemnsNoInnocentBesideALateKiller(t *testing.T) {
 			meta, _ := headers.Parse(r.Headers)
 			if at := meta.Original; at.Partition != 0 || at.Offset != 3 {
 				t.Errorf("the innocent %d/%d is dead-lettered after %d deaths: %s, %s", at.Partition, at.Offset, m.deaths, meta.Reason, meta.Class)
+			}
+		}
+	})
+}
+
+// A retry that runs alone, beside a unit of its own lane's source that takes longer than a
+// minute though no handler of it is late: a kill there is not charged to the retry.
+func TestIsolator_UnitOfItsLaneEndsBeforeARetryRunsAlone(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		m := newMortal(t, k)
+		var blame atomic.Bool
+		var alone atomic.Int32
+		cfg := config(m.handler(func(ctx context.Context, r *kgo.Record) bool {
+			return r.Offset == 25 && consumer.DeliveryOf(ctx, r).Attempt == 1 && alone.Load() > 0 && m.deaths == 0
+		}, func(ctx context.Context, r *kgo.Record) error {
+			switch d := consumer.DeliveryOf(ctx, r); {
+			case r.Offset == 0 && d.Attempt == 1:
+				return classify.Retryable(errBusy)
+			case r.Offset == 0:
+				alone.Add(1)
+				defer alone.Add(-1)
+				time.Sleep(20 * time.Second)
+			default:
+				if text := said(k, "orders.retry.5s", 0); alone.Load() > 0 && strings.Contains(text, " x=") && !blame.Swap(true) {
+					t.Errorf("source offset %d starts beside a retry that is charged: %s", r.Offset, text)
+				}
+				time.Sleep(3 * time.Second)
+			}
+			return nil
+		}))
+		cfg.Policy.Tiers, cfg.Policy.Jitter = []time.Duration{5 * time.Second}, -1
+		cfg.Policy.HandlerTimeout = 30 * time.Second
+		c := k.Run(cfg)
+		first := k.Produce(many(1)...)
+		k.Parked(first[0], 5*time.Second, "")
+		stop(t, c)
+		left(t, k, "orders.retry.5s", 0, "n=2 s=1 g=AAE")
+		k.Produce(many(100)...)
+		m.limited(cfg, 1, func() bool { return m.letters() > 0 })
+		for _, r := range content(t, k, "orders.dlq") {
+			meta, _ := headers.Parse(r.Headers)
+			t.Errorf("the innocent %d/%d is dead-lettered after %d deaths: %s, %s", meta.Original.Partition, meta.Original.Offset, m.deaths, meta.Reason, meta.Class)
+		}
+	})
+}
+
+// The commit that tells of decoding is slow. The record, whose handler takes no time, is not
+// named alone while others start.
+func TestIsolator_SlowTellingIsNoLateHandler(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		m := newMortal(t, k)
+		k.Cluster.ControlKey(kmsg.OffsetCommit.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			for _, t := range req.(*kmsg.OffsetCommitRequest).Topics {
+				for _, p := range t.Partitions {
+					if p.Metadata != nil && strings.Contains(*p.Metadata, " x=") {
+						k.Cluster.SleepControl(func() { time.Sleep(3 * time.Second) })
+						return nil, nil, false
+					}
+				}
+			}
+			return nil, nil, false
+		})
+		k.Produce(onPartition(0, "x", 3)...)
+		k.Produce(onPartition(1, "x", 3)...)
+		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
+		var blame atomic.Bool
+		lives := m.handler(func(_ context.Context, r *kgo.Record) bool {
+			if r.Partition == 1 {
+				text := said(k, "orders", 0)
+				if strings.Contains(text, " x=") && !blame.Swap(true) {
+					t.Errorf("1/%d starts while the commit says %q", r.Offset, text)
+					return m.deaths == 0
+				}
+			}
+			return false
+		}, fine)
+		cfg := config(consumer.Decode(func(context.Context, *kgo.Record) (int, error) { return 0, nil },
+			func(ctx context.Context, r *kgo.Record, _ int) error { return lives(ctx, r) }))
+		cfg.Policy.HandlerTimeout = time.Second
+		go func() {
+			time.Sleep(time.Second)
+			for range 60 {
+				if m.dead.Load() {
+					return
+				}
+				k.Produce(onPartition(1, "x", 1)...)
+				time.Sleep(500 * time.Millisecond)
+			}
+		}()
+		m.limited(cfg, 1, func() bool {
+			return m.letters() > 0 || m.deaths == 0 && m.times(&kgo.Record{Partition: 1, Offset: 60}) > 0
+		})
+		for _, r := range content(t, k, "orders.dlq") {
+			meta, _ := headers.Parse(r.Headers)
+			t.Errorf("the innocent %d/%d is dead-lettered after %d deaths: %s, %s", meta.Original.Partition, meta.Original.Offset, m.deaths, meta.Reason, meta.Class)
+		}
+	})
+}
+
+// A handler takes longer than a minute, within its timeout. None is charged beside it.
+func TestIsolator_ChargesNoneBesideALongHandler(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		m := newMortal(t, k)
+		k.Produce(onPartition(0, "x", 1)...)
+		k.Produce(onPartition(1, "x", 3)...)
+		left(t, k, "orders", 1, "n=2 s=3 g=AAM")
+		started := make(chan struct{}, 10)
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool {
+			if r.Partition == 0 && m.deaths == 0 {
+				started <- struct{}{}
+				time.Sleep(90 * time.Second)
+				return true
+			}
+			return false
+		}, func(ctx context.Context, _ *kgo.Record) error {
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		}))
+		cfg.Policy.HandlerTimeout = 5 * time.Minute
+		m.limited(cfg, 1, func() bool { return m.letters() > 0 })
+		for _, r := range content(t, k, "orders.dlq") {
+			meta, _ := headers.Parse(r.Headers)
+			t.Errorf("the innocent %d/%d is dead-lettered after %d deaths: %s, %s", meta.Original.Partition, meta.Original.Offset, m.deaths, meta.Reason, meta.Class)
+		}
+	})
+}
+
+// With the default timeout of a minute: a handler ignores it and kills. None is charged beside
+// it.
+func TestIsolator_ChargesNoneBesideAStuckOneByDefault(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		m := newMortal(t, k)
+		k.Produce(onPartition(0, "x", 1)...)
+		k.Produce(onPartition(1, "x", 3)...)
+		left(t, k, "orders", 1, "n=2 s=3 g=AAM")
+		var died atomic.Bool
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool {
+			if r.Partition == 0 && !died.Swap(true) {
+				time.Sleep(65 * time.Second)
+				return true
+			}
+			return false
+		}, func(context.Context, *kgo.Record) error {
+			time.Sleep(10 * time.Second)
+			return nil
+		}))
+		m.limited(cfg, 1, func() bool { return m.letters() > 0 })
+		for _, r := range content(t, k, "orders.dlq") {
+			meta, _ := headers.Parse(r.Headers)
+			t.Errorf("the innocent %d/%d is dead-lettered after %d deaths: %s, %s", meta.Original.Partition, meta.Original.Offset, m.deaths, meta.Reason, meta.Class)
+		}
+	})
+}
+
+// A record that has run alone has ended; those that it held up start, and one of these kills at
+// once. It is not charged to the one that ran alone. A commit takes 20 ms.
+func TestIsolator_ChargesNoneThatHasRun(t *testing.T) {
+	each(t, map[string]string{"the last": "n=2 s=1 g=AAE", "groups behind": "n=2 s=3 g=AAE"}, 2, func(t *testing.T, k *consumertest.Kafka, evidence string) {
+		m := newMortal(t, k)
+		k.Cluster.ControlKey(kmsg.OffsetCommit.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			k.Cluster.SleepControl(func() { time.Sleep(20 * time.Millisecond) })
+			return nil, nil, false
+		})
+		k.Produce(onPartition(0, "x", 3)...)
+		left(t, k, "orders", 0, evidence)
+		var died atomic.Bool
+		var once atomic.Bool
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool {
+			return r.Partition == 1 && !died.Swap(true)
+		}, func(_ context.Context, r *kgo.Record) error {
+			if r.Partition == 0 && r.Offset == 0 && !once.Swap(true) {
+				k.Produce(onPartition(1, "x", 1)...)
+				time.Sleep(3 * time.Second)
+			}
+			return nil
+		}))
+		m.limited(cfg, 1, func() bool { return m.letters() > 0 })
+		if m.letters() > 0 {
+			for _, r := range content(t, k, "orders.dlq") {
+				meta, _ := headers.Parse(r.Headers)
+				t.Errorf("the innocent %d/%d is dead-lettered after %d deaths: %s, %s", meta.Original.Partition, meta.Original.Offset, m.deaths, meta.Reason, meta.Class)
 			}
 		}
 	})

@@ -33,7 +33,8 @@ type lonely struct {
 	offset int64
 	tell   func(decoding bool)
 	// How long the telling took, in ns: that is no part of the handler's time.
-	took atomic.Int64
+	took  atomic.Int64
+	since atomic.Int64 // when the telling that is under way began, in ns; 0 if none is
 }
 
 // beginAlone notes that a record runs alone.
@@ -53,6 +54,8 @@ func (o *origin) endAlone() {
 func (o *origin) decoding(offset int64, now bool) {
 	if a := o.alone.Load(); a != nil && a.offset == offset {
 		began := time.Now()
+		a.since.Store(began.UnixNano())
+		defer a.since.Store(0)
 		a.tell(now)
 		a.took.Add(int64(time.Since(began)))
 	}
@@ -61,7 +64,11 @@ func (o *origin) decoding(offset int64, now bool) {
 // told returns how long the record at an offset waited until that was told.
 func (o *origin) told(offset int64) time.Duration {
 	if a := o.alone.Load(); a != nil && a.offset == offset {
-		return time.Duration(a.took.Load())
+		took := time.Duration(a.took.Load())
+		if since := a.since.Load(); since > 0 {
+			took += time.Since(time.Unix(0, since))
+		}
+		return took
 	}
 	return 0
 }

@@ -374,7 +374,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
-		if r.lane.breaker.Holds() && !r.unit.permit.OK() || r.unit.suspect && r.c.isPaused(r.lane.topic) {
+		if r.lane.breaker.Holds() && !r.unit.permit.OK() || r.c.isPaused(r.lane.topic) {
 			r.leave(rec)
 			return err, result, true
 		}
@@ -398,25 +398,14 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 	return err, result, false
 }
 
-// waitInPlace waits between two runs of a record, and for as long as its topic is paused, unless it
-// is a suspect: others wait for these. No handler runs meanwhile, so it lends the worker's slot.
-// The worker keeps the unit, and thereby the order. It reports false if the lane is revoked. See
-// DESIGN.md, "Retries in place".
+// waitInPlace waits between two runs of a record. No handler runs meanwhile, so it lends the
+// worker's slot. The worker keeps the unit, and thereby the order. It reports false if the lane is
+// revoked. See DESIGN.md, "Retries in place".
 func (r *runner) waitInPlace(d time.Duration) bool {
 	r.unit.current.Store(nil)
 	lent := r.c.workerPool.lend()
-	for on := waitOn(r.lane, time.After(d)); on; {
-		if resumed := r.c.untilResumed(r.lane.topic); resumed != nil && !r.unit.suspect {
-			on = waitOn(r.lane, resumed)
-			continue
-		}
-		if lent && !r.c.workerPool.reclaim(r.lane.stopping) {
-			break
-		}
-		if r.unit.suspect || !r.c.isPaused(r.lane.topic) {
-			return true
-		}
-		lent = r.c.workerPool.lend() // the topic was paused during the wait for a slot
+	if waitOn(r.lane, time.After(d)) && (!lent || r.c.workerPool.reclaim(r.lane.stopping)) {
+		return true
 	}
 	if lent {
 		r.c.workerPool.takeOver()

@@ -24,7 +24,6 @@ type unit struct {
 	// nothing of an outage, since what is left of the records that ran then are mostly those that
 	// fail.
 	remnant bool
-	suspect bool // it may have killed a process, and a commit named it
 	// the record killed a process when it ran alone: it does not run again
 	condemned *offsets.Alone
 
@@ -57,6 +56,5 @@ func (u *unit) overdue(now time.Time) *attempt {
 // is notes the offsets of the unit's records.
 func (u *unit) is(first, last int64) {
 	u.span = offsets.Span{First: first, Last: last}
-	u.suspect, u.condemned = u.feed.grant.isSuspect(first), u.feed.grant.condemned(first)
-	u.remnant = u.suspect || u.tier == nil && u.feed.tracker.IsLeftover(first)
+	u.remnant, u.condemned = u.feed.grant.isSuspect(first) || u.tier == nil && u.feed.tracker.IsLeftover(first), u.feed.grant.condemned(first)
 }
