@@ -60,9 +60,9 @@ func describe(ctx context.Context, adm *kadm.Client, names []string) (map[string
 	return found, errors.Join(errs...)
 }
 
-// knownTimeout bounds the wait until the broker that is asked for configs knows a topic that
-// another broker has shown. It learns of a new topic within moments, unless it is overloaded; and
-// the topic may have been deleted.
+// knownTimeout bounds the wait until the broker that is asked knows a topic that another broker has
+// created, or has shown. It learns of a new topic within moments, unless it is overloaded; and the
+// topic may not exist.
 const knownTimeout = 10 * time.Second
 
 // describeConfigs adds the configs to topics that exist.

@@ -96,20 +96,10 @@ func (e *ensurer) run(ctx context.Context, siblings []Siblings) error {
 
 // readCluster reads the cluster and derives the wanted siblings.
 func (e *ensurer) readCluster(ctx context.Context, siblings []Siblings) error {
-	var err error
-	if e.topics, err = describe(ctx, e.adm, e.names); err != nil {
+	if err := e.awaitSources(ctx, siblings); err != nil {
 		return err
 	}
 	e.report.count(e.topics)
-	var errs []error
-	for _, s := range siblings {
-		if e.topics[s.Source] == nil {
-			errs = append(errs, fmt.Errorf("topic %q does not exist: create it; siding creates the siblings of a source, never the source", s.Source))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	if err := describeConfigs(ctx, e.adm, e.topics, slices.Sorted(maps.Keys(e.topics))); err != nil {
 		return err
 	}
@@ -117,6 +107,28 @@ func (e *ensurer) readCluster(ctx context.Context, siblings []Siblings) error {
 		e.wants = append(e.wants, e.spec.wants(s, e.topics[s.Source])...)
 	}
 	return nil
+}
+
+// awaitSources reads the topics until all sources exist, for knownTimeout at most: the broker that
+// is asked may learn of a new topic later than the one that created it.
+func (e *ensurer) awaitSources(ctx context.Context, siblings []Siblings) error {
+	wait, cancel := context.WithTimeout(ctx, knownTimeout)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		var err error
+		if e.topics, err = describe(ctx, e.adm, e.names); err != nil {
+			return err
+		}
+		var errs []error
+		for _, s := range siblings {
+			if e.topics[s.Source] == nil {
+				errs = append(errs, fmt.Errorf("topic %q does not exist: create it; siding creates the siblings of a source, never the source", s.Source))
+			}
+		}
+		if len(errs) == 0 || sleep(wait, pause) != nil {
+			return errors.Join(errs...)
+		}
+	}
 }
 
 // incomplete returns the siblings that do not exist or have too few partitions.

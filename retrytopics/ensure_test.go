@@ -432,24 +432,36 @@ func TestEnsure_WaitsUntilTheClusterShowsItsTopics(t *testing.T) {
 	})
 }
 
-// The broker that is asked for configs may learn of a topic later than the one that showed it.
+// The broker that is asked may learn of a topic later than the one that created or showed it.
 func TestEnsure_WaitsUntilEachBrokerKnowsTheTopics(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
+		key     kmsg.Key
 		unknown int
-		ok      bool
+		err     string
 		want    time.Duration
-	}{{5, true, 310 * time.Millisecond}, {-1, false, knownTimeout}} {
+	}{
+		{kmsg.DescribeConfigs, 5, "", 310 * time.Millisecond},
+		{kmsg.DescribeConfigs, -1, `describe configs of topic "orders"`, knownTimeout},
+		{kmsg.Metadata, 5, "", 310 * time.Millisecond},
+		{kmsg.Metadata, -1, `topic "orders" does not exist: create it`, knownTimeout},
+	} {
 		onKafka(t, func(t *testing.T, cluster *kafka, adm *kadm.Client) {
 			createTopic(t, cluster, "orders", 2, nil)
-			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: "orders", Err: kerr.UnknownTopicOrPartition, Count: c.unknown})
+			fault := kfake.Fault{Keys: []kmsg.Key{c.key}, Err: kerr.UnknownTopicOrPartition, Count: c.unknown}
+			if c.key == kmsg.Metadata {
+				fault.Topic = "orders"
+			} else {
+				fault.Resource = "orders"
+			}
+			cluster.Fault(fault)
 			start := time.Now()
 			_, err := Ensure(t.Context(), adm, Spec{}, mustSiblings(t, Naming{}, "orders"))
-			if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), `describe configs of topic "orders"`) {
-				t.Errorf("unknown %d times: %v", c.unknown, err)
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s unknown %d times: %v", c.key.Name(), c.unknown, err)
 			}
 			if took := time.Since(start); took != c.want {
-				t.Errorf("unknown %d times: it took %v, want %v", c.unknown, took, c.want)
+				t.Errorf("%s unknown %d times: it took %v, want %v", c.key.Name(), c.unknown, took, c.want)
 			}
 		})
 	}
