@@ -99,8 +99,24 @@ func (s *isolator) unname() {
 	if s.urgent {
 		// it has logged the error; the next tick tries again
 		_ = s.c.commit(s.c.ctx, s.named)
-		s.named, s.urgent = nil, false
+		s.named, s.urgent = stillNamed(s.named), false
 	}
+}
+
+// stillNamed returns which of the lanes the broker accepted no commit of that says what they no
+// longer run. The next commit that names another record has to say so, too: that record may kill.
+func stillNamed(lanes []*lane) (left []*lane) {
+	for _, l := range lanes {
+		l.mu.Lock()
+		for f := range l.read() {
+			if l.state == laneRunning && f.grant.isAsked() {
+				left = append(left, l)
+				break
+			}
+		}
+		l.mu.Unlock()
+	}
+	return left
 }
 
 // goOn lets others start, after a commit that names no record alone which has run.
@@ -456,6 +472,7 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 	// It has logged the error, which may be that of another lane. A commit leaves out a lane that
 	// the member does not own any more.
 	_ = s.c.commit(s.c.ctx, lanes)
+	s.named = stillNamed(lanes)
 	named := map[*feed]bool{}
 	for f := range hands {
 		n, ok := asked[f]
