@@ -33,8 +33,7 @@ type isolator struct {
 // mostGroups is the number of groups into which the suspects are cut.
 const mostGroups = 64
 
-// aloneWithin bounds the wait until no other handler runs. One that ignores its timeout does not
-// count; one without a timeout could make it last for ever.
+// aloneWithin bounds the wait until no handler runs but late ones. No record starts meanwhile.
 const aloneWithin = time.Minute
 
 // copiedWithin bounds the wait for the copy of a condemned record. Until then no suspect starts.
@@ -357,20 +356,20 @@ func (s *isolator) runAlone(ctx context.Context, at suspect) {
 	})
 	f.hand(span)
 	for {
-		waited, late := f.unrun(span)
-		if len(waited) == 0 && len(late) > 0 {
+		switch waited, late := f.unrun(span); {
+		case len(waited) > 0:
+			if !s.await(ctx) {
+				f.origin.endAlone()
+				return // the lane's last commit says what runs
+			}
+		case len(late) > 0:
 			s.kept = &at
 			return
-		}
-		if len(waited) == 0 {
-			break
-		}
-		if !s.await(ctx) {
-			f.origin.endAlone()
-			return // the lane's last commit says what runs
+		default:
+			s.endAlone(f)
+			return
 		}
 	}
-	s.endAlone(f)
 }
 
 // runBeside runs a suspect that should run alone as a group of its own, beside handlers that do not
@@ -382,13 +381,22 @@ func (s *isolator) runBeside(at suspect) {
 
 // hasCompany reports whether a handler of the process ignores its timeout, or the loss of its lane.
 func (s *isolator) hasCompany() bool {
+	_, late := s.handlers()
+	return late || s.kept != nil
+}
+
+// handlers reports whether handlers run that may be waited for, and whether late ones do, which
+// ignore their timeouts or the loss of their lanes.
+func (s *isolator) handlers() (running, late bool) {
 	now := time.Now()
-	_, late := s.c.abandonedRun(now)
-	return s.kept != nil || late || slices.ContainsFunc(s.c.lanesNow(), func(l *lane) bool {
+	running, late = s.c.abandonedRun(now)
+	for _, l := range s.c.lanesNow() {
 		l.mu.Lock()
-		defer l.mu.Unlock()
-		return len(l.overdue(now)) > 0
-	})
+		n := len(l.overdue(now))
+		running, late = running || len(l.units) > n, late || n > 0
+		l.mu.Unlock()
+	}
+	return running, late
 }
 
 // setAlone makes a lane the only one that may start records; nil ends that.
@@ -413,14 +421,7 @@ func (s *isolator) setAlone(l *lane) {
 func (s *isolator) awaitOthers(ctx context.Context) (late, ok bool) {
 	began := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		now := time.Now()
-		running, late := s.c.abandonedRun(now)
-		for _, l := range s.c.lanesNow() {
-			l.mu.Lock()
-			n := len(l.overdue(now))
-			running, late = running || len(l.units) > n, late || n > 0
-			l.mu.Unlock()
-		}
+		running, late := s.handlers()
 		if !running {
 			return late, true
 		}
@@ -478,10 +479,9 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 		n, ok := asked[f]
 		if named[f] = ok && f.isNamed(n); !named[f] {
 			f.postpone(namesAgain)
-			switch {
-			case ok && alone != nil:
+			if ok && alone != nil {
 				f.unnameAlone(s.hands[f])
-			case ok:
+			} else if ok {
 				f.name(nil, nil)
 			}
 		}

@@ -65,16 +65,25 @@ func describe(ctx context.Context, adm *kadm.Client, names []string) (map[string
 // topic may not exist.
 const knownTimeout = 10 * time.Second
 
-// describeConfigs adds the configs to topics that exist.
-func describeConfigs(ctx context.Context, adm *kadm.Client, topics map[string]*topic, names []string) error {
+// untilKnown asks until the topics are known, for knownTimeout at most. It returns the error of the
+// last answer.
+func untilKnown(ctx context.Context, ask func() (known bool, err error)) error {
 	wait, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		err := describeConfigsOnce(ctx, adm, topics, names)
-		if !errors.Is(err, kerr.UnknownTopicOrPartition) || sleep(wait, pause) != nil {
+		known, err := ask()
+		if known || sleep(wait, pause) != nil {
 			return err
 		}
 	}
+}
+
+// describeConfigs adds the configs to topics that exist.
+func describeConfigs(ctx context.Context, adm *kadm.Client, topics map[string]*topic, names []string) error {
+	return untilKnown(ctx, func() (known bool, err error) {
+		err = describeConfigsOnce(ctx, adm, topics, names)
+		return !errors.Is(err, kerr.UnknownTopicOrPartition), err
+	})
 }
 
 func describeConfigsOnce(ctx context.Context, adm *kadm.Client, topics map[string]*topic, names []string) error {

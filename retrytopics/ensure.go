@@ -112,12 +112,9 @@ func (e *ensurer) readCluster(ctx context.Context, siblings []Siblings) error {
 // awaitSources reads the topics until all sources exist, for knownTimeout at most: the broker that
 // is asked may learn of a new topic later than the one that created it.
 func (e *ensurer) awaitSources(ctx context.Context, siblings []Siblings) error {
-	wait, cancel := context.WithTimeout(ctx, knownTimeout)
-	defer cancel()
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		var err error
+	return untilKnown(ctx, func() (known bool, err error) {
 		if e.topics, err = describe(ctx, e.adm, e.names); err != nil {
-			return err
+			return true, err
 		}
 		var errs []error
 		for _, s := range siblings {
@@ -125,10 +122,8 @@ func (e *ensurer) awaitSources(ctx context.Context, siblings []Siblings) error {
 				errs = append(errs, fmt.Errorf("topic %q does not exist: create it; siding creates the siblings of a source, never the source", s.Source))
 			}
 		}
-		if len(errs) == 0 || sleep(wait, pause) != nil {
-			return errors.Join(errs...)
-		}
-	}
+		return len(errs) == 0, errors.Join(errs...)
+	})
 }
 
 // incomplete returns the siblings that do not exist or have too few partitions.

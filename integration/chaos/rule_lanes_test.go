@@ -33,21 +33,30 @@ func TestLanes_FindsStrangers(t *testing.T) {
 	}
 }
 
-// A suspect may run alone, while no other record of its process does.
-func TestLanes_WaitForASuspectThatIsStuck(t *testing.T) {
+// While a handler is stuck, every other lane of its process goes on, also if its record is a
+// suspect that ran alone.
+func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 	t.Parallel()
 	lane, beside := tp{"orders", 0}, tp{"orders", 1}
-	for to, want := range map[int64]int{0: 1, 10: 0} {
+	at := func(d time.Duration) *run {
+		return &run{member: "a", topic: "orders", partition: 1, lane: beside, start: int64(d), end: int64(d) + 1}
+	}
+	stands := []*run{at(59 * time.Second), at(81 * time.Second)}
+	var goesOn []*run
+	for d := 59 * time.Second; d < 82*time.Second; d += time.Second {
+		goesOn = append(goesOn, at(d))
+	}
+	for _, test := range []struct {
+		others []*run
+		want   int
+	}{{stands, 1}, {goesOn, 0}} {
 		stuck := &run{member: "a", topic: "orders", lane: lane, offset: 5, start: int64(time.Minute), end: int64(80 * time.Second)}
-		is := told{runs: []*run{stuck}, suspects: []suspects{{int64(time.Second), lane, 0, to}}}
-		for _, at := range []time.Duration{59 * time.Second, 81 * time.Second} {
-			is.runs = append(is.runs, &run{member: "a", topic: "orders", partition: 1, lane: beside, start: int64(at), end: int64(at) + 1})
-		}
+		is := told{runs: append([]*run{stuck}, test.others...), suspects: []suspects{{int64(time.Second), lane, 0, 10}}}
 		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(time.Hour)}
 		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
 		r := &record{origin: &kgo.Record{Topic: "orders"}}
-		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}}}, r, stuck, &f); len(f.broken) != want {
-			t.Errorf("suspects to %d: found %v, want %d", to, f.broken, want)
+		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}}}, r, stuck, &f); len(f.broken) != test.want {
+			t.Errorf("beside %d runs: found %v, want %d", len(test.others), f.broken, test.want)
 		}
 	}
 }
