@@ -129,6 +129,7 @@ type run struct {
 	own        bool // the team's handler failed: no script says what follows
 	line       int  // of the journal
 	life       int  // how often the record had been redriven
+	stalled    bool // it failed, and its process was suspended in its time
 	lane       tp   // whose record it was: the source's partition
 }
 

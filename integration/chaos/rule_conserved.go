@@ -3,6 +3,8 @@ package chaos
 import (
 	"maps"
 	"slices"
+
+	"github.com/sidingkafka/siding/classify"
 )
 
 // conserved: each record is in exactly one place, the one that its script says. No record is lost.
@@ -26,8 +28,8 @@ func conserved(ev *evidence, f *findings) {
 				case slices.ContainsFunc(r.letters, func(c *copied) bool { return ev.condemned(r, c) }):
 				case !slices.Contains(places, want):
 					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
-				case len(places) > 1 && r.spent(life, 0):
-					f.excluded["in two places, as it was repeated in an outage"]++
+				case len(places) > 1 && r.failedAs(life, 0) != "":
+					f.excluded["in two places, as it was repeated in an outage, or timed out in a suspended process"]++
 				case len(places) > 1:
 					f.add(r, r.origin, r.runs, "it is in %d places: %v", len(places), places)
 				}
@@ -53,16 +55,26 @@ func conserved(ev *evidence, f *findings) {
 	}
 }
 
-// ending is what has to become of the record, with the attempts that it lost in outages.
+// ending is what has to become of the record, with the attempts that failed whatever its script
+// says.
 func (r *record) ending(maxAttempts, life int) ending {
-	return r.script.ending(maxAttempts, life, func(attempt int) bool { return r.spent(life, attempt) })
+	return r.script.ending(maxAttempts, life, func(attempt int) string { return r.failedAs(life, attempt) })
 }
 
-// spent reports whether an attempt failed in an outage, as its copy says; 0 stands for any.
-func (r *record) spent(life, attempt int) bool {
-	return slices.ContainsFunc(slices.Concat(r.copies, r.letters), func(c *copied) bool {
-		return c.life() == life && (c.meta.Attempts == attempt || attempt == 0) && c.meta.Class == classOutage
-	})
+// failedAs returns the class, as its copy has it, with which an attempt failed whatever the script
+// says: in an outage, or since its process was suspended until its time was over. It is empty for
+// an attempt of which no copy says so. Attempt 0 stands for any.
+func (r *record) failedAs(life, attempt int) string {
+	for _, c := range slices.Concat(r.copies, r.letters) {
+		if c.life() != life || c.meta.Attempts != attempt && attempt != 0 {
+			continue
+		}
+		stalled := func(x *run) bool { return x.stalled && x.life == life && x.attempt == c.meta.Attempts }
+		if c.meta.Class == classOutage || c.meta.Class == classify.ClassTimeout && slices.ContainsFunc(r.runs, stalled) {
+			return c.meta.Class
+		}
+	}
+	return ""
 }
 
 // places are where a record went in one of its lives.

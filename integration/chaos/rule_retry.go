@@ -75,10 +75,14 @@ func attemptsRule(ev *evidence, f *findings) {
 }
 
 // endingOf is the ending of a record whose runs led to a letter. A record that was repeated may
-// have another one: its attempts failed in the outage at one time, and by its script at another.
+// have another one: an attempt failed in an outage, or timed out in a suspended process, at one
+// time, and ended by its script at another.
 func (r *record) endingOf(letter *copied, maxAttempts int) ending {
-	return r.script.ending(maxAttempts, letter.life(), func(attempt int) bool {
-		return r.spent(letter.life(), attempt) && (attempt < letter.meta.Attempts || letter.meta.Class == classOutage)
+	return r.script.ending(maxAttempts, letter.life(), func(attempt int) string {
+		if class := r.failedAs(letter.life(), attempt); attempt < letter.meta.Attempts || letter.meta.Class == class {
+			return class
+		}
+		return ""
 	})
 }
 

@@ -109,14 +109,14 @@ const (
 )
 
 // ending returns what has to become of the record under a policy of so many attempts, after it was
-// redriven so often. failed reports whether an attempt failed in an outage, whatever the script
-// says; nil means that none did.
-func (s script) ending(maxAttempts, life int, failed func(attempt int) bool) ending {
+// redriven so often. failedAs returns the class with which an attempt failed whatever the script
+// says, and "" if it did not; nil means that none did.
+func (s script) ending(maxAttempts, life int, failedAs func(attempt int) string) ending {
 	class := ""
 	for n := 1; ; n++ {
 		is := s.attempt(n, life)
-		if failed != nil && failed(n) {
-			is = ending{class: classOutage}
+		if failedAs != nil && failedAs(n) != "" {
+			is = ending{class: failedAs(n)}
 		}
 		is.attempts = n
 		switch {

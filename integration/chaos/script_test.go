@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -48,6 +49,27 @@ func TestScript_SaysWhereItsRecordEnds(t *testing.T) {
 	} {
 		if got := test.s.ending(4, test.life, nil); got != test.want {
 			t.Errorf("%+v, redriven %d times, ends as %+v, want %+v", test.s, test.life, got, test.want)
+		}
+	}
+}
+
+// An attempt whose process was suspended until its time was over is one that failed; no other
+// timeout is the record's fate.
+func TestRecord_TimesOutInASuspendedProcess(t *testing.T) {
+	t.Parallel()
+	timedOut := &copied{meta: headers.Meta{Attempts: 1, Class: classify.ClassTimeout}}
+	for _, test := range []struct {
+		run  run
+		want ending
+	}{
+		{run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: classify.ClassTimeout}},
+		{run{attempt: 1}, ending{place: placeHandled, attempts: 1}},
+		{run{attempt: 2, stalled: true}, ending{place: placeHandled, attempts: 1}},
+		{run{attempt: 1, life: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
+	} {
+		r := &record{script: script{act: actPass}, runs: []*run{&test.run}, copies: []*copied{timedOut}}
+		if got := r.ending(4, 0); got != test.want {
+			t.Errorf("after %+v: %+v, want %+v", test.run, got, test.want)
 		}
 	}
 }
