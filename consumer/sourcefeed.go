@@ -164,25 +164,30 @@ func (f *sourceFeed) setAside(sample int64) {
 	}
 }
 
-// cut returns the next unit, nil if none may start. With a permit it has one record.
+// cut returns the next unit, nil if none may start. That can be so although hasWork found one a
+// moment ago, since a grant may rest until a time. With a permit it has one record.
 func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 	if !f.hasWork() {
 		return nil
 	}
 	u := &unit{feed: &f.feed, permit: permit}
 	sampled := permit.Probe() && !f.grant.isIsolated() && f.hasUnprobed()
-	f.busy = true
 	if f.ready.Len() > 0 {
 		i := f.nextReady()
 		if sampled {
 			i = slices.IndexFunc(f.ready.All(), f.isSample)
 		}
+		if i < 0 {
+			return nil
+		}
+		f.busy = true
 		u.item = f.popFrom(&f.ready, i)
 		u.key, u.repeated = u.item.hash, u.item.probed
 		u.is(u.item.offset(), u.item.offset())
 		f.leave(1, u.item.size)
 		return u
 	}
+	f.busy = true
 	// Suspects run as a commit has named them: before those in front, or behind them.
 	switch {
 	case sampled:
