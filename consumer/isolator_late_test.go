@@ -18,6 +18,15 @@ import (
 
 const stuckTimeout = 10 * time.Second
 
+// slow handles a record in three seconds.
+func slow(ctx context.Context, _ *kgo.Record) error {
+	select {
+	case <-time.After(3 * time.Second):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
 // limited is until that gives up after some deaths, and reports so.
 func (m *mortal) limited(cfg consumer.Config, most int, over func() bool) bool {
 	m.t.Helper()
@@ -80,10 +89,7 @@ func TestIsolator_ChargesNoneBesideAStuckOne(t *testing.T) {
 				return true
 			}
 			return false
-		}, func(context.Context, *kgo.Record) error {
-			time.Sleep(3 * time.Second)
-			return nil
-		}))
+		}, slow))
 		cfg.Order, cfg.Policy.HandlerTimeout = c.a, stuckTimeout
 		ok := m.limited(cfg, 8, func() bool { return m.letters() == 1 && k.Cluster.PartitionInfo("orders.dlq", p).HighWatermark == 1 })
 		for _, r := range content(t, k, "orders.dlq") {
@@ -247,10 +253,7 @@ func TestIsolator_CondemnsNoInnocentForAStuckKiller(t *testing.T) {
 				return true
 			}
 			return false
-		}, func(context.Context, *kgo.Record) error {
-			time.Sleep(3 * time.Second)
-			return nil
-		}))
+		}, slow))
 		cfg.Order, cfg.Policy.HandlerTimeout = order, stuckTimeout
 		ok := m.limited(cfg, 10, func() bool { return m.letters() > 0 && k.Cluster.PartitionInfo("orders.dlq", 0).HighWatermark == 1 })
 		for _, r := range content(t, k, "orders.dlq") {
@@ -280,10 +283,7 @@ func TestIsolator_CondemnsNoInnocentBesideALateKiller(t *testing.T) {
 				return true
 			}
 			return false
-		}, func(context.Context, *kgo.Record) error {
-			time.Sleep(3 * time.Second)
-			return nil
-		}))
+		}, slow))
 		cfg.Order, cfg.Policy.HandlerTimeout = order, stuckTimeout
 		m.limited(cfg, 10, func() bool { return m.letters() > 0 })
 		for _, r := range content(t, k, "orders.dlq") {
