@@ -203,14 +203,17 @@ func (t told) begunBy(lane tp, at int64) (began int64) {
 }
 
 // handedOver returns when the lane was handed over in order that a run began and ended in; ok is
-// false if it had another end, or none.
+// false if it had another end, or none. If the membership is lost as a drain ends, both ends are
+// told of.
 func (t told) handedOver(r *run) (at int64, ok bool) {
-	for _, c := range t.changes(r.lane, r.start-lineSlack, math.MaxInt64) {
+	changes := t.changes(r.lane, r.start-lineSlack, math.MaxInt64)
+	for i, c := range changes {
 		switch {
 		case c.at < r.start && (c.what == laneRestarted || c.what == laneReread):
 			return 0, false // the run may be of the lane before
 		case c.at >= r.start:
-			return c.at, c.what == laneHandedOver && r.end != 0 && c.at >= r.end
+			lost := i+1 < len(changes) && changes[i+1].what == laneEnded
+			return c.at, c.what == laneHandedOver && r.end != 0 && c.at >= r.end && !lost
 		}
 	}
 	return 0, false

@@ -34,6 +34,8 @@ type load struct {
 
 	poisons int // how many records kill
 
+	writing sync.Mutex // held while records are written
+
 	mu      sync.Mutex
 	acked   map[int64]written
 	lost    map[int64]bool // acknowledged, and gone with the end of a log
@@ -98,13 +100,27 @@ func (l *load) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		due := int64(time.Since(began).Seconds() * float64(l.cfg.Rate))
+		l.writing.Lock()
 		for ; id < due; id++ {
 			if id-l.sent.Load() > 50_000 {
 				break // the brokers are away
 			}
 			l.write(id)
 		}
+		l.writing.Unlock()
 	}
+}
+
+// pause calls do while no record is on its way to the brokers.
+func (l *load) pause(do func() error) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	return do()
 }
 
 func (l *load) write(id int64) {

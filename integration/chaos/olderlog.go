@@ -49,7 +49,7 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 	e.unreachable(true)
 	defer e.unreachable(false)
 	e.proc.kill()
-	<-time.After(500 * time.Millisecond) // the last answers have arrived
+	<-time.After(500 * time.Millisecond) // an election takes as long
 	from, ok, err := cutLog(filepath.Join(e.job.Dir, "partitions", fmt.Sprintf("%s-%d", of.topic, of.partition), "0.dat"))
 	if err == nil && ok {
 		gone(from)

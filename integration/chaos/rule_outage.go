@@ -115,8 +115,12 @@ func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	}
 }
 
+// openingTime is how long a breaker may take to open: the half of its window.
+const openingTime = int64(5 * time.Second)
+
 // deadInOutage checks a letter of a record whose last attempt failed in an outage: the record had
-// failed before for its own reasons, or further processes had to find out about the outage.
+// failed before for its own reasons, or further processes had to find out about the outage, or its
+// tiers took less time than a breaker that opens.
 func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 	if r.script.times > 0 && r.script.ending(s.Policy.MaxAttempts, c.life(), nil).class != "" {
 		f.counted["dead-lettered in an outage, having failed before"]++
@@ -128,7 +132,29 @@ func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 			return
 		}
 	}
+	if ev.deadBeforeOpen(r, c) {
+		f.excluded["dead-lettered in an outage, before the breaker had opened"]++
+		return
+	}
 	f.add(r, c.rec, r.runs, "it is dead-lettered because of an outage")
+}
+
+// deadBeforeOpen reports whether all attempts before a letter failed within openingTime, on a
+// breaker that had not opened.
+func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
+	var first, last int64
+	for _, x := range r.runs {
+		if x.life == c.life() {
+			if first == 0 {
+				first = x.start
+			}
+			last = x.start
+			if is := ev.told[x.member].stateAt(x.start); is.to != "closed" && x.start >= is.at+opens {
+				return false
+			}
+		}
+	}
+	return last-first < openingTime
 }
 
 // openingCost checks how many source records of an outage a process counted as failed: those that

@@ -39,6 +39,7 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 		{"after a hand-over", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12)}, "b": {assigned(13)}}, false, false, "handed its lane over in order"},
 		{"after a hand-over and a return", []call{{"a", 10, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12), assigned(18)}}, false, false, "handed its lane over in order"},
 		{"after a hand-over that failed", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), ended(12)}, "b": {assigned(13)}}, false, false, ""},
+		{"as the membership was lost at the end of a drain", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12), ended(12.001)}, "b": {assigned(13)}}, false, false, ""},
 		{"before the hand-over of a lane that was lost", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(25)}, "b": {assigned(13)}}, false, false, ""},
 		{"as it failed before the hand-over", []call{{"a", 10, verdictFailed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12)}, "b": {assigned(13)}}, false, false, ""},
 		{"committed before the lane began", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}, "b": {assigned(17)}}, false, true, "had been committed"},
