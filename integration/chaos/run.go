@@ -254,8 +254,9 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	for began := time.Now(); ; {
 		left, stuck := 0, map[tp]string{}
 		e.mu.Lock()
-		if n := len(e.died); n > deaths { // records kill, and the groups have to find out
-			deaths = n
+		// Records kill. The groups have to find out, and records that hang then run one by one.
+		if n := len(e.died); n > deaths {
+			deaths, recovered = n, later(recovered, time.Now().Add(settleTime))
 			clear(moved)
 			clear(floors)
 		}
