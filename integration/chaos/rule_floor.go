@@ -51,12 +51,44 @@ func (ev *evidence) calms(s *served, from, to int64, least time.Duration) (all [
 	return all
 }
 
+// outlasting returns the times in which a service's members ran suspects that outlast their
+// timeouts, in order. Nothing else of such a process runs meanwhile, if they run one by one.
+func (ev *evidence) outlasting(s *served) (all [][2]int64) {
+	var runs [][2]int64
+	for _, name := range ev.membersOf(s.Group) {
+		is := ev.told[name]
+		for _, r := range is.runs {
+			if until := ev.until(r); until-r.start >= int64(s.Policy.HandlerTimeout) && is.suspected(r) {
+				runs = append(runs, [2]int64{r.start, until})
+			}
+		}
+	}
+	slices.SortFunc(runs, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	for _, r := range runs {
+		if n := len(all); n > 0 && r[0] <= all[n-1][1] {
+			all[n-1][1] = max(all[n-1][1], r[1])
+		} else {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// overlap is how much of a time lies in others, which do not overlap.
+func overlap(others [][2]int64, from, to int64) (sum time.Duration) {
+	for _, o := range others {
+		sum += time.Duration(max(0, min(o[1], to)-max(o[0], from)))
+	}
+	return sum
+}
+
 // stalled: in a calm, no floor stands still that has a record above it.
 func stalled(ev *evidence, f *findings) {
 	if len(ev.samples) == 0 {
 		return
 	}
 	for _, s := range ev.services {
+		outlasting := ev.outlasting(s)
 		for _, calm := range ev.calms(s, ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime) {
 			f.counted["calms of a service"]++
 			since := map[tp]sample{} // the first sample with the floor that it has now
@@ -73,10 +105,16 @@ func stalled(ev *evidence, f *findings) {
 						since[at] = sample
 						continue
 					}
-					if stood := time.Duration(sample.ended - since[at].ended); end > floor && stood > moveTime {
-						f.note(at.topic, at.partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended))
-						since[at] = sample
+					stood := time.Duration(sample.ended - since[at].ended)
+					switch {
+					case end <= floor || stood <= moveTime:
+						continue
+					case stood-overlap(outlasting, since[at].ended, sample.ended) <= moveTime:
+						f.excluded["a floor stood still, while suspects outlasted their timeouts"]++
+						continue
 					}
+					f.note(at.topic, at.partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended))
+					since[at] = sample
 				}
 			}
 		}

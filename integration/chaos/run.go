@@ -245,8 +245,9 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	deaths := 0
 	recovered := e.recovered()
 	// A partition that is read from its start again has much to do, and its retries wait for that.
+	// After a death its group has to find out, and records that hang may run one by one.
 	limit := func(at tp) time.Duration {
-		if e.load.hasLost(at.partition) {
+		if deaths > 0 || e.load.hasLost(at.partition) {
 			return 4 * (settleTime + longest)
 		}
 		return settleTime + longest
@@ -254,9 +255,8 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	for began := time.Now(); ; {
 		left, stuck := 0, map[tp]string{}
 		e.mu.Lock()
-		// Records kill. The groups have to find out, and records that hang then run one by one.
-		if n := len(e.died); n > deaths {
-			deaths, recovered = n, later(recovered, time.Now().Add(settleTime))
+		if n := len(e.died); n > deaths { // records kill
+			deaths = n
 			clear(moved)
 			clear(floors)
 		}
