@@ -82,6 +82,9 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 			continue
 		}
 		slices.SortFunc(all, cmp.Compare)
+		if slices.ContainsFunc(ev.told[x.member].changes(tp{r.origin.Topic, partition}, all[0], x.end), func(c laneChange) bool { return !c.what.begins() }) {
+			continue // it is another member's by now
+		}
 		f.counted["lanes beside a stuck handler"]++
 		// The load reaches each partition many times a second; until its end.
 		for i, at := range append(all[1:], min(x.end, ev.loaded)) {

@@ -46,12 +46,14 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 	for d := 59 * time.Second; d < 82*time.Second; d += time.Second {
 		goesOn = append(goesOn, at(d))
 	}
+	handedOver := []laneChange{{int64(59500 * time.Millisecond), laneHandedOver, beside}}
 	for _, test := range []struct {
 		others []*run
+		lanes  []laneChange
 		want   int
-	}{{stands, 1}, {goesOn, 0}} {
+	}{{stands, nil, 1}, {goesOn, nil, 0}, {stands, handedOver, 0}} {
 		stuck := &run{member: "a", topic: "orders", lane: lane, offset: 5, start: int64(time.Minute), end: int64(80 * time.Second)}
-		is := told{runs: append([]*run{stuck}, test.others...), suspects: []suspects{{int64(time.Second), lane, 0, 10}}}
+		is := told{runs: append([]*run{stuck}, test.others...), suspects: []suspects{{int64(time.Second), lane, 0, 10}}, lanes: test.lanes}
 		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(time.Hour)}
 		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
 		r := &record{origin: &kgo.Record{Topic: "orders"}}
