@@ -29,8 +29,9 @@ func (ev *evidence) brokersEnded(r *run) bool {
 }
 
 // learns is how long a member needs, once it runs again or reaches the brokers again, to learn that
-// its lanes are another's. The client waits for up to 5 s before it repeats a heartbeat.
-const learns = int64(6 * time.Second)
+// its lanes are another's. The client waits for up to 5 s before it repeats a heartbeat, and the
+// first repetition may meet a connection that has died.
+const learns = int64(11 * time.Second)
 
 // disturbed reports whether a member may have lost a lane and got it again between two times: a
 // member of its service came or went, or was suspended, or it was parted from its group.

@@ -105,7 +105,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 		default:
 			f.counted["repeated by another member"]++
 		}
-		if at, by, ok := ev.handedOver(d.runs[:i+1], b); ok && !again {
+		if at, by, ok := ev.handedOver(feed.tp, d.runs[:i+1], b); ok && !again {
 			f.add(d.of, rec, d.runs, "it ran again, though %s had finished it, and handed its lane over in order at %s", by, clockTime(at))
 			continue
 		}
@@ -148,15 +148,15 @@ func lastBefore(samples []sample, at int64) *sample {
 	return &samples[n-1]
 }
 
-// handedOver returns who had handled a record, and when it handed the lane over in order, before
-// the lane of a later run began.
-func (ev *evidence) handedOver(before []*run, later *run) (at int64, by string, ok bool) {
+// handedOver returns who had handled a record of a feed, and when it handed the lane over in order,
+// before the lane of a later run began. Before a log was read again, none did.
+func (ev *evidence) handedOver(feed tp, before []*run, later *run) (at int64, by string, ok bool) {
 	began := ev.told[later.member].begunBy(later.lane, later.start)
 	for _, r := range before {
 		if r.verdict != verdictPassed {
 			continue
 		}
-		if at, ok := ev.told[r.member].handedOver(r); ok && at < began {
+		if at, ok := ev.told[r.member].handedOver(r); ok && at < began && !ev.readAgain(feed, at, later.start) {
 			return at, r.member, true
 		}
 	}

@@ -44,13 +44,14 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 		{"as it failed before the hand-over", []call{{"a", 10, verdictFailed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12)}, "b": {assigned(13)}}, false, false, ""},
 		{"committed before the lane began", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}, "b": {assigned(17)}}, false, true, "had been committed"},
 		{"of an older log", []call{{"a", 10, verdictPassed}, {"a", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), again(laneReread, 17)}}, true, true, ""},
+		{"after a hand-over, and an owner that read the older log again", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}, {"c", 30, verdictPassed}}, map[string][]laneChange{"a": {assigned(1), handed(12)}, "b": {assigned(13), again(laneReread, 17)}, "c": {assigned(25)}}, true, false, ""},
 		{"of an older log that nobody read again", []call{{"a", 10, verdictPassed}, {"b", 20, verdictPassed}}, map[string][]laneChange{"a": {assigned(1)}, "b": {assigned(17)}}, true, true, "had been committed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			of := &record{id: 7, origin: &kgo.Record{Topic: "orders", Offset: 5}}
 			d := &delivered{offset: 5, of: of}
-			ev := &evidence{members: map[string]*member{"a": {}, "b": {}}, told: map[string]told{}}
+			ev := &evidence{members: map[string]*member{"a": {}, "b": {}, "c": {}}, told: map[string]told{}}
 			for _, c := range test.calls {
 				d.runs = append(d.runs, &run{member: c.member, id: 7, topic: "orders", offset: 5, lane: lane, start: second(c.at), end: second(c.at + 0.1), verdict: c.verdict})
 			}
