@@ -3,6 +3,8 @@ package chaos
 import (
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Suspects that fail in an outage open no breaker, however long ago a process died. Nor do records
@@ -34,6 +36,40 @@ func TestOutage_CountsNoRemnants(t *testing.T) {
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		if ev.openingCost("a", outageOf{"billing", int64(time.Minute), int64(2 * time.Minute)}, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
+
+// A record whose attempts all failed before a breaker could open is no find. One that had the time,
+// or failed on an open breaker, is.
+func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
+	t.Parallel()
+	second := int64(time.Second)
+	for _, test := range []struct {
+		name   string
+		lasts  int64 // from the first attempt to the last
+		opened int64 // when the breaker opened; 0 if it did not
+		want   int
+	}{
+		{"short tiers", 4 * second, 0, 0},
+		{"the breaker opens later", 4 * second, 65 * second, 0},
+		{"tiers that last", 6 * second, 0, 1},
+		{"on an open breaker", 4 * second, 62 * second, 1},
+	} {
+		r := &record{id: 7, origin: &kgo.Record{Topic: "orders"}}
+		for attempt := range int64(3) {
+			at := 60*second + attempt*test.lasts/2
+			r.runs = append(r.runs, &run{member: "a", attempt: int(attempt) + 1, start: at, end: at + 1, verdict: verdictOutage})
+		}
+		is := told{}
+		if test.opened > 0 {
+			is.breakers = []breakerState{{at: test.opened, to: "open"}}
+		}
+		ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": is}}
+		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
+		ev.deadInOutage(&served{}, r, &copied{rec: &kgo.Record{Topic: "orders.dlq"}}, &f)
+		if len(f.broken) != test.want || test.want == 0 && f.excluded["dead-lettered in an outage, before the breaker had opened"] != 1 {
+			t.Errorf("%s: found %v, want %d; excluded %v", test.name, f.broken, test.want, f.excluded)
 		}
 	}
 }
