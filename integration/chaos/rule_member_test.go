@@ -60,3 +60,32 @@ func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// A handler that discarded its record just before its lane was lost is not measured. That explains
+// as many records as calls are missing, and no more.
+func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name               string
+		handled, discarded int64
+		want               int
+	}{
+		{"all", 2, 3, 0},
+		{"a discarded one was cut off", 2, 2, 0},
+		{"a discarded one is taken for handled", 3, 2, 2},
+		{"one more is discarded", 2, 4, 2},
+		{"two were cut off", 2, 1, 1},
+	} {
+		is := told{}
+		for _, v := range []verdict{verdictPassed, verdictPassed, verdictDiscard, verdictDiscard, verdictDiscard, verdictDrained} {
+			is.runs = append(is.runs, &run{member: "a", start: 1, end: 2, verdict: v})
+		}
+		ev := &evidence{members: map[string]*member{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {
+			"messaging.process.duration handled": test.handled, "messaging.process.duration discarded": test.discarded,
+		}}}
+		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
+		if metricsRule(ev, &f); len(f.broken) != test.want {
+			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
