@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -202,7 +203,7 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	defer c.setJoining(true)
 	c.subscription.End(lost)
 	member, _ := cl.GroupMetadata()
-	c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) })
+	c.logLost(c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) }))
 	// kgo may have ended ctx already: a leaving member's last session is over.
 	c.revoke(context.WithoutCancel(ctx), "the group revokes them", func(l *lane) bool { return contains(lost, l) })
 }
@@ -212,15 +213,13 @@ func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int3
 	<-c.joined
 	defer c.membership.Lost()
 	c.subscription.End(lost)
-	if n := c.lose(func(l *lane) bool { return contains(lost, l) }); n > 0 {
-		c.log.Warn("siding: the membership was lost; records that were not committed run again", "lanes", n, "partitions", partitionsText(lost))
-	}
+	c.logLost(c.lose(func(l *lane) bool { return contains(lost, l) }))
 	c.joinLogged.Store(false)
 }
 
-// lose discards lanes that another member may own by now, and returns their number. It removes them
+// lose discards lanes that another member may own by now, and returns them. It removes them
 // from the table first, so that none of them restarts meanwhile.
-func (c *Consumer) lose(which func(*lane) bool) int {
+func (c *Consumer) lose(which func(*lane) bool) []*lane {
 	c.mu.Lock()
 	lanes := c.pick(which)
 	for _, l := range lanes {
@@ -229,7 +228,7 @@ func (c *Consumer) lose(which func(*lane) bool) int {
 	c.countLanes()
 	c.mu.Unlock()
 	c.discard(lanes)
-	return len(lanes)
+	return lanes
 }
 
 // discard ends lanes without a commit.
@@ -258,17 +257,21 @@ func (c *Consumer) revoke(ctx context.Context, why string, which func(*lane) boo
 	if len(mine) > 0 {
 		began := time.Now()
 		c.logDraining(mine, why)
-		c.drain(ctx, mine, deadline)
-		c.logRevoked(mine, time.Since(began))
+		if kept := c.drain(ctx, mine, deadline); len(kept) > 0 {
+			c.logRevoked(kept, time.Since(began))
+		}
 	}
 	for _, l := range others {
 		<-l.gone
 	}
 }
 
+// errNotOwned is why a commit left lanes out.
+var errNotOwned = errors.New("the membership under which the member owned them has ended")
+
 // drain completes the drain of lanes: it awaits their handlers and copies, commits, and closes
-// them.
-func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time) {
+// them. It returns those that were not lost meanwhile.
+func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time) (kept []*lane) {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -283,13 +286,19 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 		})
 	}
 	wg.Wait()
-	if err := c.commit(ctx, lanes); err != nil {
+	err := c.commit(ctx, lanes)
+	if member, _ := c.group.GroupMetadata(); err == nil && slices.ContainsFunc(lanes, func(l *lane) bool { return l.isLeftOut(member) }) {
+		err = errNotOwned
+	}
+	if err != nil {
 		c.log.Warn("siding: lanes handed over without their last commit; records since their previous commit run again", "lanes", len(lanes), "error", err)
 	}
+	kept = slices.DeleteFunc(slices.Clone(lanes), (*lane).isLost)
 	c.discard(lanes)
 	for _, a := range stuck {
 		c.recordLog.add(recordKind{event: eventStuck, topic: a.from.source}, a.example())
 	}
+	return kept
 }
 
 // replaceStale checks, at the start of a session, the lanes that the member kept. If the member was

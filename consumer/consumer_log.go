@@ -107,6 +107,13 @@ func (c *Consumer) logRevoked(lanes []*lane, took time.Duration) {
 		"partitions", partitionsText(sourcesOf(lanes)))
 }
 
+// logLost logs that lanes were lost, if any.
+func (c *Consumer) logLost(lanes []*lane) {
+	if len(lanes) > 0 {
+		c.log.Warn("siding: the membership was lost; records that were not committed run again", "lanes", len(lanes), "partitions", partitionsText(sourcesOf(lanes)))
+	}
+}
+
 // logEnd logs what no line told yet, and the numbers of the whole run unless it could not start.
 func (c *Consumer) logEnd(began time.Time, err error) {
 	c.recordLog.storms.Close()

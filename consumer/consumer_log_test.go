@@ -100,6 +100,73 @@ func TestConsumer_TellsThatItsBalancersAreRefused(t *testing.T) {
 	})
 }
 
+// A commit that was refused while a lane drained ended the membership. The lane's last commit left
+// it out, and the log said nothing: its records ran again.
+func TestConsumer_TellsThatItsLastCommitLeftLanesOut(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		var busy [2]atomic.Bool
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if busy[r.Partition].CompareAndSwap(false, true) {
+				return takes(ctx, 40*time.Second)
+			}
+			return takes(ctx, 30*time.Second)
+		})
+		cfg.DrainTimeout = 50 * time.Second
+		log := logged(&cfg)
+		first := k.Run(cfg)
+		k.Produce(many(20)...)
+		eventually(t, "handlers run in both lanes", func() bool { return busy[0].Load() && busy[1].Load() })
+		second := k.Begin(config(fine))
+		eventually(t, "a lane drains", func() bool { return log.with("siding: lanes drain") > 0 })
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: 1, Err: kerr.IllegalGeneration})
+		eventually(t, "a commit is refused", func() bool { return log.with("offsets not committed", "ILLEGAL_GENERATION") > 0 })
+		stop(t, first)
+		stop(t, second)
+		log.has(t, 1, "level=WARN", "handed over without their last commit", "the membership under which the member owned them has ended")
+	})
+}
+
+// A member that was expelled lost lanes without a line: their records ran again.
+func TestConsumer_TellsThatItLostLanesBeforeTheyWereRevoked(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		var handled atomic.Int32
+		cfg := config(func(context.Context, *kgo.Record) error {
+			handled.Add(1)
+			return nil
+		})
+		cfg.Kafka = balancers["eager"]
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: 1, Err: kerr.IllegalGeneration})
+		k.Produce(many(3)...)
+		eventually(t, "they ran again", func() bool { return handled.Load() == 6 })
+		stop(t, c)
+		log.has(t, 1, "level=WARN", "siding: the membership was lost", "lanes=1 ", "partitions=orders/0")
+	})
+}
+
+// A lane that is lost while it drains is not handed over as well.
+func TestConsumer_TellsOfALaneThatIsLostWhileItDrainsOnce(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		busy := make(chan struct{})
+		cfg := config(func(ctx context.Context, _ *kgo.Record) error {
+			close(busy)
+			return takes(ctx, 40*time.Second)
+		})
+		cfg.Kafka = balancers["KIP-848"]
+		cfg.DrainTimeout = 50 * time.Second
+		log := logged(&cfg)
+		c := k.Run(cfg)
+		k.Produce(many(1)...)
+		<-busy
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ConsumerGroupHeartbeat}, TopLevel: true, Count: -1, Err: kerr.UnknownMemberID})
+		stop(t, c)
+		log.has(t, 1, "siding: lanes drain", `why="Run ends"`)
+		log.has(t, 1, "siding: the membership was lost", "lanes=1 ")
+		log.has(t, 0, "siding: lanes revoked")
+	})
+}
+
 // A shutdown that cancelled handlers did not say so.
 func TestConsumer_TellsHowManyHandlersItCancelled(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {

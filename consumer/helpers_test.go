@@ -72,6 +72,14 @@ func stop(t *testing.T, c *consumertest.Consumer) {
 	}
 }
 
+// stopStuck is stop for handlers that may ignore the end of their context.
+func stopStuck(t *testing.T, c *consumertest.Consumer) {
+	t.Helper()
+	if err, stuck := c.Err(), new(consumer.StuckError); err != nil && !errors.As(err, &stuck) {
+		t.Error(err)
+	}
+}
+
 // deadLettered waits until each record is dead-lettered for the reason.
 func deadLettered(k *consumertest.Kafka, records []*kgo.Record, reason headers.Reason) {
 	for _, r := range records {
@@ -101,6 +109,15 @@ var protocols = map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideB
 // balancers are the ways in which a group shares its partitions.
 var balancers = map[string][]kgo.Opt{
 	"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}, "KIP-848": {kgo.ServerSideBalancer()},
+}
+
+// takes waits for d, or until ctx ends.
+func takes(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
 }
 
 // noBreaker is for handlers that fail most records on purpose.

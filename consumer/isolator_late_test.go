@@ -19,13 +19,7 @@ import (
 const stuckTimeout = 10 * time.Second
 
 // slow handles a record in three seconds.
-func slow(ctx context.Context, _ *kgo.Record) error {
-	select {
-	case <-time.After(3 * time.Second):
-	case <-ctx.Done():
-	}
-	return ctx.Err()
-}
+func slow(ctx context.Context, _ *kgo.Record) error { return takes(ctx, 3*time.Second) }
 
 // limited is until that gives up after some deaths, and reports so.
 func (m *mortal) limited(cfg consumer.Config, most int, over func() bool) bool {
@@ -40,7 +34,7 @@ func (m *mortal) limited(cfg consumer.Config, most int, over func() bool) bool {
 			m.t.Logf("death %d: %s", m.deaths, said(m.k, "orders", 0))
 		}
 		m.dead.Store(true)
-		_ = c.Stop()
+		stopStuck(m.t, c)
 		time.Sleep(2 * time.Minute)
 		m.dead.Store(false)
 		if !died || m.deaths > most {

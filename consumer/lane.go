@@ -425,6 +425,13 @@ func (l *lane) isStarting() bool {
 
 func (l *lane) isGone() bool { return isClosed(l.gone) }
 
+// isLost reports whether the lane has ended, or is just ending.
+func (l *lane) isLost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state == laneGone
+}
+
 func (l *lane) setWhy(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

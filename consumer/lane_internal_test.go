@@ -16,8 +16,8 @@ func TestLane_RevokedHasNoSuccessor(t *testing.T) {
 	if c.replacement(drains, 0) != nil || c.lane("orders", 0) != drains {
 		t.Error("a lane that drains was replaced")
 	}
-	if n := c.lose(func(l *lane) bool { return l == stays }); n != 1 || c.lane("orders", 1) != nil || !stays.isGone() {
-		t.Errorf("lost %d lanes, want one, gone and out of the table", n)
+	if lost := c.lose(func(l *lane) bool { return l == stays }); len(lost) != 1 || c.lane("orders", 1) != nil || !stays.isGone() {
+		t.Errorf("lost %d lanes, want one, gone and out of the table", len(lost))
 	}
 	if c.replacement(stays, 0) != nil || c.lane("orders", 1) != nil {
 		t.Error("a lane that was lost was replaced")

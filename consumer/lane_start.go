@@ -115,6 +115,13 @@ func (l *lane) isOwnedBy(member string) bool {
 	return l.state != laneGone && l.member == member
 }
 
+// isLeftOut reports whether the lane has something that the member with that id may not commit.
+func (l *lane) isLeftOut(member string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.member != member && len(l.unsaved(time.Now())) > 0
+}
+
 // disown records that the group continued without the member. kgo then joins again, a static member
 // under its old id, and may keep the partition although others owned it meanwhile. So no member
 // owns the lane, and it restarts in the next session. (An expelled member's new id has the same
