@@ -383,7 +383,7 @@ func TestIsolator_StuckOneComesBack(t *testing.T) {
 		done.all(t, others)
 		second := k.Run(cfg)
 		time.Sleep(2 * time.Minute)
-		_ = second.Stop()
+		stopStuck(t, second)
 		time.Sleep(2 * time.Minute)
 		close(release)
 		done.all(t, guilty)

@@ -81,7 +81,7 @@ func (m *mortal) until(cfg consumer.Config, over func() bool) {
 		if m.deaths++; m.deaths > 20 {
 			m.t.Fatal("20 deaths")
 		}
-		_ = c.Stop()
+		stopStuck(m.t, c)
 		time.Sleep(2 * time.Minute) // the session ends
 		m.dead.Store(false)
 	}
