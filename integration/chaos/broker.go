@@ -49,13 +49,45 @@ type fault struct {
 // brokerDefects are filled by tests.
 var brokerDefects = map[string]func(*kfake.Cluster){}
 
-// announcing is a listener whose address is another one's: the broker announces that.
+// announcing is a listener whose address is another one's: the broker announces that. Connections
+// end with their listener: the embedded broker leaves those to a removed node open, and refuses for
+// ever what comes by them.
 type announcing struct {
 	net.Listener
 	addr net.Addr
+
+	mu     sync.Mutex
+	conns  []net.Conn
+	closed bool
 }
 
-func (a announcing) Addr() net.Addr { return a.addr }
+// Accept implements net.Listener, as do the methods below.
+func (a *announcing) Accept() (net.Conn, error) {
+	conn, err := a.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		conn.Close()
+	}
+	a.conns = append(a.conns, conn)
+	return conn, nil
+}
+
+func (a *announcing) Addr() net.Addr { return a.addr }
+
+// Close ends the connections, too.
+func (a *announcing) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, conn := range a.conns {
+		conn.Close()
+	}
+	return a.Listener.Close()
+}
 
 func runBroker(j brokerJob, orders *bufio.Reader, answers io.Writer) error {
 	announced := map[int]net.Addr{}
@@ -76,7 +108,7 @@ func runBroker(j brokerJob, orders *bufio.Reader, answers io.Writer) error {
 			if err != nil {
 				return nil, err
 			}
-			return announcing{l, announced[l.Addr().(*net.TCPAddr).Port]}, nil
+			return &announcing{Listener: l, addr: announced[l.Addr().(*net.TCPAddr).Port]}, nil
 		}),
 	)
 	if err != nil {

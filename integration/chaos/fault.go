@@ -160,11 +160,16 @@ func restartBrokers(e *execution, rnd *rand.Rand) {
 	defer e.transactions.Unlock()
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
-	e.try(e.brokers.restart(rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond))
+	atOnce, pause := rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond
+	restart := func() error { return e.brokers.restart(atOnce, pause) }
+	if atOnce {
+		e.try(e.load.pause(restart))
+	} else {
+		e.try(restart())
+	}
 }
 
-// loseEnd ends all brokers, and starts them with an older log of a source's partition. The embedded
-// broker forgets by a kill what producers sent: what is on its way would be in its log twice.
+// loseEnd ends all brokers, and starts them with an older log of a source's partition.
 func loseEnd(e *execution, rnd *rand.Rand) {
 	e.transactions.Lock()
 	defer e.transactions.Unlock()

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -12,7 +13,8 @@ import (
 const crashLimit = 3
 
 // crashLoop: of the records that kill their process, the first one of a physical partition does so
-// at most crashLimit + 1 times, each further one twice. Only they are condemned. A kill from
+// at most crashLimit + 1 times, each further one twice; unless it is a copy that was written after
+// the last death by those before it, and so the first one again. Only they are condemned. A kill from
 // outside does not raise the bound: it may only make a death more of what is suspected already.
 func crashLoop(ev *evidence, f *findings) {
 	for _, s := range ev.services {
@@ -41,13 +43,19 @@ func crashLoop(ev *evidence, f *findings) {
 func (ev *evidence) deathsIn(feed *feed, f *findings) {
 	var runs []*run
 	var first *delivered
-	poisons, zombies, beside := 0, 0, 0
-	for _, d := range feed.at {
+	poisons, most, zombies, beside := 0, 0, 0, 0
+	last := int64(math.MinInt64) // death
+	for _, offset := range slices.Sorted(maps.Keys(feed.at)) {
+		d := feed.at[offset]
 		if d.of == nil || !d.of.script.kills() || len(d.runs) == 0 || !d.of.script.killsAt(d.runs[0].attempt) {
 			continue
 		}
 		poisons, first = poisons+1, d
+		if most += 2; poisons == 1 || d.copy != nil && d.copy.rec.Timestamp.UnixNano() > last {
+			most += crashLimit - 1
+		}
 		for _, x := range d.runs {
+			last = max(last, ev.until(x))
 			if runs = append(runs, x); ev.zombie(x) {
 				zombies++
 			}
@@ -56,7 +64,7 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 			}
 		}
 	}
-	most, deaths := crashLimit+1+2*(poisons-1), len(runs)
+	deaths := len(runs)
 	f.counted["deaths by records"] += deaths
 	switch {
 	case deaths <= most || poisons == 0:

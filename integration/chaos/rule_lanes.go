@@ -1,10 +1,11 @@
 package chaos
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/consumer"
 )
 
 // pauseTime is how long a lane may run nothing while a handler of another one is stuck.
@@ -71,26 +72,32 @@ func (ev *evidence) busy(from, to int64) bool {
 
 // lanesBeside checks the other lanes of a process with a stuck handler.
 func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
-	starts := map[int32][]int64{}
+	runs := map[int32][]*run{} // in the order of their starts
 	for _, y := range ev.told[x.member].runs {
 		if y.topic == r.origin.Topic && y.start > x.start-int64(pauseTime) && y.start < x.end+int64(pauseTime) {
-			starts[y.partition] = append(starts[y.partition], y.start)
+			runs[y.partition] = append(runs[y.partition], y)
 		}
 	}
-	for partition, all := range starts {
+	for partition, all := range runs {
 		if partition == r.origin.Partition {
 			continue
 		}
-		slices.SortFunc(all, cmp.Compare)
-		if slices.ContainsFunc(ev.told[x.member].changes(tp{r.origin.Topic, partition}, all[0], x.end), func(c laneChange) bool { return !c.what.begins() }) {
+		if slices.ContainsFunc(ev.told[x.member].changes(tp{r.origin.Topic, partition}, all[0].start, x.end), func(c laneChange) bool { return !c.what.begins() }) {
 			continue // it is another member's by now
 		}
 		f.counted["lanes beside a stuck handler"]++
 		// The load reaches each partition many times a second; until its end.
-		for i, at := range append(all[1:], min(x.end, ev.loaded)) {
-			if pause := at - all[i]; pause > int64(pauseTime) {
+		for i, y := range all {
+			from, next := y.start, min(x.end, ev.loaded)
+			if i+1 < len(all) {
+				next = all[i+1].start
+			}
+			if s.Order == consumer.OrderPartition {
+				from = ev.until(y) // a handler may be stuck in this lane, too
+			}
+			if pause := next - from; pause > int64(pauseTime) {
 				f.add(r, r.origin, []*run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
-					time.Duration(pause), clockTime(all[i]))
+					time.Duration(pause), clockTime(from))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer"
 )
 
 // A process starts records of its lanes only.
@@ -46,19 +48,28 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 	for d := 59 * time.Second; d < 82*time.Second; d += time.Second {
 		goesOn = append(goesOn, at(d))
 	}
+	stuckToo := []*run{at(59 * time.Second), at(81 * time.Second)}
+	stuckToo[0].end = int64(78 * time.Second)
 	handedOver := []laneChange{{int64(59500 * time.Millisecond), laneHandedOver, beside}}
 	for _, test := range []struct {
+		order  consumer.Order
 		others []*run
 		lanes  []laneChange
 		want   int
-	}{{stands, nil, 1}, {goesOn, nil, 0}, {stands, handedOver, 0}} {
+	}{
+		{consumer.OrderPartition, stands, nil, 1},
+		{consumer.OrderPartition, goesOn, nil, 0},
+		{consumer.OrderPartition, stands, handedOver, 0},
+		{consumer.OrderPartition, stuckToo, nil, 0},
+		{consumer.OrderKey, stuckToo, nil, 1},
+	} {
 		stuck := &run{member: "a", topic: "orders", lane: lane, offset: 5, start: int64(time.Minute), end: int64(80 * time.Second)}
 		is := told{runs: append([]*run{stuck}, test.others...), suspects: []suspects{{int64(time.Second), lane, 0, 10}}, lanes: test.lanes}
 		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(time.Hour)}
 		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
 		r := &record{origin: &kgo.Record{Topic: "orders"}}
-		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}}}, r, stuck, &f); len(f.broken) != test.want {
-			t.Errorf("beside %d runs: found %v, want %d", len(test.others), f.broken, test.want)
+		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}, Order: test.order}}, r, stuck, &f); len(f.broken) != test.want {
+			t.Errorf("beside %d runs, %v: found %v, want %d", len(test.others), test.order, f.broken, test.want)
 		}
 	}
 }

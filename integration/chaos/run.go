@@ -114,11 +114,14 @@ func newExecution(cfg Config) (*execution, error) {
 		return nil, err
 	}
 	e.plan = newPlan(cfg, e.brokers.can())
-	if e.cl, err = kgo.NewClient(append(e.direct(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(1<<20))...); err != nil {
+	if e.cl, err = kgo.NewClient(e.direct()...); err != nil {
 		return nil, errors.Join(err, e.brokers.close())
 	}
 	e.adm = kadm.NewClient(e.cl)
-	e.load = &load{mark: e.mark, poisons: e.plan.poisons, cl: e.cl, cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, lost: map[int64]bool{}, refused: map[string]int{}}
+	e.load = &load{mark: e.mark, poisons: e.plan.poisons, opts: e.direct(), cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, lost: map[int64]bool{}, refused: map[string]int{}}
+	if err := e.load.connect(); err != nil {
+		return nil, errors.Join(err, e.brokers.close())
+	}
 	if e.samples, err = os.Create(filepath.Join(cfg.Dir, "samples")); err != nil {
 		return nil, errors.Join(err, e.brokers.close())
 	}
@@ -148,6 +151,7 @@ func (e *execution) close() {
 	}
 	e.samples.Close()
 	e.cl.Close()
+	e.load.cl.Close()
 	if err := e.brokers.close(); err != nil {
 		e.logf("ending the brokers: %v", err)
 	}
