@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func (k *Kafka) Run(cfg consumer.Config) *Consumer {
 	select {
 	case <-c.Ready():
 	case <-c.done:
-		c.seen = true // by the reader of this message
+		c.seen.Store(true) // by the reader of this message
 		k.tb.Fatalf("consumertest: Run: %v", c.err)
 	case <-time.After(patience):
 		k.tb.Fatalf("consumertest: the consumer was not ready within %v%s", patience, troubles(c.Health()))
@@ -79,7 +80,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 		c.err = inner.Run(ctx)
 	}()
 	k.tb.Cleanup(func() {
-		if err := c.Stop(); err != nil && !c.seen {
+		if err := c.Stop(); err != nil && !c.seen.Load() {
 			k.tb.Errorf("consumertest: Run: %v", err)
 		}
 	})
@@ -139,14 +140,14 @@ func (k *Kafka) awaitRetries(p consumer.Policy) {
 	k.Patience = k.own
 }
 
-// Consumer is a running consumer.
+// Consumer is a running consumer. Several goroutines may end it, and wait for its end.
 type Consumer struct {
 	*consumer.Consumer
 	tb     testing.TB
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error
-	seen   bool
+	seen   atomic.Bool
 }
 
 // Stop ends the consumer, waits until it has drained, and returns the error of its Run.
@@ -158,13 +159,13 @@ func (c *Consumer) Stop() error {
 
 // Err is Stop for a test that expects an error: the end of the test does not report it again.
 func (c *Consumer) Err() error {
-	c.seen = true
+	c.seen.Store(true)
 	return c.Stop()
 }
 
 // Wait is Err without ending the consumer: it waits until Run returns by itself.
 func (c *Consumer) Wait() error {
-	c.seen = true
+	c.seen.Store(true)
 	<-c.done
 	return c.err
 }

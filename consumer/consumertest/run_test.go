@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -45,5 +46,26 @@ func TestKafka_RunReportsAnErrorOnce(t *testing.T) {
 		if !strings.Contains(r.message, "orders") || len(r.errors) > 0 {
 			t.Errorf("Run said %q and the end of the test %q, want an error about orders, and nothing", r.message, r.errors)
 		}
+	})
+}
+
+// Two goroutines that ended a consumer at the same time, one because a record ended it as another
+// one stopped it, were a data race.
+func TestConsumer_SeveralEndItAtOnce(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		c := k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+		})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if err := c.Err(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	})
 }
