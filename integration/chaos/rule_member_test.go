@@ -89,3 +89,37 @@ func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
 		}
 	}
 }
+
+// A handler failed, and its lane was lost before that was counted. In the journal of an overloaded
+// machine the loss came 40 ms later, and no other run was cut off by it.
+func TestMetrics_LackWhatFailedAsItsLaneWasLost(t *testing.T) {
+	t.Parallel()
+	lane := tp{"orders", 1}
+	end := int64(time.Second)
+	for _, test := range []struct {
+		name    string
+		lane    tp
+		lost    time.Duration // after the handler's end
+		what    change
+		verdict verdict
+		want    int
+	}{
+		{"lost", lane, 40 * time.Millisecond, laneEnded, verdictFailed, 0},
+		{"restarted", lane, 40 * time.Millisecond, laneRestarted, verdictPanic, 0},
+		{"lost later", lane, 400 * time.Millisecond, laneEnded, verdictFailed, 1},
+		{"lost before", lane, -time.Millisecond, laneEnded, verdictFailed, 1},
+		{"handed over", lane, 40 * time.Millisecond, laneHandedOver, verdictFailed, 1},
+		{"another lane", tp{"orders", 2}, 40 * time.Millisecond, laneEnded, verdictFailed, 1},
+		{"handled", lane, 40 * time.Millisecond, laneEnded, verdictPassed, 2},
+	} {
+		is := told{
+			runs:  []*run{{member: "a", start: 1, end: end, verdict: test.verdict, lane: lane}},
+			lanes: []laneChange{{end + int64(test.lost), test.what, test.lane}},
+		}
+		ev := &evidence{members: map[string]*member{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {}}}
+		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
+		if metricsRule(ev, &f); len(f.broken) != test.want {
+			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
