@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 )
 
 // A journal is the file to which a member's handlers write what they do: one line before a run
@@ -175,6 +176,7 @@ func readJournal(member, name string) (is told, err error) {
 	}
 	defer f.Close()
 	byNumber := map[int64]*run{}
+	same := func(part string) string { return unique.Make(part).Value() } // does not keep its whole line
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		field := strings.Fields(lines.Text())
@@ -186,13 +188,13 @@ func readJournal(member, name string) (is told, err error) {
 		case len(field) == 9 && field[0] == "S":
 			r := &run{
 				member: member, line: n, start: numbers[1], number: numbers[2], id: numbers[3],
-				topic: field[4], partition: int32(numbers[5]), offset: numbers[6], attempt: int(numbers[7]), due: numbers[8],
+				topic: same(field[4]), partition: int32(numbers[5]), offset: numbers[6], attempt: int(numbers[7]), due: numbers[8],
 			}
 			is.runs = append(is.runs, r)
 			byNumber[r.number] = r
 		case (len(field) == 4 || len(field) == 5) && field[0] == "E":
 			if r := byNumber[numbers[2]]; r != nil {
-				r.end, r.verdict, r.own = numbers[1], verdict(field[3]), len(field) == 5
+				r.end, r.verdict, r.own = numbers[1], verdict(same(field[3])), len(field) == 5
 			}
 		case len(field) == 3 && field[0] == "B":
 			is.breakers = append(is.breakers, breakerState{numbers[1], field[2]})

@@ -134,13 +134,13 @@ func prompt(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
 		for at, feed := range s.feeds {
-			offsets := slices.Sorted(maps.Keys(feed.at))
+			times := ev.timesOf(feed)
 			for i := range ev.samples {
 				sample := &ev.samples[i]
 				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
 					continue
 				}
-				if offset, ok := ev.forgotten(feed, offsets, sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
+				if offset, ok := times.forgotten(sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
 					d := feed.at[offset]
 					f.add(d.of, d.record(), d.runs, "at %s, %d is committed with metadata %q, which does not name it", clockTime(sample.began),
 						sample.committed[at], sample.metadata[at])
@@ -154,21 +154,41 @@ func prompt(ev *evidence, f *findings) {
 // metadataRoom is the length from which metadata may lack what was finished.
 const metadataRoom = 2000
 
-// forgotten returns the first of the offsets that was finished by a time and that a sample's commit
-// does not cover.
-func (ev *evidence) forgotten(feed *feed, offsets []int64, s *sample, by int64) (offset int64, ok bool) {
-	if len(s.metadata[feed.tp]) > metadataRoom {
+// times are when the deliveries of a feed were finished.
+type times struct {
+	tp
+	offsets  []int64
+	finished []int64 // by index of offsets; see finishedAt
+	least    []int64 // of finished, from an index on
+}
+
+func (ev *evidence) timesOf(f *feed) times {
+	t := times{tp: f.tp, offsets: slices.Sorted(maps.Keys(f.at))}
+	for _, offset := range t.offsets {
+		t.finished = append(t.finished, ev.finishedAt(f.at[offset]))
+	}
+	t.least = slices.Clone(t.finished)
+	for i := len(t.least) - 2; i >= 0; i-- {
+		t.least[i] = min(t.least[i], t.least[i+1])
+	}
+	return t
+}
+
+// forgotten returns the first offset that was finished by a time and that a sample's commit does
+// not cover. It looks at the deliveries up to the last one that was finished by then: a run has
+// many samples, and most of its deliveries come later.
+func (t times) forgotten(s *sample, by int64) (offset int64, ok bool) {
+	if len(s.metadata[t.tp]) > metadataRoom {
 		return 0, false
 	}
-	floor := s.committed[feed.tp]
-	named := finishedAbove(s.metadata[feed.tp], floor)
-	n, _ := slices.BinarySearch(offsets, floor)
-	for _, offset := range offsets[n:] {
-		if ev.finishedAt(feed.at[offset]) > by {
+	floor := s.committed[t.tp]
+	named := finishedAbove(s.metadata[t.tp], floor)
+	for i, _ := slices.BinarySearch(t.offsets, floor); i < len(t.offsets) && t.least[i] <= by; i++ {
+		if t.finished[i] > by {
 			continue
 		}
-		if _, ok := slices.BinarySearch(named, offset); !ok {
-			return offset, true
+		if _, ok := slices.BinarySearch(named, t.offsets[i]); !ok {
+			return t.offsets[i], true
 		}
 	}
 	return 0, false
