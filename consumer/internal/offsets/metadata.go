@@ -16,11 +16,13 @@ import (
 // The text has the mark of siding's commits, the version of the format, and fields that each begin
 // with a letter, separated by spaces. Offsets in it count from the floor:
 //
-//	siding 1 p=4fzyo82 u=64 b=AQ
+//	siding 1 f=2s p=4fzyo82 u=64 b=AQ
 //
-// p is the process that committed, a random number in base 36. u is Until. n, s, g, x and c are
-// Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record was being
-// decoded. g is written as r is.
+// f is the floor in base 36: a tool that moves a group's offset may keep the text, which is about
+// other records then, and says nothing. A text without f is an older one, of the floor that it is
+// committed with. p is the process that committed, a random number in base 36. u is Until. n, s, g,
+// x and c are Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record
+// was being decoded. g is written as r is.
 //
 // b and r are the records above the floor that are finished, as a bitmap or as run lengths,
 // whichever holds more: base64 without padding. Bit i of the bitmap is the offset floor + i, the
@@ -188,7 +190,7 @@ const MetadataLimit = 4096
 // farthest from the floor are left out if they do not fit. Evidence has more room, and is made
 // coarser. The mark is never left out.
 func (m *Metadata) Encode(floor int64, limit int) string {
-	plain := commitmark.Mark + " " + metadataVersion
+	plain := commitmark.Mark + " " + metadataVersion + " f=" + strconv.FormatInt(floor, 36)
 	head := string(m.fit([]byte(plain), floor, limit))
 	if head == plain {
 		plain = commitmark.Mark
@@ -252,8 +254,8 @@ func covers(floor int64, runs []byte) int {
 }
 
 // ParseMetadata reads the metadata of an offset that was committed at the floor. ok is false if the
-// text is not siding's, is of another version, or is broken: then the partition is read as if the
-// commit said nothing.
+// text is not siding's, is of another version or about another floor, or is broken: then the
+// partition is read as if the commit said nothing.
 func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 	fields := strings.Split(text, " ")
 	if fields[0] != commitmark.Mark {
@@ -268,6 +270,10 @@ func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 	for _, f := range fields[2:] {
 		name, value, _ := strings.Cut(f, "=")
 		switch name {
+		case "f":
+			if at, err := strconv.ParseInt(value, 36, 64); err != nil || at != floor {
+				return Metadata{}, false
+			}
 		case "b", "r":
 			body, err := base64.RawStdEncoding.DecodeString(value)
 			if err != nil || m.Finished != nil {
