@@ -73,7 +73,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 				c.log.Warn("siding: offsets not committed because the member is joining; the next commit includes them", "waited", c.commitTimeout)
 			})
 		}
-		return fmt.Errorf("commit: %w", err)
+		return unsentError{fmt.Errorf("commit: %w", err)}
 	}
 	defer release()
 
@@ -88,6 +88,17 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 			return err
 		}
 	}
+}
+
+// unsentError is why a commit was not sent.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// isUnanswered reports whether a commit was sent, and it is not known whether a broker has accepted
+// it, or may yet.
+func isUnanswered(err error) bool {
+	return err != nil && !errors.As(err, new(*kerr.Error)) && !errors.As(err, new(unsentError))
 }
 
 // anyUncommitted reports whether a feed of the lanes has something to commit.

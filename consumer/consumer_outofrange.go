@@ -119,12 +119,12 @@ func (c *Consumer) moveSource(o outOfRange, start, end int64) {
 		return
 	case o.loss != nil:
 		c.log.Error("siding: the log was truncated; its lane restarts", "topic", l.topic, "partition", l.partition, "read_to", next, "truncated_to", o.loss.ResetTo)
-		c.replace(l, min(floor, max(o.loss.ResetTo, start)))
+		c.replace(l, beginAt(min(floor, max(o.loss.ResetTo, start))))
 		return
 	case next > end:
 		c.log.Error("siding: the position is beyond the log's end, so the log was replaced; reading it from its start",
 			"topic", l.topic, "partition", l.partition, "position", next, "start", start, "end", end)
-		c.replace(l, start)
+		c.replace(l, beginAt(start))
 		return
 	case next < start:
 		next = c.skipExpired(&l.source.feed, next, start)
@@ -142,7 +142,7 @@ func (c *Consumer) skipExpired(f *feed, next, start int64) int64 {
 }
 
 // replace restarts a lane with its source at a position.
-func (c *Consumer) replace(l *lane, at int64) {
+func (c *Consumer) replace(l *lane, at startPosition) {
 	if successor := c.replacement(l, at); successor != nil {
 		c.wg.Go(func() { c.startLanes([]*lane{successor}) })
 	}
@@ -151,7 +151,7 @@ func (c *Consumer) replace(l *lane, at int64) {
 // replacement makes the lane that replace starts, and closes the old one. It runs in a turn of the
 // source's poll loop. It returns nil if the lane no longer owns its partition: another lane
 // replaced it, or it is being revoked.
-func (c *Consumer) replacement(l *lane, at int64) *lane {
+func (c *Consumer) replacement(l *lane, at startPosition) *lane {
 	held := topicPartition{l.topic, l.partition}
 	c.mu.Lock()
 	l.mu.Lock()
@@ -162,7 +162,7 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 		return nil
 	}
 	successor := c.newLane(l.topic, l.partition, member)
-	successor.source.start(beginAt(at))
+	successor.source.start(at)
 	if reads {
 		successor.intake = intakeOpen // from the position that is set below, in the same turn
 	}
@@ -170,7 +170,7 @@ func (c *Consumer) replacement(l *lane, at int64) *lane {
 	c.countLanes()
 	c.mu.Unlock()
 	c.discard([]*lane{l})
-	c.setSource(successor, at)
+	c.setSource(successor, at.next.Offset)
 	return successor
 }
 
@@ -204,7 +204,7 @@ func (c *Consumer) moveTier(o outOfRange, start, end int64) {
 				return
 			}
 			held.mu.Lock()
-			at, placed := held.source.tracker.Floor(), held.positionsLoaded
+			at, placed := held.restart(), held.positionsLoaded
 			held.mu.Unlock()
 			// The lane may have restarted already for another truncated tier. A lane without
 			// positions yet reads the cut when it gets them.

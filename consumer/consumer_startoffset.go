@@ -19,21 +19,6 @@ import (
 // permission was revoked) must not delay the others. So kgo is given a placeholder offset and the
 // partition is paused. Once the start is known, kgo is given that.
 
-// startPosition is the offset from which a partition is read, and the offset that counts as
-// committed: -1 for none. said is what was committed with it, and end the log's end, -1 if that is
-// unknown.
-type startPosition struct {
-	next      kgo.EpochOffset
-	committed int64
-	said      offsets.Metadata
-	end       int64
-}
-
-// beginAt is a start without a committed offset.
-func beginAt(offset int64) startPosition {
-	return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: offset}, committed: -1}
-}
-
 // startFinder holds the brokers' answers about the starts of source partitions. A failed query
 // delays only the lanes that need its answer. See DESIGN.md, "Where a partition starts".
 type startFinder struct {
@@ -103,16 +88,7 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 // former group, else where fresh says. With an error, the position is a placeholder.
 func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former cluster.Former, logs cluster.Bounds, fresh func() (int64, error)) (startPosition, error) {
 	if committed.Offset >= 0 {
-		position, counts := c.clampToLog(logs, at.topic, at.partition, committed.Offset)
-		if position != committed.Offset {
-			return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: position}, committed: counts}, nil
-		}
-		said, _ := offsets.ParseMetadata(committed.Metadata, position)
-		end := int64(-1)
-		if _, last, err := logs.Of(at.topic, at.partition); err == nil {
-			end = last
-		}
-		return startPosition{next: committed.EpochOffset, committed: counts, said: said, end: end}, nil
+		return c.resumeAt(at, committed, logs), nil
 	}
 	// Before the former groups' answer: their failure must not let a later StartLatest skip records
 	// that are written meanwhile.
@@ -122,11 +98,38 @@ func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former
 	case err != nil:
 		return beginAt(0), err
 	case known:
-		begin, _ = c.clampToLog(logs, at.topic, at.partition, left.Offset)
+		start := c.resumeAt(at, left, logs)
+		start.committed = -1
+		// The former group's members may live: nothing says that they died.
+		if e := &start.said.Evidence; e.Alone != nil {
+			e.Singly = offsets.Union(e.Singly, []offsets.Span{{First: e.Alone.Offset, Last: e.Alone.Offset}})
+			e.Alone = nil
+		}
+		start.said.Process = 0
+		return start, nil
 	case beginErr != nil:
 		return beginAt(0), beginErr
 	}
 	return beginAt(begin), nil
+}
+
+// resumeAt returns where a partition starts that has a committed offset. What the commit says holds
+// also where retention has deleted records beyond that offset, but for another log.
+func (c *Consumer) resumeAt(at topicPartition, committed cluster.Offset, logs cluster.Bounds) startPosition {
+	start := beginAt(committed.Offset)
+	start.next.Offset, start.committed = c.clampToLog(logs, at.topic, at.partition, committed.Offset)
+	if start.next.Offset < committed.Offset {
+		return start
+	}
+	start.said, _ = offsets.ParseMetadata(committed.Metadata, committed.Offset)
+	start.epoch = committed.Epoch
+	if start.next.Offset == committed.Offset {
+		start.next.Epoch = committed.Epoch
+	}
+	if _, last, err := logs.Of(at.topic, at.partition); err == nil {
+		start.end = last
+	}
+	return start
 }
 
 // configuredStart returns where Config.Start puts a partition. The lane keeps the first answer:

@@ -35,12 +35,13 @@ type feed struct {
 
 // start sets where the partition starts.
 func (f *feed) start(at startPosition) {
-	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.next.Epoch
-	f.tracker.Restore(at.said.Finished, at.next.Epoch)
+	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.epoch
+	f.tracker.Restore(at.said.Finished, at.epoch)
 	f.grant = grant{
 		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked, restUntil: &f.lane.c.restUntil,
+		only: f.grant.only,
 	}
-	f.grant.start(at.said.Evidence, f.lane.c.process, at.next.Offset, at.end)
+	f.grant.start(at, f.lane.c.process)
 }
 
 // push makes an item ready; the caller holds the lane's lock.
@@ -99,6 +100,23 @@ func (f *feed) popFrom(queue *fifo.Queue[*item], i int) *item {
 	it := queue.Remove(i)
 	f.grant.begin(1, it.offset())
 	return it
+}
+
+// forgetAccidents drops suspects of a tier none of which the dead processes can have run: they have
+// been read, and none is due yet. The floor of a tier stands still for as long as a record is
+// parked, so processes that were killed hours apart would count as deaths in a row. The caller
+// holds the lane's lock.
+func (f *feed) forgetAccidents(now time.Time) {
+	s := f.grant.suspects
+	if s == nil || s.isolated || f.tier.Topic == "" || f.tracker.Next < s.Suspect || f.lane.runs(f) {
+		return
+	}
+	for _, t := range f.lane.tiers() {
+		if &t.feed == f && t.noneDue(now) {
+			f.grant.suspects = nil
+			f.grant.ask()
+		}
+	}
 }
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.

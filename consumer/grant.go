@@ -53,17 +53,19 @@ type suspects struct {
 	hand     []offsets.Span // those that may start, since a commit has named them
 	// none is named before that time, since a commit did not name them
 	postponed time.Time
+	// leader epoch up to which the owner had read that named them, -1 if that is unknown
+	epoch int32
 }
 
-// start begins with what the commit at the floor said. end is the log's end, -1 if that is unknown:
-// later records cannot have killed a process.
-func (g *grant) start(said offsets.Evidence, self uint64, floor, end int64) {
+// start begins with what a commit said. No record beyond the log's end can have killed a process.
+func (g *grant) start(at startPosition, self uint64) {
 	if g.limit < 1 {
 		return
 	}
+	said, floor, end := at.said.Evidence, at.next.Offset, at.end
 	g.begun, g.asked = floor, 1
 	died := said.Process != 0 && said.Process != self
-	s := &suspects{Evidence: offsets.Evidence{Deaths: said.Deaths, Suspect: said.Suspect, Singly: said.Singly, Condemned: said.Condemned}}
+	s := &suspects{epoch: at.epoch, Evidence: offsets.Evidence{Deaths: said.Deaths, Suspect: said.Suspect, Singly: said.Singly, Condemned: said.Condemned}}
 	if died && said.Until > floor {
 		s.Deaths++
 		s.Suspect = max(s.Suspect, said.Until)
@@ -71,6 +73,9 @@ func (g *grant) start(said offsets.Evidence, self uint64, floor, end int64) {
 	if died && said.Alone != nil {
 		s.Condemned = append(s.Condemned, *said.Alone)
 	}
+	// Retention may have deleted some, or an operator have passed over them.
+	s.Singly = offsets.Above(s.Singly, floor)
+	s.Condemned = slices.DeleteFunc(slices.Clone(s.Condemned), func(a offsets.Alone) bool { return a.Offset < floor })
 	if end >= 0 {
 		s.Suspect = min(s.Suspect, end)
 	}
@@ -79,6 +84,39 @@ func (g *grant) start(said offsets.Evidence, self uint64, floor, end int64) {
 	}
 	s.isolated = s.Deaths >= g.limit-1 || len(s.Condemned)+len(s.Singly) > 0
 	g.suspects = s
+}
+
+// inherit returns what the lane that replaces this one knows of suspects. No process has died.
+func (g *grant) inherit(self uint64) offsets.Evidence {
+	s := g.suspects
+	if s == nil {
+		return offsets.Evidence{}
+	}
+	e := s.Evidence
+	e.Process, e.Singly = self, offsets.Union(e.Singly, s.named)
+	if a := e.Alone; a != nil {
+		e.Singly, e.Alone = offsets.Union(e.Singly, []offsets.Span{{First: a.Offset, Last: a.Offset}}), nil
+	}
+	return e
+}
+
+// isVoidedBy reports whether the owner that named suspects cannot have read a record, as it was
+// written under a later leader. A log that lost its end has other records at these offsets.
+func (g *grant) isVoidedBy(r *kgo.Record) bool {
+	s := g.suspects
+	return s != nil && s.epoch >= 0 && r.LeaderEpoch > s.epoch
+}
+
+// read notes that a record was read. If the owner that named suspects cannot have read it, none is
+// named from there on. They still count as suspects: that owner may have read on since its commit.
+func (g *grant) read(r *kgo.Record) {
+	if !g.isVoidedBy(r) {
+		return
+	}
+	s := g.suspects
+	s.Condemned = slices.DeleteFunc(slices.Clone(s.Condemned), func(a offsets.Alone) bool { return a.Offset >= r.Offset })
+	s.Singly = offsets.Intersect(s.Singly, offsets.Span{Last: r.Offset - 1})
+	s.epoch = -1
 }
 
 // allows reports whether the record at an offset may start.

@@ -94,11 +94,15 @@ func (s *isolator) run(ctx context.Context) {
 
 // unname commits that the record which ran alone does so no more. Otherwise a process that is
 // killed later, for another reason, would have it dead-lettered.
+//
+// It tries again while no broker answers, for aloneWithin at most: a commit that named the record,
+// and got no answer either, may be accepted yet. A refusal is an answer; then the next tick tries
+// again.
 func (s *isolator) unname() {
-	if s.urgent {
-		// it has logged the error; the next tick tries again
-		_ = s.c.commit(s.c.ctx, s.named)
-		s.named, s.urgent = stillNamed(s.named), false
+	for began := time.Now(); s.urgent; {
+		err := s.c.commit(s.c.ctx, s.named) // which has logged it
+		s.named = stillNamed(s.named)
+		s.urgent = isUnanswered(err) && time.Since(began) < aloneWithin && backoff.Wait(s.c.stop, namesAgain)
 	}
 }
 
@@ -124,22 +128,6 @@ func (s *isolator) goOn() {
 		s.unname()
 	}
 	s.setAlone(nil)
-}
-
-// suspect is a record that waits to be run.
-type suspect struct {
-	feed   *feed
-	offset int64
-}
-
-func (at *suspect) span() []offsets.Span { return []offsets.Span{{First: at.offset, Last: at.offset}} }
-
-// suspected are the suspects that are ready.
-type suspected struct {
-	condemned, single *suspect    // one of them
-	groups            [][]suspect // by feed, those that may run beside others
-	left              int         // suspects, ready or not
-	postponed         bool        // others wait, since a commit did not name them
 }
 
 // step runs a condemned record or a single one, or adds suspects to the group once half of it has
@@ -204,33 +192,6 @@ func (s *isolator) endAlone(f *feed) {
 	s.unnames(f.lane, true) // also if a commit that is under way says so
 }
 
-// group returns at most that many suspects. The feeds take turns, so that they run at full
-// concurrency under any order.
-func (s *suspected) group(size int) map[*feed][]offsets.Span {
-	hands := map[*feed][]offsets.Span{}
-	for i, left := 0, size; left > 0; i++ {
-		before := left
-		for _, of := range s.groups {
-			if i < len(of) && left > 0 {
-				left--
-				at := of[i]
-				if spans := hands[at.feed]; len(spans) > 0 && spans[len(spans)-1].Last == at.offset-1 {
-					spans[len(spans)-1].Last = at.offset
-				} else {
-					hands[at.feed] = append(spans, offsets.Span{First: at.offset, Last: at.offset})
-				}
-			}
-		}
-		if left == before {
-			break
-		}
-	}
-	for f, spans := range hands {
-		hands[f] = offsets.Union(spans, nil) // a tier's are in the order of their due times
-	}
-	return hands
-}
-
 // candidates returns the suspects that are ready.
 func (s *isolator) candidates() (found suspected) {
 	now := time.Now()
@@ -247,41 +208,6 @@ func (s *isolator) candidates() (found suspected) {
 		l.mu.Unlock()
 	}
 	return found
-}
-
-// add adds the suspects of a feed that are not in hand; the caller holds the lane's lock.
-func (s *suspected) add(f *feed, hand []offsets.Span, now time.Time) {
-	is := f.grant.suspects
-	s.left += int(is.Suspect - f.tracker.Floor())
-	if now.Before(is.postponed) {
-		s.postponed = true
-		return
-	}
-	ordered := f.lane.c.cfg.Order == OrderPartition && f.tier.Topic == ""
-	var group []suspect
-	for i, offset := range f.waiting() {
-		if !f.grant.isSuspect(offset) || offsets.In(hand, offset) {
-			continue
-		}
-		at := suspect{f, offset}
-		condemned := f.grant.condemned(offset) != nil
-		switch {
-		case !condemned && !offsets.In(is.Singly, offset):
-			group = append(group, at)
-			continue
-		case i > 0 && ordered: // those before it run first
-		case condemned:
-			s.condemned = &at
-		default:
-			s.single = &at
-		}
-		if ordered {
-			break
-		}
-	}
-	if len(group) > 0 {
-		s.groups = append(s.groups, group)
-	}
 }
 
 // logIsolated logs which feeds have suspects that are isolated, once.
@@ -472,7 +398,7 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 	}
 	// It has logged the error, which may be that of another lane. A commit leaves out a lane that
 	// the member does not own any more.
-	_ = s.c.commit(s.c.ctx, lanes)
+	err := s.c.commit(s.c.ctx, lanes)
 	s.named = stillNamed(lanes)
 	named := map[*feed]bool{}
 	for f := range hands {
@@ -481,6 +407,9 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 			f.postpone(namesAgain)
 			if ok && alone != nil {
 				f.unnameAlone(s.hands[f])
+				if isUnanswered(err) {
+					s.unnames(f.lane, true)
+				}
 			} else if ok {
 				f.name(nil, nil)
 			}

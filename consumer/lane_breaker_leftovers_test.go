@@ -147,7 +147,8 @@ func TestLane_BreakerLeftoversOfTheRampDoNotOpenItAgain(t *testing.T) {
 			return nil
 		}
 		k.Run(cfg)
-		eventually(t, "the breaker opens", func() bool { return len(opened.list()) == 1 }) // leftovers may take all places before
+		// leftovers may take all places before
+		eventually(t, "the breaker opens", func() bool { return len(opened.list()) == 1 })
 		for _, key := range keysAmong(1, 2, 10) {
 			k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("good")})
 		}

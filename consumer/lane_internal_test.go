@@ -13,13 +13,13 @@ func TestLane_RevokedHasNoSuccessor(t *testing.T) {
 	if !drains.beginDrain() || drains.beginDrain() {
 		t.Error("want a lane to begin to drain once")
 	}
-	if c.replacement(drains, 0) != nil || c.lane("orders", 0) != drains {
+	if c.replacement(drains, beginAt(0)) != nil || c.lane("orders", 0) != drains {
 		t.Error("a lane that drains was replaced")
 	}
 	if lost := c.lose(func(l *lane) bool { return l == stays }); len(lost) != 1 || c.lane("orders", 1) != nil || !stays.isGone() {
 		t.Errorf("lost %d lanes, want one, gone and out of the table", len(lost))
 	}
-	if c.replacement(stays, 0) != nil || c.lane("orders", 1) != nil {
+	if c.replacement(stays, beginAt(0)) != nil || c.lane("orders", 1) != nil {
 		t.Error("a lane that was lost was replaced")
 	}
 }

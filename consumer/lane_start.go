@@ -3,6 +3,8 @@ package consumer
 import (
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
 // startedAt records that kgo has a start for the lane's source. If the start is not known yet, kgo
@@ -22,6 +24,16 @@ func (l *lane) setStart(at startPosition) {
 	if l.state == laneStarting && !l.positionsLoaded {
 		l.source.start(at)
 	}
+}
+
+// restart returns where a lane starts that replaces this one on the same log of the source: at the
+// floor, with all that the next commit would say. The caller holds the lock.
+func (l *lane) restart() startPosition {
+	f := &l.source.feed
+	now := f.tracker.Commit()
+	at := beginAt(now.Floor)
+	at.epoch, at.said = f.epoch, offsets.Metadata{Finished: now.Finished, Evidence: f.grant.inherit(l.c.process)}
+	return at
 }
 
 // awaitsStart reports whether the lane's start is still unknown.
@@ -54,6 +66,7 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 	}
 	l.noteFinished()
 	for f := range l.read() {
+		f.forgetAccidents(now)
 		if f.needsCommit(now) {
 			feeds = append(feeds, f)
 		}

@@ -57,6 +57,11 @@ func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
 	end, markers := recs[len(recs)-1].Offset+1, false
 	// also of a marker: an older epoch ends before the floor
 	f.read(recs[len(recs)-1].LeaderEpoch)
+	if f.grant.isVoidedBy(recs[len(recs)-1]) {
+		for _, r := range recs {
+			f.grant.read(r)
+		}
+	}
 	if f.tracker.Restored() {
 		recs = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) })
 	}

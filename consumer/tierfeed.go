@@ -63,6 +63,7 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	}
 	f.parked.Read(cmp.Or(id, f.id), f.tracker.Next, now)
 	for _, r := range recs {
+		f.grant.read(r)
 		if f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) {
 			f.tracker.Skip(r.Offset + 1)
 			continue
@@ -130,6 +131,11 @@ func (f *tierFeed) cut(permit breaker.Permit) *unit {
 	return u
 }
 
+// noneDue reports whether no record of the feed is due.
+func (f *tierFeed) noneDue(now time.Time) bool {
+	return f.ready.Len()+f.first.Len()+f.unclaimed.Len() == 0 && f.parked.Due() > now.UnixMilli()
+}
+
 // drop drops all waiting records.
 func (f *tierFeed) drop() {
 	f.ready, f.first, f.unclaimed = fifo.Queue[*item]{}, fifo.Queue[*item]{}, fifo.Queue[*item]{}
@@ -146,6 +152,7 @@ func (f *tierFeed) join() bool {
 	if l.state >= laneDraining || l.reads(f.topic) {
 		return false
 	}
+	f.grant.only = l.source.grant.only // a record of the lane may just run alone
 	l.setTiers(append(slices.Clone(l.tiers()), f))
 	return l.positionsLoaded
 }

@@ -182,7 +182,7 @@ func (o topicOwner) restart(source, tier string, id kadm.TopicID) (lanes []*lane
 	for _, l := range o.c.lanesOn(source) {
 		l.mu.Lock()
 		stale := slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && f.id != id })
-		placed, at := l.positionsLoaded && l.state < laneDraining, l.source.tracker.Floor()
+		placed, at := l.positionsLoaded && l.state < laneDraining, l.restart()
 		l.mu.Unlock()
 		if stale && placed {
 			if renewed := o.c.replacement(l, at); renewed != nil {

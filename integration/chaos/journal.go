@@ -176,7 +176,8 @@ func readJournal(member, name string) (is told, err error) {
 	}
 	defer f.Close()
 	byNumber := map[int64]*run{}
-	same := func(part string) string { return unique.Make(part).Value() } // does not keep its whole line
+	// keeps no whole line
+	same := func(part string) string { return unique.Make(part).Value() }
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		field := strings.Fields(lines.Text())

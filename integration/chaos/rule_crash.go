@@ -14,8 +14,9 @@ const crashLimit = 3
 
 // crashLoop: of the records that kill their process, the first one of a physical partition does so
 // at most crashLimit + 1 times, each further one twice; unless it is a copy that was written after
-// the last death by those before it, and so the first one again. Only they are condemned. A kill from
-// outside does not raise the bound: it may only make a death more of what is suspected already.
+// the last death by those before it, and so the first one again. Only they are condemned. A kill
+// from outside does not raise the bound: it may only make a death more of what is suspected
+// already.
 func crashLoop(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		for _, feed := range s.feeds {

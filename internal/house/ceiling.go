@@ -5,13 +5,13 @@ package main
 // lowered.
 var ceilings = map[string]int{
 	"README.md words": 1500,
-	"DESIGN.md words": 12500,
+	"DESIGN.md words": 12650,
 
 	longComments: 0,
 	strayFiles:   0,
 	strayTests:   0,
 
-	"consumer largest cycle, lines":                   7120,
+	"consumer largest cycle, lines":                   7190,
 	"consumer references between files, upward":       83,
 	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,
