@@ -254,9 +254,10 @@ type embedded struct {
 	job brokerJob
 	log string
 
-	mu   sync.Mutex // one order at a time
-	proc *process
-	last int64 // id of the last fault
+	mu      sync.Mutex // one order at a time
+	proc    *process
+	last    int64 // id of the last fault
+	highest int32 // leader epoch of a partition, as of the last end of the broker's process
 }
 
 func startEmbedded(dir, log, defect string) (*embedded, error) {
@@ -369,6 +370,9 @@ func (e *embedded) begin(node int) error {
 func (e *embedded) restart(atOnce bool, pause time.Duration) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if _, err := e.epochs(); err != nil {
+		return err
+	}
 	if atOnce {
 		e.proc.kill()
 	} else {

@@ -1,11 +1,16 @@
 package chaos
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // olderLog is a partition that came back without its last records.
@@ -48,6 +53,9 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 	defer e.mu.Unlock()
 	e.unreachable(true)
 	defer e.unreachable(false)
+	if _, err := e.epochs(); err != nil {
+		return err
+	}
 	e.proc.kill()
 	<-time.After(500 * time.Millisecond) // an election takes as long
 	from, ok, err := cutLog(filepath.Join(e.job.Dir, "partitions", fmt.Sprintf("%s-%d", of.topic, of.partition), "0.dat"))
@@ -57,12 +65,44 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 	if started := e.start(); started != nil {
 		return started
 	}
-	for range 5 {
-		if err == nil {
-			err = e.give(order{Op: "shuffle"})
-		}
+	if err != nil {
+		return err
+	}
+	highest := e.highest
+	now, err := e.epochs()
+	for epoch := now[of]; err == nil && epoch <= highest; epoch++ {
+		err = e.give(order{Op: "shuffle"}) // each raises all epochs by one
 	}
 	return err
+}
+
+// epochs returns the partitions' leader epochs, and keeps the highest: the embedded broker forgets
+// them when it is killed, and begins with lower ones.
+func (e *embedded) epochs() (now map[tp]int32, err error) {
+	cl, err := kgo.NewClient(e.options(true)...)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	admin := kadm.NewClient(cl)
+	all, err := admin.Metadata(ctx)
+	for ; err != nil || all.Topics.Error() != nil; all, err = admin.Metadata(ctx) {
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(err, all.Topics.Error())
+		case <-time.After(100 * time.Millisecond): // a fault has brokers answer with errors for a while
+		}
+	}
+	now = map[tp]int32{}
+	for _, t := range all.Topics {
+		for _, p := range t.Partitions {
+			now[tp{p.Topic, p.Partition}] = p.LeaderEpoch
+			e.highest = max(e.highest, p.LeaderEpoch)
+		}
+	}
+	return now, nil
 }
 
 // unreachable makes all nodes unreachable for the members, or ends that.
