@@ -50,13 +50,19 @@ func TestIsolator_FindsWhatKillsWithLittleMetadata(t *testing.T) {
 	each(t, map[string]int{"100 characters": 100, "60 characters": 60}, 1, func(t *testing.T, k *consumertest.Kafka, most int) {
 		m := newMortal(t, k)
 		records := k.Produce(many(60)...)
+		var lowered atomic.Bool
 		storesAtMost(k, func() int {
-			if m.deaths == 0 {
+			if !lowered.Load() {
 				return 4096
 			}
 			return most
 		})
-		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool { return r.Offset == 17 }, busyOnce))
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool {
+			if r.Offset == 17 {
+				lowered.Store(true)
+			}
+			return r.Offset == 17
+		}, busyOnce))
 		cfg.Order = consumer.OrderKey
 		m.limited(cfg, 6, func() bool { return m.missing(records) == 1 && m.letters() == 1 })
 		if m.deaths > 4 || m.letters() != 1 {

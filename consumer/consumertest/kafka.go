@@ -322,6 +322,8 @@ func over(tb testing.TB) (at time.Time) {
 
 // patience returns how long an assertion may wait from now on.
 func (k *Kafka) patience() time.Duration {
+	k.mu.Lock() // Begin may make it longer
+	defer k.mu.Unlock()
 	if k.over.IsZero() {
 		return k.Patience
 	}
