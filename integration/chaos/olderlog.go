@@ -92,7 +92,7 @@ func (e *embedded) epochs() (now map[tp]int32, err error) {
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(err, all.Topics.Error())
-		case <-time.After(100 * time.Millisecond): // a fault has brokers answer with errors for a while
+		case <-time.After(100 * time.Millisecond): // a fault that answers with errors passes
 		}
 	}
 	now = map[tp]int32{}
