@@ -27,6 +27,8 @@ type Report struct {
 	Excluded map[string]int `json:"excluded"`
 	// Flat says how the sizes of the process that lived longest changed.
 	Flat *Flat `json:"flat,omitempty"`
+	// Lateness says whether the machine had time for the run.
+	Lateness *Lateness `json:"lateness,omitempty"`
 	// Verdict is "held", or "broken" followed by the rules that were broken, with their numbers.
 	Verdict string `json:"verdict"`
 
@@ -112,6 +114,9 @@ func (r *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "excluded, since a fault explains it: %v\n", r.Excluded)
 	if r.Flat != nil {
 		fmt.Fprintln(w, r.Flat)
+	}
+	if r.Lateness != nil {
+		fmt.Fprintln(w, r.Lateness)
 	}
 	fmt.Fprintln(w, r.Verdict)
 	if r.Dir != "" {

@@ -187,6 +187,8 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	var wg, observer sync.WaitGroup
 	wg.Go(func() { e.load.run(working) })
 	observer.Go(func() { e.sampler.run(observing) })
+	var lateness Lateness
+	wg.Go(func() { lateness.run(working) })
 	for _, s := range e.plan.steps {
 		wg.Go(func() {
 			select {
@@ -227,7 +229,7 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	ev.loaded = began.Add(e.cfg.Duration).UnixNano()
 	rep := ev.report(e.cfg)
 	rep.Minutes = e.cfg.Duration.Minutes()
-	rep.Faults = e.faults
+	rep.Faults, rep.Lateness = e.faults, &lateness
 	return rep, nil
 }
 
