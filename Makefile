@@ -63,7 +63,7 @@ quick:
 test:
 	@for m in $(modules); do echo "vet $$m"; (cd $$m && go vet ./...); done
 	@for m in $(unit); do echo "test $$m"; \
-	  (cd $$m && GOGC=400 go test -race -timeout 20m $$([ $$m = . ] || echo -count=1) ./...); done
+	  (cd $$m && GOGC=400 go test -race -timeout 30m $$([ $$m = . ] || echo -count=1) ./...); done
 
 # The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
 # The runs with which the checker of make chaos is tested come last. Their processes are without the race detector, which takes most of the CPU: RACE=1 is for that.

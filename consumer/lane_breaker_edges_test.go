@@ -18,7 +18,7 @@ import (
 func TestLane_BreakerAtTheEdgesOfItsSettings(t *testing.T) {
 	each(t, map[string]consumer.Policy{
 		"one run":        {Breaker: consumer.Breaker{MinRuns: 1, InARow: 1}},
-		"tiny interval":  {Breaker: consumer.Breaker{Interval: 1, MaxInterval: time.Millisecond}},
+		"tiny interval":  {Breaker: consumer.Breaker{Interval: 20 * time.Millisecond, MaxInterval: 40 * time.Millisecond}},
 		"tiny budget":    {RetryBudget: consumer.RetryBudget{Share: 1e-9, MinPerSecond: 1}},
 		"single attempt": {Breaker: consumer.Breaker{MinRuns: 10}, MaxAttempts: 1, Tiers: []time.Duration{time.Second}},
 	}, 2, func(t *testing.T, k *consumertest.Kafka, p consumer.Policy) {
