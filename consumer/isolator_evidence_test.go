@@ -205,7 +205,7 @@ func TestIsolator_MovedOffsetSkipsNothing(t *testing.T) {
 		"back, alone":        {-3, offsets.Metadata{Evidence: offsets.Evidence{Process: 1, Deaths: 2, Suspect: 20, Alone: &offsets.Alone{Offset: 10}}}},
 	}, 1, func(t *testing.T, k *consumertest.Kafka, c move) {
 		records := k.Produce(many(20)...)
-		spared := int64(-1)
+		var spared int64
 		if len(c.said.Finished) > 0 {
 			spared = c.said.Finished[0].First
 		} else if len(c.said.Condemned) > 0 {

@@ -53,10 +53,10 @@ func metricsRule(ev *evidence, f *findings) {
 
 // failedAtLoss returns how many runs failed just before their lane was lost. The log tells of the
 // loss a moment later than it happens: 40 ms were seen on a machine without idle time.
-func (is told) failedAtLoss() (n int64) {
+func (t told) failedAtLoss() (n int64) {
 	const later = int64(100 * time.Millisecond)
-	for _, x := range is.runs {
-		if x.end != 0 && x.verdict != verdictPassed && x.verdict != verdictDrained && slices.ContainsFunc(is.lanes, func(c laneChange) bool {
+	for _, x := range t.runs {
+		if x.end != 0 && x.verdict != verdictPassed && x.verdict != verdictDrained && slices.ContainsFunc(t.lanes, func(c laneChange) bool {
 			return c.lane == x.lane && (c.what == laneEnded || c.what == laneRestarted) && c.at >= x.end && c.at-x.end <= later
 		}) {
 			n++
