@@ -87,6 +87,7 @@ type mortalProcess struct {
 	h       *history
 	n       int
 	c       *consumertest.Consumer
+	begun   chan struct{} // closed as c is there: its handler may run, and die, before
 	stopped chan struct{}
 	once    sync.Once
 	dead    atomic.Bool
@@ -159,7 +160,7 @@ func (p *mortalProcess) silent() bool { return p.dead.Load() || p.cut.Load() }
 
 // startMortal starts a process of a history.
 func startMortal(h *history, n int) *mortalProcess {
-	p := &mortalProcess{h: h, n: n, stopped: make(chan struct{}), runs: map[*running]bool{}, seen: map[[3]any]*script{}, tries: map[[2]int]int{}}
+	p := &mortalProcess{h: h, n: n, begun: make(chan struct{}), stopped: make(chan struct{}), runs: map[*running]bool{}, seen: map[[3]any]*script{}, tries: map[[2]int]int{}}
 	cfg := h.cfg
 	cfg.Kafka = append(slices.Clone(cfg.Kafka), kgo.ClientID(fmt.Sprint("process-", n)), kgo.RequestTimeoutOverhead(joinsWithin), kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 		if p.silent() {
@@ -192,6 +193,7 @@ func startMortal(h *history, n int) *mortalProcess {
 		}, func(ctx context.Context, r *kgo.Record, _ int) error { return p.handle(ctx, r) })
 	}
 	p.c = h.k.Begin(cfg)
+	close(p.begun)
 	return p
 }
 
@@ -230,6 +232,7 @@ func (p *mortalProcess) die(s *script, at string) {
 
 // stop ends the consumer, and waits.
 func (p *mortalProcess) stop() {
+	<-p.begun
 	_ = p.c.Err()
 	p.once.Do(func() { close(p.stopped) })
 }
