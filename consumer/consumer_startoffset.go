@@ -101,10 +101,7 @@ func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former
 		start := c.resumeAt(at, left, logs)
 		start.committed = -1
 		// The former group's members may live: nothing says that they died.
-		if e := &start.said.Evidence; e.Alone != nil {
-			e.Singly = offsets.Union(e.Singly, []offsets.Span{{First: e.Alone.Offset, Last: e.Alone.Offset}})
-			e.Alone = nil
-		}
+		start.said.RunSingly()
 		start.said.Process = 0
 		return start, nil
 	case beginErr != nil:

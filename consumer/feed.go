@@ -138,9 +138,8 @@ func (f *feed) evidence(now time.Time) (offsets.Evidence, int64) {
 		asked = f.grant.answered // the lane's last commit will be another one
 	}
 	e := f.grant.evidence(l.c.process, &f.tracker, f.nextOffset(), now, over)
-	if a := e.Alone; a != nil && l.state >= laneDraining {
-		// Its handler ignores the drain. It has killed nothing: the next owner runs it alone again.
-		e.Singly, e.Alone = offsets.Union(e.Singly, []offsets.Span{{First: a.Offset, Last: a.Offset}}), nil
+	if l.state >= laneDraining {
+		e.RunSingly() // its handler ignores the drain
 	}
 	return e, asked
 }

@@ -94,9 +94,7 @@ func (g *grant) inherit(self uint64) offsets.Evidence {
 	}
 	e := s.Evidence
 	e.Process, e.Singly = self, offsets.Union(e.Singly, s.named)
-	if a := e.Alone; a != nil {
-		e.Singly, e.Alone = offsets.Union(e.Singly, []offsets.Span{{First: a.Offset, Last: a.Offset}}), nil
-	}
+	e.RunSingly()
 	return e
 }
 

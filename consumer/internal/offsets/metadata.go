@@ -61,9 +61,16 @@ type Alone struct {
 	Decoding bool // it is being decoded
 }
 
-// encode appends the fields that are set, with at most that many bytes of run lengths for Singly,
-// and the nearest of the condemned.
-func (e *Evidence) encode(b []byte, floor int64, singly, condemned int) []byte {
+// RunSingly has the record that runs alone be one of those that run one by one: it has killed
+// nothing, and who reads the evidence has it run alone again.
+func (e *Evidence) RunSingly() {
+	if e.Alone != nil {
+		e.Singly, e.Alone = Union(e.Singly, []Span{{e.Alone.Offset, e.Alone.Offset}}), nil
+	}
+}
+
+// encode appends the fields that are set. singly has the run lengths of Singly.
+func (e *Evidence) encode(b []byte, floor int64, singly []byte) []byte {
 	if e.Process != 0 {
 		b = strconv.AppendUint(append(b, " p="...), e.Process, 36)
 	}
@@ -74,14 +81,14 @@ func (e *Evidence) encode(b []byte, floor int64, singly, condemned int) []byte {
 		b = strconv.AppendInt(append(b, " n="...), int64(e.Deaths), 10)
 		b = strconv.AppendInt(append(b, " s="...), e.Suspect-floor, 10)
 	}
-	if runs := coarse(floor, e.Singly, singly); len(runs) > 0 {
+	if len(singly) > 0 {
 		b = append(b, " g="...)
-		b = base64.RawStdEncoding.AppendEncode(b, runs)
+		b = base64.RawStdEncoding.AppendEncode(b, singly)
 	}
 	if e.Alone != nil {
 		b = e.Alone.encode(b, 'x', floor)
 	}
-	for _, a := range e.Condemned[:condemned] {
+	for _, a := range e.Condemned {
 		b = a.encode(b, 'c', floor)
 	}
 	return b
@@ -95,20 +102,28 @@ func (a *Alone) encode(b []byte, name byte, floor int64) []byte {
 	return b
 }
 
-// fit appends what fits into limit characters. Records that run one by one may become more than
-// there are. It would otherwise forget one that kills.
+// fit appends what fits into limit characters, coarser rather than less: it would otherwise forget
+// a record that kills. Records that run one by one may become more than there are, down to a single
+// span. Then the condemned that were found last become some of them, and kill once more.
 func (e *Evidence) fit(b []byte, floor int64, limit int) []byte {
-	for condemned := len(e.Condemned); condemned >= 0; condemned-- {
-		for singly := maxSingly; ; singly /= 2 {
-			if all := e.encode(slices.Clone(b), floor, singly, condemned); len(all) <= limit {
-				return all
-			}
-			if singly == 0 {
+	for coarser := *e; ; {
+		for size := maxSingly; size > 0; size /= 2 {
+			singly := coarse(floor, coarser.Singly, size)
+			if len(singly) == 0 && len(coarser.Singly) > 0 {
 				break
 			}
+			if all := coarser.encode(slices.Clone(b), floor, singly); len(all) <= limit {
+				return all
+			}
 		}
+		last := len(coarser.Condemned) - 1
+		if last < 0 {
+			return b
+		}
+		at := coarser.Condemned[last].Offset
+		coarser.Condemned = coarser.Condemned[:last]
+		coarser.Singly = Union(coarser.Singly, []Span{{at, at}})
 	}
-	return b
 }
 
 // coarse has the lengths of gaps and spans in turn, in at most size bytes. If they do not fit, it
