@@ -340,3 +340,34 @@ func TestIsolator_FoundTierChargesNoneThatIsAlone(t *testing.T) {
 		}
 	})
 }
+
+// A retry may have killed two processes, and waits behind another record of its key as the next
+// process starts. It is due: that process may run it, and die.
+func TestIsolator_RetryBehindItsKeyIsNoAccident(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		const tier = "orders.retry.300ms"
+		hot := func() *kgo.Record { return &kgo.Record{Topic: "orders", Key: []byte("hot"), Value: []byte("x")} }
+		cfg := config(func(ctx context.Context, r *kgo.Record) error {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 && r.Offset == 0 {
+				return classify.Retryable(errBusy)
+			}
+			time.Sleep(20 * time.Second)
+			return nil
+		})
+		cfg.Order, cfg.Policy.HandlerTimeout = consumer.OrderKey, time.Minute
+		cfg.Policy.Tiers = []time.Duration{300 * time.Millisecond}
+		c := k.Run(cfg)
+		k.Parked(k.Produce(hot())[0], 300*time.Millisecond, "")
+		stopStuck(t, c)
+		leftAt(t, k, tier, 0, 0, "n=1 s=1")
+		k.Produce(hot())
+		late := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: tier, Count: -1, Err: kerr.KafkaStorageError})
+		k.Run(cfg)
+		time.Sleep(5 * time.Second)
+		late.Remove()
+		time.Sleep(10 * time.Second)
+		if text := said(k, tier, 0); !strings.Contains(text, " n=1 ") {
+			t.Errorf("the process has forgotten the deaths: %q", text)
+		}
+	})
+}

@@ -29,8 +29,7 @@ func (l *lane) keyed(it *item) keyHash {
 	return keyHash(max(maphash.Bytes(keySeed, key), 1))
 }
 
-// enqueue makes an item ready, or queues it behind another record of its key; the caller holds the
-// lock.
+// enqueue makes an item ready, or queues it behind another of its key; the caller holds the lock.
 func (l *lane) enqueue(f *feed, it *item) {
 	key := l.keyed(it)
 	it.hash = key
@@ -52,6 +51,14 @@ func (l *lane) enqueue(f *feed, it *item) {
 		l.keys[key] = q
 	}
 	l.queue(q, waitingItem{f, it})
+}
+
+// keepsBehindOthers reports whether a record of the feed waits behind another one of its key.
+func (l *lane) keepsBehindOthers(f *feed) (kept bool) {
+	for _, q := range l.keys {
+		kept = kept || q != nil && slices.ContainsFunc(q.All(), func(w waitingItem) bool { return w.feed == f })
+	}
+	return kept
 }
 
 // queue puts an item behind the others of its key; the caller holds the lock.

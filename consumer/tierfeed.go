@@ -133,7 +133,7 @@ func (f *tierFeed) cut(permit breaker.Permit) *unit {
 
 // noneDue reports whether no record of the feed is due.
 func (f *tierFeed) noneDue(now time.Time) bool {
-	return f.ready.Len()+f.first.Len()+f.unclaimed.Len() == 0 && f.parked.Due() > now.UnixMilli()
+	return f.ready.Len()+f.first.Len()+f.unclaimed.Len() == 0 && f.parked.Due() > now.UnixMilli() && !f.lane.keepsBehindOthers(&f.feed)
 }
 
 // drop drops all waiting records.

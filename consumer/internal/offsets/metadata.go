@@ -107,13 +107,18 @@ func (a *Alone) encode(b []byte, name byte, floor int64) []byte {
 // span. Then the condemned that were found last become some of them, and kill once more.
 func (e *Evidence) fit(b []byte, floor int64, limit int) []byte {
 	for coarser := *e; ; {
-		for size := maxSingly; size > 0; size /= 2 {
+		for size := maxSingly; ; size /= 2 {
 			singly := coarse(floor, coarser.Singly, size)
-			if len(singly) == 0 && len(coarser.Singly) > 0 {
-				break
+			one := len(singly) == 0 && len(coarser.Singly) > 0
+			if one {
+				whole := Span{coarser.Singly[0].First, coarser.Singly[len(coarser.Singly)-1].Last}
+				singly, _ = runLengths(floor, []Span{whole}, 2*binary.MaxVarintLen64)
 			}
 			if all := coarser.encode(slices.Clone(b), floor, singly); len(all) <= limit {
 				return all
+			}
+			if one || size == 0 {
+				break
 			}
 		}
 		last := len(coarser.Condemned) - 1

@@ -190,6 +190,23 @@ func TestMetadata_EvidenceFits(t *testing.T) {
 	})
 }
 
+func TestMetadata_FarEvidenceFits(t *testing.T) {
+	t.Parallel()
+	far := []Span{{1_000_000, 1_000_000}, {1_200_000, 1_200_000}}
+	m := Metadata{Evidence: Evidence{Process: 1<<40 - 1, Deaths: 2, Suspect: 1_200_001, Singly: far}}
+	whole := m.Encode(0, MetadataLimit)
+	m.Singly = []Span{{1_000_000, 1_200_000}}
+	least := len(m.Encode(0, MetadataLimit))
+	m.Singly = far
+	for limit := least; limit <= len(whole); limit++ {
+		text := m.Encode(0, limit)
+		got, ok := ParseMetadata(text, 0)
+		if !ok || len(text) > limit || got.Deaths != 2 || len(got.Singly) == 0 || got.Singly[0].First > 1_000_000 || got.Singly[len(got.Singly)-1].Last < 1_200_000 {
+			t.Errorf("of %d characters: %q", limit, text)
+		}
+	}
+}
+
 func TestParseMetadata_IgnoresWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	for text, known := range map[string]bool{
