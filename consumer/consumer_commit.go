@@ -97,8 +97,11 @@ func (e unsentError) Unwrap() error { return e.error }
 
 // isUnanswered reports whether a commit was sent, and it is not known whether a broker has accepted
 // it, or may yet.
-func isUnanswered(err error) bool {
-	return err != nil && !errors.As(err, new(*kerr.Error)) && !errors.As(err, new(unsentError))
+func isUnanswered(err error) bool { return isPending(err) && !errors.As(err, new(unsentError)) }
+
+// isPending reports whether a commit failed as no broker answers, or the member joins.
+func isPending(err error) bool {
+	return err != nil && (!errors.As(err, new(*kerr.Error)) || errors.Is(err, kerr.RebalanceInProgress))
 }
 
 // anyUncommitted reports whether a feed of the lanes has something to commit.

@@ -87,14 +87,12 @@ func (g *grant) start(at startPosition, self uint64) {
 }
 
 // inherit returns what the lane that replaces this one knows of suspects. No process has died.
-func (g *grant) inherit(self uint64) offsets.Evidence {
-	s := g.suspects
-	if s == nil {
-		return offsets.Evidence{}
+func (g *grant) inherit(self uint64) (e offsets.Evidence) {
+	if s := g.suspects; s != nil {
+		e = s.Evidence
+		e.Process, e.Singly = self, offsets.Union(e.Singly, s.named)
+		e.RunSingly()
 	}
-	e := s.Evidence
-	e.Process, e.Singly = self, offsets.Union(e.Singly, s.named)
-	e.RunSingly()
 	return e
 }
 

@@ -92,17 +92,14 @@ func (s *isolator) run(ctx context.Context) {
 	}
 }
 
-// unname commits that the record which ran alone does so no more. Otherwise a process that is
-// killed later, for another reason, would have it dead-lettered.
-//
-// It tries again while no broker answers, for aloneWithin at most: a commit that named the record,
-// and got no answer either, may be accepted yet. A refusal is an answer; then the next tick tries
-// again.
+// unname commits that the record which ran alone does so no more: a later kill must not charge it.
+// It tries again while no broker answers, or the member joins, for aloneWithin at most. After a
+// refusal the next tick tries again: others must not wait for a right that may never come.
 func (s *isolator) unname() {
 	for began := time.Now(); s.urgent; {
 		err := s.c.commit(s.c.ctx, s.named) // which has logged it
 		s.named = stillNamed(s.named)
-		s.urgent = isUnanswered(err) && time.Since(began) < aloneWithin && backoff.Wait(s.c.stop, namesAgain)
+		s.urgent = isPending(err) && time.Since(began) < aloneWithin && backoff.Wait(s.c.stop, namesAgain)
 	}
 }
 
@@ -384,7 +381,7 @@ func (s *isolator) runGroup(more map[*feed][]offsets.Span) {
 // name names records of feeds in a commit. It returns for which of the feeds a commit was accepted.
 func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) map[*feed]bool {
 	lanes := s.named // the commit no longer names what ran before
-	s.named, s.urgent = nil, false
+	s.named = nil
 	asked := map[*feed]int64{}
 	for f, spans := range hands {
 		n, ok := f.name(spans, alone)
@@ -400,6 +397,7 @@ func (s *isolator) name(hands map[*feed][]offsets.Span, alone *offsets.Alone) ma
 	// the member does not own any more.
 	err := s.c.commit(s.c.ctx, lanes)
 	s.named = stillNamed(lanes)
+	s.urgent = s.urgent && isPending(err)
 	named := map[*feed]bool{}
 	for f := range hands {
 		n, ok := asked[f]

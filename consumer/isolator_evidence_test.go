@@ -160,6 +160,54 @@ func TestIsolator_LateAnswerLeavesNoneCharged(t *testing.T) {
 	})
 }
 
+// The member joins as a record that ran alone ends: no commit can say so. Nothing else runs, and
+// kills, until one has.
+func TestIsolator_JoinLeavesNoneCharged(t *testing.T) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		m := newMortal(t, k)
+		innocent := k.Produce(onPartition(0, "fine", 3)...)
+		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
+		var joins, killed atomic.Bool
+		k.Cluster.ControlKey(int16(kmsg.Heartbeat), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if !strings.Contains(said(k, "orders", 0), " x=") || !joins.CompareAndSwap(false, true) {
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
+			resp.ErrorCode = kerr.RebalanceInProgress.Code
+			return resp, nil, true
+		})
+		k.Cluster.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			if joins.Load() && !m.dead.Load() {
+				k.Cluster.SleepControl(func() { time.Sleep(40 * time.Second) })
+			}
+			return nil, nil, false
+		})
+		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool {
+			return r.Partition == 1 && strings.Contains(said(k, "orders", 0), " x=") && killed.CompareAndSwap(false, true)
+		}, func(_ context.Context, r *kgo.Record) error {
+			if r.Partition == 0 {
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		}))
+		cfg.Order, cfg.CommitInterval, cfg.DrainTimeout = order, time.Minute, time.Second
+		cfg.Policy.HandlerTimeout = 10 * time.Second
+		others := k.Produce(onPartition(1, "others", 1)...)
+		go func() {
+			for range 50 {
+				k.Produce(onPartition(1, "others", 1)...)
+				time.Sleep(time.Second)
+			}
+		}()
+		m.limited(cfg, 3, func() bool { return m.missing(innocent)+m.missing(others) == m.letters() })
+		if !joins.Load() || killed.Load() || m.letters() > 0 {
+			t.Errorf("joined %v, killed %v, %d dead letters", joins.Load(), killed.Load(), m.letters())
+		}
+	})
+}
+
 // Retention deletes some records in front while no process runs: what the commit says of the others
 // still holds.
 func TestIsolator_RetentionKeepsWhatACommitSays(t *testing.T) {
