@@ -53,14 +53,6 @@ func (l *lane) enqueue(f *feed, it *item) {
 	l.queue(q, waitingItem{f, it})
 }
 
-// keepsBehindOthers reports whether a record of the feed waits behind another one of its key.
-func (l *lane) keepsBehindOthers(f *feed) (kept bool) {
-	for _, q := range l.keys {
-		kept = kept || q != nil && slices.ContainsFunc(q.All(), func(w waitingItem) bool { return w.feed == f })
-	}
-	return kept
-}
-
 // queue puts an item behind the others of its key; the caller holds the lock.
 func (l *lane) queue(q *keyQueue, w waitingItem) {
 	q.Push(w)

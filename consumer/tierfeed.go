@@ -133,7 +133,12 @@ func (f *tierFeed) cut(permit breaker.Permit) *unit {
 
 // noneDue reports whether no record of the feed is due.
 func (f *tierFeed) noneDue(now time.Time) bool {
-	return f.ready.Len()+f.first.Len()+f.unclaimed.Len() == 0 && f.parked.Due() > now.UnixMilli() && !f.lane.keepsBehindOthers(&f.feed)
+	for _, q := range f.lane.keys { // records that wait for another one of their key
+		if q != nil && slices.ContainsFunc(q.All(), func(w waitingItem) bool { return w.feed == &f.feed }) {
+			return false
+		}
+	}
+	return f.ready.Len()+f.first.Len()+f.unclaimed.Len() == 0 && f.parked.Due() > now.UnixMilli()
 }
 
 // drop drops all waiting records.
