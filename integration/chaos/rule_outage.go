@@ -95,14 +95,19 @@ func (t told) opened(from, to int64) bool {
 // opens is how long the lanes may need to learn that the breaker has opened.
 const opens = int64(100 * time.Millisecond)
 
-// probeCost checks that a failure in an outage which has a copy was none of a probe.
+// noProbe is how long after its opening a breaker certainly sends no probe: half of its interval,
+// since a member may tell late that it opened.
+const noProbe = int64(500 * time.Millisecond)
+
+// probeCost checks that a failure in an outage which has a copy was none of a probe. A record that
+// a worker had taken before the breaker opened may begin later on a busy machine.
 func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	if c.meta.Class != classOutage || c.sent() {
 		return
 	}
 	cost := func(x *run) bool {
 		is := ev.told[x.member].stateAt(x.start)
-		return is.to != "open" || x.start < is.at+opens
+		return is.to != "open" || x.start < is.at+noProbe
 	}
 	var runs []*run
 	for _, x := range r.runs {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // Suspects that fail in an outage open no breaker, however long ago a process died. Nor do records
@@ -70,6 +72,23 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 		ev.deadInOutage(&served{}, r, &copied{rec: &kgo.Record{Topic: "orders.dlq"}}, &f)
 		if len(f.broken) != test.want || test.want == 0 && f.excluded["dead-lettered in an outage, before the breaker had opened"] != 1 {
 			t.Errorf("%s: found %v, want %d; excluded %v", test.name, f.broken, test.want, f.excluded)
+		}
+	}
+}
+
+// A copy of what failed on an open breaker is one of a probe, if the breaker has had the time for a
+// first one.
+func TestOutage_FindsProbesThatCost(t *testing.T) {
+	t.Parallel()
+	opened := int64(time.Minute)
+	for after, want := range map[time.Duration]int{-time.Second: 0, 113 * time.Millisecond: 0, time.Second: 1} {
+		x := &run{member: "a", attempt: 3, start: opened + int64(after), verdict: verdictOutage}
+		c := &copied{rec: &kgo.Record{Topic: "orders.retry.4s"}, meta: headers.Meta{Class: classOutage, Attempts: 3}}
+		ev := &evidence{told: map[string]told{"a": {breakers: []breakerState{{at: opened, to: "open"}}}}}
+		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
+		ev.probeCost(&record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*run{x}}, c, &f)
+		if len(f.broken) != want {
+			t.Errorf("%v after it opened: found %v, want %d", after, f.broken, want)
 		}
 	}
 }

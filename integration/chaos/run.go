@@ -42,8 +42,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
 	rep, err := e.run(ctx)
+	e.close() // before the folder is removed: the embedded broker writes as it ends
 	if err != nil {
 		return nil, fmt.Errorf("chaos: seed %d: %w (journals and logs are in %s)", cfg.Seed, err, cfg.Dir)
 	}
