@@ -86,12 +86,14 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 			continue // it is another member's by now
 		}
 		f.counted["lanes beside a stuck handler"]++
-		// The load reaches each partition many times a second; until its end.
+		// The load reaches each partition many times a second; until its end. After that a lane may
+		// have nothing left but what waits for a stuck record of its key.
 		for i, y := range all {
-			from, next := y.start, min(x.end, ev.loaded)
+			from, next := y.start, x.end
 			if i+1 < len(all) {
 				next = all[i+1].start
 			}
+			next = min(next, ev.loaded)
 			if s.Order == consumer.OrderPartition {
 				from = ev.until(y) // a handler may be stuck in this lane, too
 			}

@@ -55,17 +55,19 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 		order  consumer.Order
 		others []*run
 		lanes  []laneChange
+		loaded time.Duration
 		want   int
 	}{
-		{consumer.OrderPartition, stands, nil, 1},
-		{consumer.OrderPartition, goesOn, nil, 0},
-		{consumer.OrderPartition, stands, handedOver, 0},
-		{consumer.OrderPartition, stuckToo, nil, 0},
-		{consumer.OrderKey, stuckToo, nil, 1},
+		{consumer.OrderPartition, stands, nil, time.Hour, 1},
+		{consumer.OrderKey, stands, nil, 62 * time.Second, 0}, // there was nothing left to run
+		{consumer.OrderPartition, goesOn, nil, time.Hour, 0},
+		{consumer.OrderPartition, stands, handedOver, time.Hour, 0},
+		{consumer.OrderPartition, stuckToo, nil, time.Hour, 0},
+		{consumer.OrderKey, stuckToo, nil, time.Hour, 1},
 	} {
 		stuck := &run{member: "a", topic: "orders", lane: lane, offset: 5, start: int64(time.Minute), end: int64(80 * time.Second)}
 		is := told{runs: append([]*run{stuck}, test.others...), suspects: []suspects{{int64(time.Second), lane, 0, 10}}, lanes: test.lanes}
-		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(time.Hour)}
+		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(test.loaded)}
 		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
 		r := &record{origin: &kgo.Record{Topic: "orders"}}
 		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}, Order: test.order}}, r, stuck, &f); len(f.broken) != test.want {
