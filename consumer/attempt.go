@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -48,20 +47,29 @@ var over = func() *stdContext {
 	return &stdContext{Context: ctx, cancel: func(error) {}, stop: cancel}
 }()
 
-// timeoutAt is the coarse reading at which the attempt times out. The coarse start may be a tick
-// early, so timeoutAt adds a tick: an attempt never times out early.
+// timeoutAt is the coarse reading at which the attempt times out. It counts from the last moment at
+// which the attempt may have begun: an attempt never times out early, not even if the process stood
+// just before it, and the clock with it.
 func (a *attempt) timeoutAt() (int64, bool) {
 	d := a.from.policy.HandlerTimeout
-	return int64(plus(time.Duration(a.start)+clock.Tick+a.from.told(a.off), d, 1)), d > 0
+	return int64(plus(time.Duration(a.from.clock.Latest(a.start))+a.from.told(a.off), d, 1)), d > 0
 }
 
-// Deadline implements context.Context.
-func (a *attempt) Deadline() (time.Time, bool) {
+// deadline is for those who watch the attempt. While the clock stands, it moves.
+func (a *attempt) deadline() (time.Time, bool) {
 	at, ok := a.timeoutAt()
 	if !ok {
 		return time.Time{}, false
 	}
 	return a.from.clock.At(at), true
+}
+
+// Deadline implements context.Context. All calls return the same.
+func (a *attempt) Deadline() (time.Time, bool) {
+	if s := a.standard(); s != over {
+		return s.Deadline()
+	}
+	return a.deadline()
 }
 
 // Done implements context.Context.
@@ -72,7 +80,11 @@ func (a *attempt) Err() error {
 	if s := a.std.Load(); s != nil {
 		return s.Err()
 	}
-	if at, ok := a.timeoutAt(); ok && a.from.clock.Reading.Load() >= at {
+	now, d := a.from.clock.Reading.Load(), a.from.policy.HandlerTimeout
+	if d <= 0 || now-a.start < int64(d) {
+		return nil
+	}
+	if at, ok := a.timeoutAt(); ok && now >= at {
 		return a.standard().Err()
 	}
 	return nil
@@ -113,7 +125,7 @@ func (a *attempt) standard() *stdContext {
 		return s
 	}
 	parent, stop := context.Background(), context.CancelFunc(func() {})
-	if at, ok := a.Deadline(); ok {
+	if at, ok := a.deadline(); ok {
 		parent, stop = context.WithDeadlineCause(parent, at, ErrHandlerTimeout)
 	}
 	ctx, cancel := context.WithCancelCause(parent)

@@ -96,7 +96,7 @@ type unsentError struct{ error }
 func (e unsentError) Unwrap() error { return e.error }
 
 // isUnanswered reports whether a commit was sent, and it is not known whether a broker has accepted
-// it, or may yet.
+// it, or may yet. A commit that was refused while the member joins counts too, to be safe.
 func isUnanswered(err error) bool { return isPending(err) && !errors.As(err, new(unsentError)) }
 
 // isPending reports whether a commit failed as no broker answers, or the member joins.

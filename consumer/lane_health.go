@@ -48,7 +48,7 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	}
 	if all := l.overdue(now); len(all) > 0 {
 		a := slices.MinFunc(all, func(a, b *attempt) int { return cmp.Compare(a.start, b.start) })
-		h.Since, _ = a.Deadline()
+		h.Since, _ = a.deadline()
 		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.from.topic, l.partition, a.off)
 		return StateStuck
 	}

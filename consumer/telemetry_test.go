@@ -92,6 +92,7 @@ func TestTelemetry_CountsHandlersThatDoNotEnd(t *testing.T) {
 		delete(c.lanes, topicPartition{"orders", 1})
 		former.close()
 		time.Sleep(time.Hour)
+		c.clock.Reading.Store(int64(time.Since(c.clock.Base)))
 		o := observed{values: map[string]int64{}}
 		rest := named{name: "rest"}
 		c.observe(o, &gauges{rest, rest, rest, rest, rest, rest, named{name: "stuck"}, rest, rest, rest, rest, rest, rest, rest})

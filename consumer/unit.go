@@ -47,7 +47,7 @@ func (u *unit) overdue(now time.Time) *attempt {
 	if a == nil {
 		return nil
 	}
-	if at, ok := a.Deadline(); !ok || now.Sub(at) <= stuckAfter {
+	if at, ok := a.deadline(); !ok || now.Sub(at) <= stuckAfter {
 		return nil
 	}
 	return a

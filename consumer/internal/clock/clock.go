@@ -1,6 +1,8 @@
 package clock
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +12,12 @@ import (
 // record on reading the system clock. So attempts take their start from a clock that a ticker
 // moves.
 const Tick = 20 * time.Millisecond
+
+// Lag is by how much a reading may lie behind before the clock notes that it jumped.
+const Lag = Tick * 3 / 2
+
+// mostJumps bounds the jumps that the clock remembers. Of more, the smallest are forgotten.
+const mostJumps = 64
 
 // Both count ticks. checkEvery is the interval between two checks of the running attempts. The
 // ticker outlives the last worker by lingerFor, so that short batches do not start and stop it each
@@ -25,13 +33,19 @@ type Clock struct {
 	Base time.Time
 	// Reading is in nanoseconds since Base. It lags by at most a tick and the scheduler's delay.
 	Reading atomic.Int64
-	check   func() // of the running attempts
+	jumps   atomic.Pointer[[]jump] // the last ones; a slice is never changed
+	check   func()                 // of the running attempts
 
 	mu      sync.Mutex
 	workers int
 	ticking atomic.Bool // set and cleared with mu
 	wg      *sync.WaitGroup
 	done    <-chan struct{}
+}
+
+// jump is a step of the clock that came late: the process had stood, or its CPUs were busy.
+type jump struct {
+	from, to int64
 }
 
 // New makes a clock that ends when done is closed. It counts its goroutine in wg. While workers run
@@ -45,7 +59,7 @@ func (k *Clock) Enter() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.workers++
-	k.Reading.Store(int64(time.Since(k.Base)))
+	k.move()
 	if !k.ticking.Load() {
 		k.ticking.Store(true)
 		k.wg.Go(k.tick)
@@ -69,7 +83,9 @@ func (k *Clock) tick() {
 		case <-k.done:
 			return
 		}
-		k.Reading.Store(int64(time.Since(k.Base)))
+		k.mu.Lock()
+		k.move()
+		k.mu.Unlock()
 		if n%checkEvery == 0 {
 			k.check()
 		}
@@ -83,6 +99,40 @@ func (k *Clock) tick() {
 		}
 		k.mu.Unlock()
 	}
+}
+
+// move brings the clock up to date; the caller holds mu. A jump is noted before the reading
+// changes, for Latest.
+func (k *Clock) move() {
+	is := jump{from: k.Reading.Load(), to: int64(time.Since(k.Base))}
+	if is.to-is.from > int64(Lag) && k.ticking.Load() {
+		var jumps []jump
+		if had := k.jumps.Load(); had != nil {
+			jumps = slices.Clone(*had)
+		}
+		if jumps = append(jumps, is); len(jumps) > mostJumps {
+			least := slices.MinFunc(jumps, func(a, b jump) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
+			jumps = slices.DeleteFunc(jumps, func(j jump) bool { return j == least })
+		}
+		k.jumps.Store(&jumps)
+	}
+	k.Reading.Store(is.to)
+}
+
+// Latest returns the last moment at which the clock may have had a reading, as nanoseconds since
+// Base. That is now if it still has it.
+func (k *Clock) Latest(reading int64) int64 {
+	if k.Reading.Load() == reading {
+		return int64(time.Since(k.Base))
+	}
+	if jumps := k.jumps.Load(); jumps != nil {
+		for _, j := range *jumps {
+			if j.from == reading {
+				return j.to
+			}
+		}
+	}
+	return reading + int64(Lag)
 }
 
 // At returns the wall and monotonic time of a coarse reading.

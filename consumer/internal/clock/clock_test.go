@@ -55,3 +55,46 @@ func TestClock_IsNeverAheadAndLittleBehind(t *testing.T) {
 		k.Leave()
 	})
 }
+
+// What read the clock while it stood, as in a process that was suspended, may have happened at any
+// time until it moved.
+func TestClock_LatestKnowsThatItStood(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		var stands atomic.Int64
+		done := make(chan struct{})
+		k := New(&wg, done, func() { time.Sleep(time.Duration(stands.Load())) })
+		ago := func(reading int64) time.Duration { return time.Since(k.At(k.Latest(reading))) }
+		k.Enter()
+		first := k.Reading.Load()
+		time.Sleep(Tick - time.Nanosecond)
+		if got := ago(first); got != 0 {
+			t.Errorf("the clock may have had its reading until %v ago; it still has it", got)
+		}
+		time.Sleep(2 * time.Nanosecond)
+		if got, want := ago(first), Tick+time.Nanosecond-Lag; got != want {
+			t.Errorf("until %v ago after the clock moved, want %v", got, want)
+		}
+		// one long stand, and then more short ones than the clock remembers
+		stands.Store(int64(time.Minute))
+		time.Sleep(checkEvery*Tick + time.Second)
+		long := k.Reading.Load()
+		stands.Store(int64(3 * Tick))
+		time.Sleep(time.Minute)
+		moved := time.Now().Add(-ago(long))
+		if stood := moved.Sub(k.At(long)); stood < time.Minute || stood > time.Minute+Tick {
+			t.Errorf("the clock stood for %v, want a minute", stood)
+		}
+		time.Sleep(2 * mostJumps * checkEvery * Tick)
+		if got := time.Now().Add(-ago(long)); !got.Equal(moved) {
+			t.Errorf("the clock may have had the reading of its long stand until %v, want %v still", got, moved)
+		}
+		if n := len(*k.jumps.Load()); n != mostJumps {
+			t.Errorf("%d jumps are remembered, want %d", n, mostJumps)
+		}
+		k.Leave()
+		close(done)
+		wg.Wait()
+	})
+}

@@ -190,6 +190,7 @@ func TestMetadata_EvidenceFits(t *testing.T) {
 	})
 }
 
+// Two records far apart are named as one span where two do not fit, and never left out.
 func TestMetadata_FarEvidenceFits(t *testing.T) {
 	t.Parallel()
 	far := []Span{{1_000_000, 1_000_000}, {1_200_000, 1_200_000}}
