@@ -40,6 +40,11 @@ func (c *campaign) run(ctx context.Context) int {
 			c.seeds, first, each, c.records, c.seeds-len(c.broken)-len(c.failed), len(c.broken), len(c.failed))
 		fmt.Fprintf(c.out, "broken: %s; not made: %s\n", strings.Join(c.broken, ", "), strings.Join(c.failed, ", "))
 	}
+	if c.cfg.Results != "" {
+		if err := printResults(c.out, c.cfg.Results); err != nil {
+			fmt.Fprintln(c.out, "chaos: cannot sum the results:", err)
+		}
+	}
 	switch {
 	case len(c.broken) > 0, len(c.failed) > 0 && c.seeds > 1:
 		return exitBroken

@@ -38,6 +38,9 @@ type Report struct {
 	Dir string `json:"-"`
 }
 
+// verdictHeld is the verdict on a run that broke no promise.
+const verdictHeld = "held"
+
 // Violation is a promise that was broken, for one record or partition.
 type Violation struct {
 	Rule      string
@@ -75,7 +78,7 @@ func (ev *evidence) report(cfg Config) *Report {
 			byRule[r.name] = n
 		}
 	}
-	rep.Verdict = "held"
+	rep.Verdict = verdictHeld
 	if len(byRule) > 0 {
 		rep.Verdict = "broken"
 		for _, name := range slices.Sorted(maps.Keys(byRule)) {
