@@ -16,7 +16,8 @@ const Tick = 20 * time.Millisecond
 // Lag is by how much a reading may lie behind before the clock notes that it jumped.
 const Lag = Tick * 3 / 2
 
-// mostJumps bounds the jumps that the clock remembers. Of more, the smallest are forgotten.
+// mostJumps bounds the jumps that the clock remembers. Of more, it forgets the jump that is the
+// smallest against the time since: the timeout of what began then, and still runs, is even longer.
 const mostJumps = 64
 
 // Both count ticks. checkEvery is the interval between two checks of the running attempts. The
@@ -47,6 +48,9 @@ type Clock struct {
 type jump struct {
 	from, to int64
 }
+
+// share is the jump's size against the time since.
+func (j jump) share(now int64) float64 { return float64(j.to-j.from) / float64(now-j.to+1) }
 
 // New makes a clock that ends when done is closed. It counts its goroutine in wg. While workers run
 // it calls check every 25 ticks, half a second.
@@ -111,7 +115,7 @@ func (k *Clock) move() {
 			jumps = slices.Clone(*had)
 		}
 		if jumps = append(jumps, is); len(jumps) > mostJumps {
-			least := slices.MinFunc(jumps, func(a, b jump) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
+			least := slices.MinFunc(jumps, func(a, b jump) int { return cmp.Compare(a.share(is.to), b.share(is.to)) })
 			jumps = slices.DeleteFunc(jumps, func(j jump) bool { return j == least })
 		}
 		k.jumps.Store(&jumps)

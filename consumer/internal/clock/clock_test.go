@@ -76,7 +76,7 @@ func TestClock_LatestKnowsThatItStood(t *testing.T) {
 		if got, want := ago(first), Tick+time.Nanosecond-Lag; got != want {
 			t.Errorf("until %v ago after the clock moved, want %v", got, want)
 		}
-		// one long stand, and then more short ones than the clock remembers
+		// a minute, and then short ones, of which the clock cannot remember all
 		stands.Store(int64(time.Minute))
 		time.Sleep(checkEvery*Tick + time.Second)
 		long := k.Reading.Load()
@@ -89,6 +89,20 @@ func TestClock_LatestKnowsThatItStood(t *testing.T) {
 		time.Sleep(2 * mostJumps * checkEvery * Tick)
 		if got := time.Now().Add(-ago(long)); !got.Equal(moved) {
 			t.Errorf("the clock may have had the reading of its long stand until %v, want %v still", got, moved)
+		}
+		// long ones, long ago, do not make it forget a short one
+		stands.Store(int64(time.Minute))
+		time.Sleep(2 * mostJumps * time.Minute)
+		stands.Store(0)
+		time.Sleep(2 * time.Hour)
+		stands.Store(int64(3 * Tick))
+		for time.Since(k.At(k.Reading.Load())) <= Lag {
+			time.Sleep(time.Millisecond)
+		}
+		short := k.Reading.Load()
+		time.Sleep(time.Second)
+		if stood := time.Now().Add(-ago(short)).Sub(k.At(short)); stood < 3*Tick || stood > 4*Tick {
+			t.Errorf("the clock stood for %v, want %v", stood, 3*Tick)
 		}
 		if n := len(*k.jumps.Load()); n != mostJumps {
 			t.Errorf("%d jumps are remembered, want %d", n, mostJumps)
