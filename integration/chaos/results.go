@@ -5,37 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 )
 
-// total sums the runs on one kind of broker.
+// total sums the runs of a commit on one kind of broker.
 type total struct {
+	commit, broker string
 	runs, held     int
 	minutes        float64
 	records, calls int
 	faults         int
 }
 
-// printResults sums what a file of results has, by the kind of broker. Runs that could not be made
-// are left out.
+// printResults sums what a file of results has, by commit and kind of broker, in the order of their
+// first runs. Runs that could not be made are left out.
 func printResults(w io.Writer, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	totals := map[string]*total{}
+	var totals []*total
 	dec := json.NewDecoder(f)
 	for line := 1; ; line++ {
 		var rep Report
 		switch err := dec.Decode(&rep); {
 		case errors.Is(err, io.EOF):
-			for _, broker := range slices.Sorted(maps.Keys(totals)) {
-				t := totals[broker]
-				fmt.Fprintf(w, "%s, %s: %d runs, %d held, %.0f minutes; %d records, %d runs of handlers, %d faults\n",
-					name, broker, t.runs, t.held, t.minutes, t.records, t.calls, t.faults)
+			for _, t := range totals {
+				fmt.Fprintf(w, "%s, %s, %s: %d runs, %d held, %.0f minutes; %d records, %d runs of handlers, %d faults\n",
+					name, t.commit, t.broker, t.runs, t.held, t.minutes, t.records, t.calls, t.faults)
 			}
 			return nil
 		case err != nil:
@@ -44,11 +43,12 @@ func printResults(w io.Writer, name string) error {
 		if rep.Minutes == 0 { // not made
 			continue
 		}
-		t := totals[rep.Broker]
-		if t == nil {
-			t = &total{}
-			totals[rep.Broker] = t
+		at := slices.IndexFunc(totals, func(t *total) bool { return t.commit == rep.Commit && t.broker == rep.Broker })
+		if at < 0 {
+			at = len(totals)
+			totals = append(totals, &total{commit: rep.Commit, broker: rep.Broker})
 		}
+		t := totals[at]
 		t.runs++
 		if rep.Verdict == verdictHeld {
 			t.held++

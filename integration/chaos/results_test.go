@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// Sums are by broker, and have neither what held nor what was made of a run that could not be made.
-func TestPrintResults_SumsByBroker(t *testing.T) {
+// Sums are by commit and broker, and have neither what held nor what was made of a run that could not be made.
+func TestPrintResults_SumsByCommitAndBroker(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "results.jsonl")
 	for _, rep := range []Report{
-		{Broker: "kfake", Minutes: 3, Records: 100, Runs: 150, Faults: map[string]int{"kill": 2, "cut": 1}, Verdict: verdictHeld},
-		{Broker: "kafka", Minutes: 5, Records: 7, Runs: 8, Faults: map[string]int{"kill": 1}, Verdict: verdictHeld},
-		{Broker: "kfake", Minutes: 3, Records: 10, Runs: 20, Faults: map[string]int{"kill": 3}, Verdict: "broken stuck:1"},
-		{Broker: "kafka", Verdict: "not made: no broker"},
+		{Commit: "b1", Broker: "kfake", Minutes: 3, Records: 100, Runs: 150, Faults: map[string]int{"kill": 2, "cut": 1}, Verdict: verdictHeld},
+		{Commit: "b1", Broker: "kafka", Minutes: 5, Records: 7, Runs: 8, Faults: map[string]int{"kill": 1}, Verdict: verdictHeld},
+		{Commit: "a2", Broker: "kfake", Minutes: 2, Records: 1, Runs: 2, Verdict: verdictHeld},
+		{Commit: "b1", Broker: "kfake", Minutes: 3, Records: 10, Runs: 20, Faults: map[string]int{"kill": 3}, Verdict: "broken stuck:1"},
+		{Commit: "b1", Broker: "kafka", Verdict: "not made: no broker"},
 	} {
 		if err := rep.append(name); err != nil {
 			t.Fatal(err)
@@ -22,8 +23,9 @@ func TestPrintResults_SumsByBroker(t *testing.T) {
 	}
 	var out strings.Builder
 	err := printResults(&out, name)
-	want := name + ", kafka: 1 runs, 1 held, 5 minutes; 7 records, 8 runs of handlers, 1 faults\n" +
-		name + ", kfake: 2 runs, 1 held, 6 minutes; 110 records, 170 runs of handlers, 6 faults\n"
+	want := name + ", b1, kfake: 2 runs, 1 held, 6 minutes; 110 records, 170 runs of handlers, 6 faults\n" +
+		name + ", b1, kafka: 1 runs, 1 held, 5 minutes; 7 records, 8 runs of handlers, 1 faults\n" +
+		name + ", a2, kfake: 1 runs, 1 held, 2 minutes; 1 records, 2 runs of handlers, 0 faults\n"
 	if got := out.String(); err != nil || got != want {
 		t.Errorf("printed %q, %v; want %q", got, err, want)
 	}
