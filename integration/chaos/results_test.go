@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Sums are by commit and broker, and have neither what held nor what was made of a run that could not be made.
+// Sums are by commit and broker, without the runs that could not be made.
 func TestPrintResults_SumsByCommitAndBroker(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "results.jsonl")
 	for _, rep := range []Report{
