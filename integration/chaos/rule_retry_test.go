@@ -1,0 +1,42 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
+)
+
+// A record that was taken for one that kills has no further attempts. Any other one has those of
+// its script.
+func TestAttempts_EndWhereARecordIsCondemned(t *testing.T) {
+	t.Parallel()
+	second := int64(time.Second)
+	for _, test := range []struct {
+		name      string
+		suspended [][2]int64
+		ran       int // attempts
+		want      int
+	}{
+		{"its process stood while it ran alone", [][2]int64{{10 * second, 20 * second}}, 1, 0},
+		{"no reason", nil, 1, 2}, // the attempt, and the letter
+		{"it ran on nevertheless", [][2]int64{{10 * second, 20 * second}}, 3, 1},
+	} {
+		r := &record{id: 7, script: script{id: 7, act: actHang, times: 1, class: "db.busy"}, origin: &kgo.Record{Topic: "orders"}}
+		for n := range test.ran {
+			at := int64(10+n)*second + 1
+			r.runs = append(r.runs, &run{member: "a", attempt: n + 1, start: at, end: at + second, verdict: verdictFailed})
+		}
+		letter := headers.Meta{Attempts: 1, Reason: headers.Reason(reasonCrashLoop), Class: "crash.handler"}
+		r.letters = []*copied{{rec: &kgo.Record{Topic: "orders.dlq"}, meta: letter, of: r}}
+		s := &served{records: map[int64]*record{7: r}}
+		s.Policy.MaxAttempts = 4
+		ev := &evidence{services: []*served{s}, members: map[string]*member{"a": {suspended: test.suspended}}}
+		f := findings{rule: "attempts", counted: map[string]int{}, excluded: map[string]int{}}
+		if attemptsRule(ev, &f); len(f.broken) != test.want {
+			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
