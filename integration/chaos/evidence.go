@@ -139,7 +139,8 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 			}
 			of.runs = append(of.runs, r)
 			timeout := ev.services[m.service].Policy.HandlerTimeout
-			r.stalled = r.verdict == verdictFailed && ev.stoodStill(r.member, r.start-int64(timeout), r.end)
+			from := r.start - int64(timeout)
+			r.stalled = r.verdict == verdictFailed && (ev.stoodStill(r.member, from, r.end) || is.starved(from, r.end, timeout/2))
 			f := ev.services[m.service].feeds[tp{r.topic, r.partition}]
 			if f == nil || f.at[r.offset] == nil {
 				return nil, fmt.Errorf("%v, and the topic has no record there", r)

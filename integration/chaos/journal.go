@@ -97,6 +97,11 @@ func (j *journal) vitals(goroutines, live uint64) error {
 	return j.append(fmt.Appendf(nil, "G %d %d %d\n", time.Now().UnixNano(), goroutines, live))
 }
 
+// late writes in which time a timer of the process was late.
+func (j *journal) late(from, to time.Time) error {
+	return j.append(fmt.Appendf(nil, "T %d %d\n", from.UnixNano(), to.UnixNano()))
+}
+
 // verdict is how a run ended.
 type verdict string
 
@@ -130,7 +135,7 @@ type run struct {
 	own        bool // the team's handler failed: no script says what follows
 	line       int  // of the journal
 	life       int  // how often the record had been redriven
-	stalled    bool // it failed, and its process was suspended in its time
+	stalled    bool // it failed, and its process was suspended in its time, or got no CPU time
 	lane       tp   // whose record it was: the source's partition
 }
 
@@ -151,6 +156,7 @@ type told struct {
 	lanes    []laneChange // in the order of their times
 	suspects []suspects
 	vitals   []vitals
+	late     [][2]int64 // when timers of the process were late, in order
 }
 
 // breakerState is the state of a member's breaker from a time on.
@@ -203,6 +209,8 @@ func readJournal(member, name string) (is told, err error) {
 			is.lanes = append(is.lanes, laneChange{numbers[1], change(field[2]), tp{field[3], int32(numbers[4])}})
 		case len(field) == 6 && field[0] == "P":
 			is.suspects = append(is.suspects, suspects{numbers[1], tp{field[2], int32(numbers[3])}, numbers[4], numbers[5]})
+		case len(field) == 3 && field[0] == "T":
+			is.late = append(is.late, [2]int64{numbers[1], numbers[2]})
 		case len(field) == 4 && field[0] == "G":
 			is.vitals = append(is.vitals, vitals{numbers[1], numbers[2], numbers[3]})
 		}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // A killed process leaves a journal whose last line may be cut, and a run without an end.
@@ -25,6 +26,9 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 			}
 		}
 	}
+	if err := j.late(time.Unix(0, 300), time.Unix(0, 500)); err != nil {
+		t.Fatal(err)
+	}
 	if err := j.append([]byte("E 12")); err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +36,11 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 	runs := is.runs
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	for least, want := range map[time.Duration]bool{100: true, 101: false} {
+		if got := is.starved(400, 600, least); got != want {
+			t.Errorf("starved for %v: %v, want %v", least, got, want)
+		}
 	}
 	for i, r := range runs {
 		got := *r

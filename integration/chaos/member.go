@@ -112,6 +112,7 @@ func runMember(cfg Config, j memberJob) error {
 	}
 	go journal.sync(context.Background())
 	go watchVitals(journal)
+	go watchLateness(journal)
 	down := new(atomic.Bool)
 	go watchOutage(outage(j.Dir, j.Service.Group), down)
 	reader := sdkmetric.NewManualReader()
@@ -196,6 +197,20 @@ func watchVitals(j *journal) {
 		if err := j.vitals(read[0].Value.Uint64(), read[1].Value.Uint64()); err != nil {
 			fatal(err)
 		}
+	}
+}
+
+// watchLateness tells the journal when the process gets no CPU time.
+func watchLateness(j *journal) {
+	last := time.Now()
+	for range time.Tick(lookEvery) {
+		now := time.Now()
+		if by := now.Sub(last) - lookEvery; by >= lateBy {
+			if err := j.late(now.Add(-by), now); err != nil {
+				fatal(err)
+			}
+		}
+		last = now
 	}
 }
 

@@ -62,15 +62,16 @@ func (r *record) ending(maxAttempts, life int) ending {
 }
 
 // failedAs returns the class, as its copy has it, with which an attempt failed whatever the script
-// says: in an outage, or since its process was suspended until its time was over. It is empty for
-// an attempt of which no copy says so. Attempt 0 stands for any.
+// says: in an outage, or since its process was suspended, or got no CPU time, until its time was
+// over. It is empty for an attempt of which no copy says so. Attempt 0 stands for any.
 func (r *record) failedAs(life, attempt int) string {
 	for _, c := range slices.Concat(r.copies, r.letters) {
 		if c.life() != life || c.meta.Attempts != attempt && attempt != 0 {
 			continue
 		}
 		stalled := func(x *run) bool { return x.stalled && x.life == life && x.attempt == c.meta.Attempts }
-		if c.meta.Class == classOutage || c.meta.Class == classify.ClassTimeout && slices.ContainsFunc(r.runs, stalled) {
+		timedOut := c.meta.Class == classify.ClassTimeout || c.meta.Class == classify.ClassDecode+"."+classify.ClassTimeout
+		if c.meta.Class == classOutage || timedOut && slices.ContainsFunc(r.runs, stalled) {
 			return c.meta.Class
 		}
 	}

@@ -250,13 +250,17 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	defer tick.Stop()
 	deaths := 0
 	recovered := e.recovered()
+	patience := settleTime + longest
+	if e.faults["stuck"] > 0 { // such a record may begin at any time, and hold up those of its key
+		patience += stuckFor
+	}
 	// A partition that is read from its start again has much to do, and its retries wait for that.
 	// After a death its group has to find out, and records that hang may run one by one.
 	limit := func(at tp) time.Duration {
 		if deaths > 0 || e.load.hasLost(at.partition) {
-			return 4 * (settleTime + longest)
+			return 4 * patience
 		}
-		return settleTime + longest
+		return patience
 	}
 	for began := time.Now(); ; {
 		left, stuck := 0, map[tp]string{}

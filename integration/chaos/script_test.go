@@ -53,20 +53,24 @@ func TestScript_SaysWhereItsRecordEnds(t *testing.T) {
 	}
 }
 
-// An attempt whose process was suspended until its time was over is one that failed; no other
-// timeout is the record's fate.
+// An attempt whose process was suspended, or starved, until its time was over is one that failed;
+// no other timeout is the record's fate.
 func TestRecord_TimesOutInASuspendedProcess(t *testing.T) {
 	t.Parallel()
-	timedOut := &copied{meta: headers.Meta{Attempts: 1, Class: classify.ClassTimeout}}
+	const decoding = classify.ClassDecode + "." + classify.ClassTimeout
 	for _, test := range []struct {
-		run  run
-		want ending
+		class string
+		run   run
+		want  ending
 	}{
-		{run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: classify.ClassTimeout}},
-		{run{attempt: 1}, ending{place: placeHandled, attempts: 1}},
-		{run{attempt: 2, stalled: true}, ending{place: placeHandled, attempts: 1}},
-		{run{attempt: 1, life: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
+		{classify.ClassTimeout, run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: classify.ClassTimeout}},
+		{decoding, run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: decoding}},
+		{"db.busy", run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
+		{classify.ClassTimeout, run{attempt: 1}, ending{place: placeHandled, attempts: 1}},
+		{classify.ClassTimeout, run{attempt: 2, stalled: true}, ending{place: placeHandled, attempts: 1}},
+		{classify.ClassTimeout, run{attempt: 1, life: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
 	} {
+		timedOut := &copied{meta: headers.Meta{Attempts: 1, Class: test.class}}
 		r := &record{script: script{act: actPass}, runs: []*run{&test.run}, copies: []*copied{timedOut}}
 		if got := r.ending(4, 0); got != test.want {
 			t.Errorf("after %+v: %+v, want %+v", test.run, got, test.want)
