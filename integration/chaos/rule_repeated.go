@@ -59,10 +59,10 @@ func repeated(ev *evidence, f *findings) {
 }
 
 // clientRepeats reports whether brokers or networks failed when the copies of a delivery were
-// written.
+// written, or shortly before: what a killed broker no longer knows shows as a client reaches it.
 func (ev *evidence) clientRepeats(r *record, of delivery) bool {
 	return slices.ContainsFunc(r.runs, func(x *run) bool {
-		return x.life == of.life && x.attempt == of.attempt && ev.infra(x.end, x.end+int64(20*time.Second))
+		return x.life == of.life && x.attempt == of.attempt && ev.infra(x.end-learns, x.end+int64(20*time.Second))
 	})
 }
 
