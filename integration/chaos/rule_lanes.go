@@ -85,11 +85,18 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 		if slices.ContainsFunc(ev.told[x.member].changes(tp{r.origin.Topic, partition}, all[0].start, x.end), func(c laneChange) bool { return !c.what.begins() }) {
 			continue // it is another member's by now
 		}
+		// It runs nothing behind a suspect of its own, which may be stuck as well.
+		held := int64(0)
+		for _, y := range ev.told[x.member].runs {
+			if y.topic == r.origin.Topic && y.partition == partition && y.start < x.end && ev.told[x.member].suspected(y) {
+				held = max(held, ev.until(y))
+			}
+		}
 		f.counted["lanes beside a stuck handler"]++
 		// The load reaches each partition many times a second; until its end. After that a lane may
 		// have nothing left but what waits for a stuck record of its key.
 		for i, y := range all {
-			from, next := y.start, x.end
+			from, next := max(y.start, held), x.end
 			if i+1 < len(all) {
 				next = all[i+1].start
 			}
