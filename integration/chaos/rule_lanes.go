@@ -85,24 +85,23 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 		if slices.ContainsFunc(ev.told[x.member].changes(tp{r.origin.Topic, partition}, all[0].start, x.end), func(c laneChange) bool { return !c.what.begins() }) {
 			continue // it is another member's by now
 		}
-		// It runs nothing behind a suspect of its own, which may be stuck as well.
-		held := int64(0)
-		for _, y := range ev.told[x.member].runs {
-			if y.topic == r.origin.Topic && y.partition == partition && y.start < x.end && ev.told[x.member].suspected(y) {
-				held = max(held, ev.until(y))
-			}
-		}
 		f.counted["lanes beside a stuck handler"]++
 		// The load reaches each partition many times a second; until its end. After that a lane may
 		// have nothing left but what waits for a stuck record of its key.
 		for i, y := range all {
-			from, next := max(y.start, held), x.end
+			from, next := y.start, x.end
+			// It runs nothing behind a suspect of its own, which may be stuck as well.
+			for _, z := range ev.told[x.member].runs {
+				if z.topic == r.origin.Topic && z.partition == partition && z.start <= y.start && ev.told[x.member].suspected(z) {
+					from = max(from, ev.until(z))
+				}
+			}
 			if i+1 < len(all) {
 				next = all[i+1].start
 			}
 			next = min(next, ev.loaded)
 			if s.Order == consumer.OrderPartition {
-				from = ev.until(y) // a handler may be stuck in this lane, too
+				from = max(from, ev.until(y)) // a handler may be stuck in this lane, too
 			}
 			if pause := next - from; pause > int64(pauseTime) {
 				f.add(r, r.origin, []*run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
