@@ -90,12 +90,6 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 		// have nothing left but what waits for a stuck record of its key.
 		for i, y := range all {
 			from, next := y.start, x.end
-			// It runs nothing behind a suspect of its own, which may be stuck as well.
-			for _, z := range ev.told[x.member].runs {
-				if z.topic == r.origin.Topic && z.partition == partition && z.start <= y.start && ev.told[x.member].suspected(z) {
-					from = max(from, ev.until(z))
-				}
-			}
 			if i+1 < len(all) {
 				next = all[i+1].start
 			}
@@ -103,10 +97,25 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 			if s.Order == consumer.OrderPartition {
 				from = max(from, ev.until(y)) // a handler may be stuck in this lane, too
 			}
+			if next-from > int64(pauseTime) {
+				from = max(from, ev.suspectsUntil(y))
+			}
 			if pause := next - from; pause > int64(pauseTime) {
 				f.add(r, r.origin, []*run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
 					time.Duration(pause), clockTime(from))
 			}
 		}
 	}
+}
+
+// suspectsUntil is when the last suspect ended that ran in a run's lane as that began: the lane runs
+// nothing behind it, and it may be stuck, too.
+func (ev *evidence) suspectsUntil(y *run) (at int64) {
+	is := ev.told[y.member]
+	for _, z := range is.runs {
+		if z.topic == y.topic && z.partition == y.partition && z.start <= y.start && is.suspected(z) {
+			at = max(at, ev.until(z))
+		}
+	}
+	return at
 }
