@@ -94,10 +94,9 @@ type delivered struct {
 
 func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 	ev := &evidence{members: map[string]*member{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{}}
+	ev.died = e.crew.dead()
 	e.mu.Lock()
-	all := slices.Clone(e.all)
 	ev.windows = slices.Clone(e.windows)
-	ev.died = e.died
 	e.mu.Unlock()
 	e.load.mu.Lock()
 	ev.acked, ev.lost, ev.older = e.load.acked, e.load.lost, e.load.older
@@ -117,7 +116,7 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 			byID[id] = r
 		}
 	}
-	for _, m := range all {
+	for _, m := range e.crew.everyone() {
 		ev.members[m.job.Name] = m
 		is, err := readJournal(m.job.Name, m.job.journal())
 		if err != nil {

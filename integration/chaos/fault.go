@@ -1,11 +1,15 @@
 package chaos
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
-	"sync/atomic"
-	"syscall"
+	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 )
 
 // capability is what a run can do to its brokers.
@@ -63,23 +67,23 @@ func init() { // the faults refer to the kinds, by way of the rules
 
 // kill kills a member.
 func kill(e *execution, rnd *rand.Rand) {
-	m := e.victim(rnd)
+	m := e.crew.victim(rnd)
 	m.kill()
 	e.rest(rnd, 0, 2*time.Second)
-	e.replace(m)
+	e.crew.replace(m)
 }
 
 // term ends a member in order.
 func term(e *execution, rnd *rand.Rand) {
-	m := e.victim(rnd)
+	m := e.crew.victim(rnd)
 	m.term()
 	e.rest(rnd, 0, 2*time.Second)
-	e.replace(m)
+	e.crew.replace(m)
 }
 
 // join adds a member for a while.
 func join(e *execution, rnd *rand.Rand) {
-	m := e.join(rnd.IntN(len(e.plan.services)))
+	m := e.crew.join(rnd.IntN(len(e.plan.services)))
 	if m == nil {
 		return
 	}
@@ -89,10 +93,10 @@ func join(e *execution, rnd *rand.Rand) {
 
 // suspend stops a member for longer than its session.
 func suspend(e *execution, rnd *rand.Rand) {
-	m := e.victim(rnd)
+	m := e.crew.victim(rnd)
 	session := m.job.Service.Policy.Session
 	m.suspend(func() { e.rest(rnd, session+time.Second, session+5*time.Second) })
-	e.release(m)
+	e.crew.release(m)
 }
 
 // tierSets are the tiers between which configurations change.
@@ -102,27 +106,90 @@ var tierSets = [][]time.Duration{
 	{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second},
 }
 
+// everyTier has all delays that a service's tiers may ever have.
+func everyTier(service) (all []time.Duration) {
+	for _, tiers := range tierSets {
+		all = append(all, tiers...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // changeTiers removes or adds a tier, by a rolling change of a service's members.
 func changeTiers(e *execution, rnd *rand.Rand) {
 	service, tiers := rnd.IntN(len(e.plan.services)), tierSets[rnd.IntN(len(tierSets))]
-	e.configure(service, tiers)
-	for _, m := range e.take(service) {
+	e.crew.configure(service, tiers)
+	for _, m := range e.crew.take(service) {
 		m.term()
-		e.replace(m)
+		e.crew.replace(m)
 		e.rest(rnd, 500*time.Millisecond, 2*time.Second)
 	}
 }
 
-// grow adds partitions to a source.
+// grow adds partitions to a source, and lets the load know.
 func grow(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
-	e.grow(s, s.Topics[rnd.IntN(len(s.Topics))], 1+rnd.IntN(2))
+	topic, by := s.Topics[rnd.IntN(len(s.Topics))], 1+rnd.IntN(2)
+	e.growing.Lock()
+	defer e.growing.Unlock()
+	n := s.Partitions
+	if grown, ok := e.load.grown.Load(topic); ok {
+		n = grown.(int)
+	}
+	if n += by; n > s.Partitions+6 {
+		return
+	}
+	resp, err := e.adm.UpdatePartitions(e.healing, n, topic)
+	if err == nil {
+		err = resp.Error()
+	}
+	if e.try(err); err != nil {
+		return
+	}
+	e.cl.ForceMetadataRefresh()
+	select {
+	case <-time.After(2 * time.Second): // the client knows the partitions by then
+		e.load.grown.Store(topic, n)
+	case <-e.healing.Done():
+	}
 }
+
+// transactionLives is the timeout of redrive's transactions, and a little more.
+const transactionLives = 12 * time.Second
 
 // redriveLetters redrives letters whose records have been repaired meanwhile.
 func redriveLetters(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
-	e.redrive(s, s.Topics[rnd.IntN(len(s.Topics))])
+	name := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
+	e.transactions.RLock()
+	defer e.transactions.RUnlock()
+	ctx, cancel := context.WithTimeout(e.healing, 20*time.Second)
+	defer cancel()
+	r, err := redrive.New(redrive.Config{Kafka: e.direct()})
+	if err != nil {
+		e.try(err)
+		return
+	}
+	o := redrive.RunOptions{By: "chaos", Pace: redrive.Pace{
+		Rate: 500, Ramp: -1, Window: time.Second, Canary: -1, Tolerate: 1 << 30, TolerateShare: 1,
+	}}
+	p, err := r.Plan(ctx, redrive.Selection{Topic: name, Filter: dlq.Filter{Classes: []string{classRepaired}}})
+	if err == nil {
+		_, err = r.Run(ctx, p, o)
+	}
+	var refused *redrive.RefusedError
+	if errors.As(err, &refused) {
+		if refused.Reason != redrive.RefusedUnfinished {
+			return // there are no letters
+		}
+		_, err = r.Resume(ctx, name, refused.Run.ID, o)
+	}
+	if e.try(err); err != nil {
+		select { // its transactions may be open
+		case <-time.After(transactionLives):
+		case <-e.healing.Done():
+		}
+	}
 }
 
 // letFail makes each run of a service fail for a while, as if what it calls were down.
@@ -275,65 +342,4 @@ func kindNamed(name string) *faultKind {
 		}
 	}
 	return new(faultKind)
-}
-
-// member is a process that consumes.
-type member struct {
-	job     memberJob
-	service int
-	proc    *process
-
-	// What happened to it, in nanoseconds. All are written by the goroutine that has it as victim.
-	began     int64
-	ended     int64 // 0: never
-	killed    bool
-	spared    bool        // nothing is done to it, so that it lives long
-	asked     atomic.Bool // to end
-	termed    int64       // when it was asked to end in order
-	suspended [][2]int64
-}
-
-func (m *member) kill() {
-	m.asked.Store(true)
-	m.killed = true
-	m.proc.kill()
-	m.ended = time.Now().UnixNano()
-}
-
-// awaitJournal waits until the member has its journal: from then on it does not die of SIGTERM.
-func (m *member) awaitJournal() {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if _, err := os.Stat(m.job.journal()); err == nil {
-			return
-		}
-		select {
-		case <-m.proc.exited:
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// term ends the member in order; one that does not end in time is killed.
-func (m *member) term() {
-	m.asked.Store(true)
-	m.termed = time.Now().UnixNano()
-	m.awaitJournal()
-	_ = m.proc.signal(syscall.SIGTERM)
-	select {
-	case <-m.proc.exited:
-	case <-time.After(m.job.Service.Policy.DrainTimeout + 5*time.Minute):
-		m.killed = true
-		m.proc.kill()
-	}
-	m.ended = time.Now().UnixNano()
-}
-
-// suspend stops the member, as a long garbage collection or a suspended machine does.
-func (m *member) suspend(wait func()) {
-	from := time.Now().UnixNano()
-	_ = m.proc.signal(syscall.SIGSTOP)
-	wait()
-	_ = m.proc.signal(syscall.SIGCONT)
-	m.suspended = append(m.suspended, [2]int64{from, time.Now().UnixNano()})
 }

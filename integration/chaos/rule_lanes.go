@@ -108,8 +108,8 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 	}
 }
 
-// suspectsUntil is when the last suspect ended that ran in a run's lane as that began: the lane runs
-// nothing behind it, and it may be stuck, too.
+// suspectsUntil is the latest end of the suspects that had begun in a run's lane before it. The
+// lane runs nothing behind a suspect, which may be stuck, too.
 func (ev *evidence) suspectsUntil(y *run) (at int64) {
 	is := ev.told[y.member]
 	for _, z := range is.runs {

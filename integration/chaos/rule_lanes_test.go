@@ -51,7 +51,7 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 	stuckToo := []*run{at(59 * time.Second), at(81 * time.Second)}
 	stuckToo[0].end = int64(78 * time.Second)
 	ownSuspect := &run{member: "a", topic: "orders", partition: 1, lane: beside, offset: 20, start: int64(40 * time.Second), end: int64(78 * time.Second)}
-	later := &run{member: "a", topic: "orders", partition: 1, lane: beside, offset: 20, start: int64(70 * time.Second), end: int64(78 * time.Second)}
+	laterSuspect := &run{member: "a", topic: "orders", partition: 1, lane: beside, offset: 20, start: int64(70 * time.Second), end: int64(78 * time.Second)}
 	handedOver := []laneChange{{int64(59500 * time.Millisecond), laneHandedOver, beside}}
 	for _, test := range []struct {
 		order  consumer.Order
@@ -67,7 +67,7 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 		{consumer.OrderPartition, stuckToo, nil, time.Hour, 0},
 		{consumer.OrderKey, stuckToo, nil, time.Hour, 1},
 		{consumer.OrderKey, append([]*run{ownSuspect}, stands...), nil, time.Hour, 0},
-		{consumer.OrderKey, []*run{stands[0], later, stands[1]}, nil, time.Hour, 1}, // it excuses no pause before it
+		{consumer.OrderKey, []*run{stands[0], laterSuspect, stands[1]}, nil, time.Hour, 1},
 	} {
 		stuck := &run{member: "a", topic: "orders", lane: lane, offset: 5, start: int64(time.Minute), end: int64(80 * time.Second)}
 		is := told{runs: append([]*run{stuck}, test.others...), suspects: []suspects{{int64(time.Second), lane, 0, 10}, {int64(time.Second), beside, 20, 30}}, lanes: test.lanes}

@@ -7,17 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/leak"
-	"github.com/sidingkafka/siding/redrive"
 )
 
 // Run makes one run and returns what it found. The error says why it could not be made; a broken
@@ -65,6 +61,7 @@ type execution struct {
 	cfg     Config
 	plan    plan
 	brokers brokers
+	crew    *crew
 	cl      *kgo.Client
 	adm     *kadm.Client
 	load    *load
@@ -75,7 +72,7 @@ type execution struct {
 	heal    context.CancelFunc
 
 	nodes   sync.Mutex // held while a broker is away
-	rolling sync.Mutex // held while a configuration changes
+	growing sync.Mutex // held while a topic gets partitions
 	outages sync.Mutex // held while a service's runs fail
 	// Held for writing while all brokers end, and for reading while transactions of redrive may be
 	// open. The embedded broker aborts these at its next start without a marker in the log, so that
@@ -83,11 +80,6 @@ type execution struct {
 	transactions sync.RWMutex
 
 	mu      sync.Mutex
-	closing atomic.Bool
-	died    []*member               // by themselves
-	idle    []*member               // alive, and nobody's victim
-	tiers   map[int][]time.Duration // of services whose configuration has changed
-	all     []*member
 	faults  map[string]int
 	windows []window
 }
@@ -99,7 +91,7 @@ type window struct {
 }
 
 func newExecution(cfg Config) (*execution, error) {
-	e := &execution{cfg: cfg, mark: leak.New().Mark(""), faults: map[string]int{}, tiers: map[int][]time.Duration{}}
+	e := &execution{cfg: cfg, mark: leak.New().Mark(""), faults: map[string]int{}}
 	e.healing, e.heal = context.WithCancel(context.Background())
 	var err error
 	switch cfg.Broker {
@@ -114,6 +106,7 @@ func newExecution(cfg Config) (*execution, error) {
 		return nil, err
 	}
 	e.plan = newPlan(cfg, e.brokers.can())
+	e.crew = &crew{cfg: cfg, services: e.plan.services, mark: e.mark, seeds: e.brokers.seeds, logf: e.logf, tiers: map[int][]time.Duration{}}
 	if e.cl, err = kgo.NewClient(e.direct()...); err != nil {
 		return nil, errors.Join(err, e.brokers.close())
 	}
@@ -140,15 +133,7 @@ func (e *execution) logf(format string, args ...any) {
 
 func (e *execution) close() {
 	e.heal()
-	e.closing.Store(true)
-	e.mu.Lock()
-	all := e.all
-	e.mu.Unlock()
-	for _, m := range all {
-		if m.proc.alive() {
-			m.proc.kill()
-		}
-	}
+	e.crew.close()
 	e.samples.Close()
 	e.cl.Close()
 	e.load.cl.Close()
@@ -173,7 +158,7 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	}
 	for i, s := range e.plan.services {
 		for n := range s.Members {
-			m, err := e.start(i)
+			m, err := e.crew.start(i)
 			if err != nil {
 				return nil, err
 			}
@@ -218,7 +203,7 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	unobserve()
 	observer.Wait()
 	e.logf("settled after %v", time.Since(healed).Round(100*time.Millisecond))
-	for _, m := range e.members() {
+	for _, m := range e.crew.members() {
 		m.term()
 	}
 	ev, err := e.evidence(ctx)
@@ -264,13 +249,11 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	}
 	for began := time.Now(); ; {
 		left, stuck := 0, map[tp]string{}
-		e.mu.Lock()
-		if n := len(e.died); n > deaths { // records kill
+		if n := len(e.crew.dead()); n > deaths { // records kill
 			deaths = n
 			clear(moved)
 			clear(floors)
 		}
-		e.mu.Unlock()
 		look := func(at tp, floor int64, why string) {
 			left++
 			if before, ok := floors[at]; !ok || before != floor {
@@ -365,170 +348,6 @@ func (e *execution) rest(rnd *rand.Rand, least, most time.Duration) {
 	}
 }
 
-// start starts a member of a service.
-func (e *execution) start(service int) (*member, error) {
-	e.mu.Lock()
-	name := fmt.Sprintf("s%d-m%02d", service, len(e.all))
-	m := &member{service: service, job: memberJob{
-		Name: name, Service: e.plan.services[service], Seeds: e.brokers.seeds(), Dir: e.cfg.Dir, Defect: e.cfg.defect,
-		Mark: e.mark, Traced: len(e.all)%2 == 0,
-	}}
-	if e.cfg.Broker == BrokerKafka {
-		m.job.User = memberUser
-	}
-	// what was evicted is read again past the hook that skews
-	if m.job.Service.MaxParkedBytes == 0 {
-		m.job.Skew = skews[len(e.all)%len(skews)]
-	}
-	if tiers := e.tiers[service]; tiers != nil {
-		m.job.Service.Policy.Tiers = tiers
-	}
-	e.all = append(e.all, m)
-	e.mu.Unlock()
-	m.began = time.Now().UnixNano()
-	var err error
-	if m.proc, err = startProcess(roleMember, m.job, m.job.log()); err != nil {
-		return nil, err
-	}
-	go e.supervise(m)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.idle = append(e.idle, m)
-	return m, nil
-}
-
-// skews are by how much the clocks of members' hosts are fast, in the order of their starts.
-var skews = []time.Duration{0, 300 * time.Millisecond, 0, -300 * time.Millisecond, 0}
-
-// supervise replaces a member that ends by itself, as whatever runs a service does.
-func (e *execution) supervise(m *member) {
-	<-m.proc.exited
-	if m.asked.Load() || e.closing.Load() {
-		return
-	}
-	e.logf("%s ended by itself: %v; see %s", m.job.Name, m.proc.err, m.job.log())
-	e.mu.Lock()
-	e.died = append(e.died, m)
-	m.killed, m.ended = true, time.Now().UnixNano()
-	idle := len(e.idle)
-	e.idle = slices.DeleteFunc(e.idle, func(other *member) bool { return other == m })
-	replaced := len(e.idle) < idle // its fault replaces a victim
-	e.mu.Unlock()
-	if replaced {
-		<-time.After(time.Second)
-		e.replace(m)
-	}
-}
-
-// victim takes a member that is alive, not spared, and that no other fault has. It waits for one.
-func (e *execution) victim(rnd *rand.Rand) *member {
-	for {
-		e.mu.Lock()
-		var able []*member
-		for _, m := range e.idle {
-			if !m.spared {
-				able = append(able, m)
-			}
-		}
-		if len(able) > 0 {
-			m := able[rnd.IntN(len(able))]
-			e.idle = slices.DeleteFunc(e.idle, func(other *member) bool { return other == m })
-			e.mu.Unlock()
-			return m
-		}
-		e.mu.Unlock()
-		<-time.After(100 * time.Millisecond)
-	}
-}
-
-// release makes a victim that lives on available again.
-func (e *execution) release(m *member) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.idle = append(e.idle, m)
-}
-
-// replace starts a member in the place of one that ended.
-func (e *execution) replace(m *member) {
-	if _, err := e.start(m.service); err != nil {
-		e.logf("a member cannot be started: %v", err)
-	}
-}
-
-// join starts a further member, as its caller's victim.
-func (e *execution) join(service int) *member {
-	m, err := e.start(service)
-	if err != nil {
-		e.logf("a member cannot be started: %v", err)
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i, other := range e.idle {
-		if other == m {
-			e.idle = append(e.idle[:i], e.idle[i+1:]...)
-			break
-		}
-	}
-	return m
-}
-
-// take takes all members of a service that are not spared and that nobody has as a victim.
-func (e *execution) take(service int) (taken []*member) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.idle = slices.DeleteFunc(e.idle, func(m *member) bool {
-		if m.service != service || m.spared {
-			return false
-		}
-		taken = append(taken, m)
-		return true
-	})
-	return taken
-}
-
-// configure gives the next members of a service other tiers.
-func (e *execution) configure(service int, tiers []time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.tiers[service] = tiers
-}
-
-// everyTier has all delays that a service's tiers may ever have.
-func everyTier(service) (all []time.Duration) {
-	for _, tiers := range tierSets {
-		all = append(all, tiers...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// grow adds partitions to a topic, and lets the load know.
-func (e *execution) grow(s service, topic string, by int) {
-	e.rolling.Lock()
-	defer e.rolling.Unlock()
-	n := s.Partitions
-	if grown, ok := e.load.grown.Load(topic); ok {
-		n = grown.(int)
-	}
-	if n += by; n > s.Partitions+6 {
-		return
-	}
-	resp, err := e.adm.UpdatePartitions(e.healing, n, topic)
-	if err == nil {
-		err = resp.Error()
-	}
-	if e.try(err); err != nil {
-		return
-	}
-	e.cl.ForceMetadataRefresh()
-	select {
-	case <-time.After(2 * time.Second): // the client knows the partitions by then
-		e.load.grown.Store(topic, n)
-	case <-e.healing.Done():
-	}
-}
-
 // try logs an error of a fault that could not be injected.
 func (e *execution) try(err error) {
 	if err != nil && e.healing.Err() == nil {
@@ -563,48 +382,4 @@ func (e *execution) whileFaulty(heal func() error, err error, rnd *rand.Rand, le
 			return
 		}
 	}
-}
-
-// transactionLives is the timeout of redrive's transactions, and a little more.
-const transactionLives = 12 * time.Second
-
-// redrive redrives the letters of records that have been repaired.
-func (e *execution) redrive(s service, source string) {
-	e.transactions.RLock()
-	defer e.transactions.RUnlock()
-	ctx, cancel := context.WithTimeout(e.healing, 20*time.Second)
-	defer cancel()
-	r, err := redrive.New(redrive.Config{Kafka: e.direct()})
-	if err != nil {
-		e.try(err)
-		return
-	}
-	o := redrive.RunOptions{By: "chaos", Pace: redrive.Pace{
-		Rate: 500, Ramp: -1, Window: time.Second, Canary: -1, Tolerate: 1 << 30, TolerateShare: 1,
-	}}
-	name := s.siblings(source, nil).DLQ
-	p, err := r.Plan(ctx, redrive.Selection{Topic: name, Filter: dlq.Filter{Classes: []string{classRepaired}}})
-	if err == nil {
-		_, err = r.Run(ctx, p, o)
-	}
-	var refused *redrive.RefusedError
-	if errors.As(err, &refused) {
-		if refused.Reason != redrive.RefusedUnfinished {
-			return // there are no letters
-		}
-		_, err = r.Resume(ctx, name, refused.Run.ID, o)
-	}
-	if e.try(err); err != nil {
-		select { // its transactions may be open
-		case <-time.After(transactionLives):
-		case <-e.healing.Done():
-		}
-	}
-}
-
-// members are those that nobody has as a victim.
-func (e *execution) members() []*member {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return append([]*member(nil), e.idle...)
 }

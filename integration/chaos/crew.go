@@ -1,0 +1,245 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// crew are the members of all services. A fault that does something to a member has it as its
+// victim meanwhile, and no other fault has.
+type crew struct {
+	cfg      Config
+	services []service
+	mark     string          // in records
+	seeds    func() []string // the brokers' addresses
+	logf     func(format string, args ...any)
+
+	closing atomic.Bool
+	mu      sync.Mutex
+	died    []*member               // by themselves
+	idle    []*member               // alive, and nobody's victim
+	tiers   map[int][]time.Duration // of services whose configuration has changed
+	all     []*member
+}
+
+// start starts a member of a service.
+func (c *crew) start(service int) (*member, error) {
+	c.mu.Lock()
+	name := fmt.Sprintf("s%d-m%02d", service, len(c.all))
+	m := &member{service: service, job: memberJob{
+		Name: name, Service: c.services[service], Seeds: c.seeds(), Dir: c.cfg.Dir, Defect: c.cfg.defect,
+		Mark: c.mark, Traced: len(c.all)%2 == 0,
+	}}
+	if c.cfg.Broker == BrokerKafka {
+		m.job.User = memberUser
+	}
+	// what was evicted is read again past the hook that skews
+	if m.job.Service.MaxParkedBytes == 0 {
+		m.job.Skew = skews[len(c.all)%len(skews)]
+	}
+	if tiers := c.tiers[service]; tiers != nil {
+		m.job.Service.Policy.Tiers = tiers
+	}
+	c.all = append(c.all, m)
+	c.mu.Unlock()
+	m.began = time.Now().UnixNano()
+	var err error
+	if m.proc, err = startProcess(roleMember, m.job, m.job.log()); err != nil {
+		return nil, err
+	}
+	go c.supervise(m)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = append(c.idle, m)
+	return m, nil
+}
+
+// skews are by how much the clocks of members' hosts are fast, in the order of their starts.
+var skews = []time.Duration{0, 300 * time.Millisecond, 0, -300 * time.Millisecond, 0}
+
+// supervise replaces a member that ends by itself, as whatever runs a service does.
+func (c *crew) supervise(m *member) {
+	<-m.proc.exited
+	if m.asked.Load() || c.closing.Load() {
+		return
+	}
+	c.logf("%s ended by itself: %v; see %s", m.job.Name, m.proc.err, m.job.log())
+	c.mu.Lock()
+	c.died = append(c.died, m)
+	m.killed, m.ended = true, time.Now().UnixNano()
+	idle := len(c.idle)
+	c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
+	replaced := len(c.idle) < idle // its fault replaces a victim
+	c.mu.Unlock()
+	if replaced {
+		<-time.After(time.Second)
+		c.replace(m)
+	}
+}
+
+// victim takes a member that is alive, not spared, and that no other fault has. It waits for one.
+func (c *crew) victim(rnd *rand.Rand) *member {
+	for {
+		c.mu.Lock()
+		var able []*member
+		for _, m := range c.idle {
+			if !m.spared {
+				able = append(able, m)
+			}
+		}
+		if len(able) > 0 {
+			m := able[rnd.IntN(len(able))]
+			c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
+			c.mu.Unlock()
+			return m
+		}
+		c.mu.Unlock()
+		<-time.After(100 * time.Millisecond)
+	}
+}
+
+// release makes a victim that lives on available again.
+func (c *crew) release(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = append(c.idle, m)
+}
+
+// replace starts a member in the place of one that ended.
+func (c *crew) replace(m *member) {
+	if _, err := c.start(m.service); err != nil {
+		c.logf("a member cannot be started: %v", err)
+	}
+}
+
+// join starts a further member, as its caller's victim.
+func (c *crew) join(service int) *member {
+	m, err := c.start(service)
+	if err != nil {
+		c.logf("a member cannot be started: %v", err)
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
+	return m
+}
+
+// take takes all members of a service that are not spared and that nobody has as a victim.
+func (c *crew) take(service int) (taken []*member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = slices.DeleteFunc(c.idle, func(m *member) bool {
+		if m.service != service || m.spared {
+			return false
+		}
+		taken = append(taken, m)
+		return true
+	})
+	return taken
+}
+
+// configure gives the next members of a service other tiers.
+func (c *crew) configure(service int, tiers []time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tiers[service] = tiers
+}
+
+// dead are those that ended by themselves.
+func (c *crew) dead() []*member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.died)
+}
+
+// everyone are all that there were.
+func (c *crew) everyone() []*member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// close kills those that are left.
+func (c *crew) close() {
+	c.closing.Store(true)
+	for _, m := range c.everyone() {
+		if m.proc.alive() {
+			m.proc.kill()
+		}
+	}
+}
+
+// members are those that nobody has as a victim.
+func (c *crew) members() []*member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.idle)
+}
+
+// member is a process that consumes.
+type member struct {
+	job     memberJob
+	service int
+	proc    *process
+
+	// What happened to it, in nanoseconds. All are written by the goroutine that has it as victim.
+	began     int64
+	ended     int64 // 0: never
+	killed    bool
+	spared    bool        // nothing is done to it, so that it lives long
+	asked     atomic.Bool // to end
+	termed    int64       // when it was asked to end in order
+	suspended [][2]int64
+}
+
+func (m *member) kill() {
+	m.asked.Store(true)
+	m.killed = true
+	m.proc.kill()
+	m.ended = time.Now().UnixNano()
+}
+
+// awaitJournal waits until the member has its journal: from then on it does not die of SIGTERM.
+func (m *member) awaitJournal() {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if _, err := os.Stat(m.job.journal()); err == nil {
+			return
+		}
+		select {
+		case <-m.proc.exited:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// term ends the member in order; one that does not end in time is killed.
+func (m *member) term() {
+	m.asked.Store(true)
+	m.termed = time.Now().UnixNano()
+	m.awaitJournal()
+	_ = m.proc.signal(syscall.SIGTERM)
+	select {
+	case <-m.proc.exited:
+	case <-time.After(m.job.Service.Policy.DrainTimeout + 5*time.Minute):
+		m.killed = true
+		m.proc.kill()
+	}
+	m.ended = time.Now().UnixNano()
+}
+
+// suspend stops the member, as a long garbage collection or a suspended machine does.
+func (m *member) suspend(wait func()) {
+	from := time.Now().UnixNano()
+	_ = m.proc.signal(syscall.SIGSTOP)
+	wait()
+	_ = m.proc.signal(syscall.SIGCONT)
+	m.suspended = append(m.suspended, [2]int64{from, time.Now().UnixNano()})
+}
