@@ -123,6 +123,33 @@ func TestLane_BreakerBudgetLetsRedrivenRecordsRun(t *testing.T) {
 	})
 }
 
+// All runs count for the budget, also while the breaker is off. Workers tell of them by the tick
+// then.
+func TestLane_BreakerBudgetCountsWithoutTheBreaker(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s := &service{}
+		cfg := withBreaker(s)
+		cfg.Order = order
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{8 * time.Second}, MaxAttempts: 2, Jitter: -1, Breaker: noBreaker}
+		var late lateness
+		inner := cfg.Handler
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			late.note(consumer.DeliveryOf(ctx, r))
+			return inner(ctx, r)
+		}
+		k.Run(cfg)
+		k.Produce(onPartition(0, "bad", 400)...)
+		time.Sleep(5 * time.Second)
+		k.Produce(onPartition(0, "fine", 2000)...)
+		time.Sleep(10 * time.Second)
+		if n := s.failed.Load(); n != 800 {
+			t.Errorf("%d runs failed, want two of each bad record", n)
+		}
+		late.check(t, cfg.Policy.Tiers...)
+		k.Conserved()
+	})
+}
+
 // Half of the retries succeed, and the source is idle. A retry that ended well made room in the
 // budget, but nobody took the next ones: they waited until a record came.
 func TestLane_BreakerBudgetRunsAllRetriesWithoutTheSource(t *testing.T) {

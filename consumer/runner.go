@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/headers"
 )
@@ -33,6 +34,13 @@ type runner struct {
 	from       int64
 	handled    int64 // the records among them
 	reportedAt int64 // coarse reading of the last report to the tracker
+	// Runs that ended alike within a tick, and of which the breaker was not told. There are none
+	// unless it is off: then only the budget of retries counts, and can wait for a tick.
+	untold struct {
+		outcome breaker.Outcome
+		reading int64
+		n       int64
+	}
 }
 
 // runUnit runs a unit of a lane.
@@ -47,6 +55,7 @@ func runUnit(u *unit) {
 	} else {
 		r.runRecords()
 	}
+	r.tellRest()
 	u.current.Store(nil)
 	r.source.Release()
 }
@@ -264,6 +273,7 @@ func (r *runner) caught(f func() bool) (more bool, panicked error) {
 		}
 		r.panicked(&classify.PanicError{Value: "runtime.Goexit called by the handler", Stack: debug.Stack()}, r.routed)
 		r.report()
+		r.tellRest()
 	}()
 	more = f()
 	returned = true

@@ -39,8 +39,27 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 // tell has the breaker count runs. Those of remnants count only with a permit, and as a tier's do:
 // one that began in the ramp may end after it.
 func (r *runner) tell(outcome breaker.Outcome, n int64, is func() breaker.BadRun) {
-	if u := r.unit; !u.remnant || u.permit.OK() {
-		r.lane.breaker.Count(r.c.clock.Reading.Load(), outcome, n, u.tier != nil || u.remnant, u.retry, is)
+	u := r.unit
+	if u.remnant && !u.permit.OK() {
+		return
+	}
+	reading := r.c.clock.Reading.Load()
+	if !r.lane.breaker.Off() {
+		r.lane.breaker.Count(reading, outcome, n, u.tier != nil || u.remnant, u.retry, is)
+		return
+	}
+	if r.untold.outcome != outcome || r.untold.reading != reading {
+		r.tellRest()
+		r.untold.outcome, r.untold.reading = outcome, reading
+	}
+	r.untold.n += n
+}
+
+// tellRest tells what is untold.
+func (r *runner) tellRest() {
+	if t := &r.untold; t.n > 0 {
+		r.lane.breaker.Count(t.reading, t.outcome, t.n, r.unit.tier != nil || r.unit.remnant, r.unit.retry, nil)
+		t.n = 0
 	}
 }
 

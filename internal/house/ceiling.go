@@ -11,7 +11,7 @@ var ceilings = map[string]int{
 	strayFiles:   0,
 	strayTests:   0,
 
-	"consumer largest cycle, lines":                   7190,
+	"consumer largest cycle, lines":                   7220,
 	"consumer references between files, upward":       83,
 	"consumer types with methods in several families": 0,
 	"dlq largest cycle, lines":                        500,

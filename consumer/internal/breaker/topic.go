@@ -100,6 +100,9 @@ func NewTopic(env *Env, set Settings) *Topic {
 	return &Topic{env: env, b: New(set), waiting: map[Lane]bool{}, probed: -1, openings: map[Reason]int64{}}
 }
 
+// Off reports whether the breaker never opens: what is counted then is for the budget only.
+func (b *Topic) Off() bool { return b == nil || b.b.set.Off }
+
 // Holds reports whether the topic's records wait, except for probes.
 func (b *Topic) Holds() bool { return b != nil && b.held.Load() }
 
