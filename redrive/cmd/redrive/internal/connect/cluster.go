@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 

@@ -1,6 +1,6 @@
 package connect
 
-import "github.com/sidingkafka/siding/internal/redact"
+import "github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
 
 // redaction reads what to hide. The places where settings come from add up: who hides one more
 // thing by a flag still hides what the profile hides.
