@@ -95,6 +95,12 @@ func (t told) opened(from, to int64) bool {
 // opens is how long the lanes may need to learn that the breaker has opened.
 const opens = int64(100 * time.Millisecond)
 
+// isProbe reports whether a run of the member began on an open breaker, of which its lanes knew.
+func (t told) isProbe(r *run) bool {
+	is := t.stateAt(r.start)
+	return is.to == "open" && r.start >= is.at+opens
+}
+
 // noProbe is how long after its opening a breaker certainly sends no probe: half of its interval,
 // since a member may tell late that it opened.
 const noProbe = int64(500 * time.Millisecond)
@@ -175,7 +181,7 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
 			good++
 		case x.verdict == verdictOutage && x.start >= w.from && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
-			if is := ev.told[name].stateAt(x.start); is.to == "open" && x.start >= is.at+opens {
+			if ev.told[name].isProbe(x) {
 				continue
 			}
 			if ev.told[name].suspected(x) || finished.isLeftover(x, ev.told[name].begunBy(x.lane, x.start)) {
@@ -212,14 +218,15 @@ type laneBegan struct {
 	began int64
 }
 
-// isLeftover reports whether a run on a lane that began at a time was of such a record.
+// isLeftover reports whether a run on a lane that began at a time was of such a record. A run that
+// failed finished its record, too, by a copy, unless it was a probe.
 func (f finishedBefore) isLeftover(r *run, began int64) bool {
 	of := laneBegan{r.lane, began}
 	if _, ok := f.to[of]; !ok {
 		f.to[of] = -1
 		for _, is := range f.ev.told {
 			for _, x := range is.runs {
-				if x.lane == r.lane && x.topic == r.lane.topic && x.end != 0 && x.end < began && x.verdict != verdictOutage && x.verdict != verdictDrained {
+				if x.lane == r.lane && x.topic == r.lane.topic && x.end != 0 && x.end < began && x.verdict != verdictDrained && !(x.verdict.mayStay() && is.isProbe(x)) {
 					f.to[of] = max(f.to[of], x.offset)
 				}
 			}

@@ -14,27 +14,39 @@ import (
 func TestOutage_CountsNoRemnants(t *testing.T) {
 	t.Parallel()
 	lane := tp{"orders", 0}
+	assigned := []laneChange{{int64(30 * time.Second), laneAssigned, lane}}
 	for _, test := range []struct {
 		name  string
 		lanes []laneChange
-		left  int64 // in front of the last one that was finished
+		left  int64   // in front of the last run of the owner before
+		ended verdict // of that run
+		open  bool    // the breaker of that owner
 		to    int64
 		want  int
 	}{
-		{"suspects", nil, 0, 500, 0},
-		{"a few of them", nil, 0, 100, 1},
-		{"of the lane before", []laneChange{{int64(30 * time.Second), laneAssigned, lane}}, 0, 500, 1},
-		{"leftovers", []laneChange{{int64(30 * time.Second), laneAssigned, lane}}, 500, 0, 0},
-		{"a few of them", []laneChange{{int64(30 * time.Second), laneAssigned, lane}}, 100, 0, 1},
+		{"suspects", nil, 0, verdictPassed, false, 500, 0},
+		{"a few of them", nil, 0, verdictPassed, false, 100, 1},
+		{"of the lane before", assigned, 0, verdictPassed, false, 500, 1},
+		{"leftovers", assigned, 500, verdictPassed, false, 0, 0},
+		{"a few of them", assigned, 100, verdictPassed, false, 0, 1},
+		{"in front of a copy of the outage", assigned, 500, verdictOutage, false, 0, 0},
+		{"in front of a probe that failed", assigned, 500, verdictOutage, true, 0, 1},
+		{"in front of a probe that passed", assigned, 500, verdictPassed, true, 0, 0},
+		{"in front of a run that was cut off", assigned, 500, verdictDrained, false, 0, 1},
 	} {
 		is := told{lanes: test.lanes, suspects: []suspects{{int64(time.Second), lane, 0, test.to}}}
 		for offset := range int64(500) {
 			at := int64(time.Minute) + offset
 			is.runs = append(is.runs, &run{member: "a", topic: "orders", lane: lane, offset: offset, start: at, end: at + 1, verdict: verdictOutage})
 		}
-		ev := &evidence{members: map[string]*member{"a": {job: memberJob{Service: service{Topics: []string{"orders"}}}}}, told: map[string]told{
-			"a": is, "b": {runs: []*run{{member: "b", topic: "orders", lane: lane, offset: test.left, start: 1, end: 2, verdict: verdictPassed}}},
-		}}
+		before := told{runs: []*run{{member: "b", topic: "orders", lane: lane, offset: test.left, start: opens + 1, end: opens + 2, verdict: test.ended}}}
+		if test.open {
+			before.breakers = []breakerState{{to: "open"}}
+		}
+		ev := &evidence{
+			members: map[string]*member{"a": {job: memberJob{Service: service{Topics: []string{"orders"}}}}},
+			told:    map[string]told{"a": is, "b": before},
+		}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		if ev.openingCost("a", outageOf{"billing", int64(time.Minute), int64(2 * time.Minute)}, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
