@@ -194,8 +194,14 @@ func (t times) forgotten(s *sample, by int64) (offset int64, ok bool) {
 	return 0, false
 }
 
-// finishedAt is when a delivery was finished, or its copy was sent, by its last run. What was
-// finished before, or shortly before its lane ended, may have been lost with the lane.
+// unanswered is how long a client waits for the answer to a produce request: the 10 s that the
+// broker may take, and 10 s more (kgo.ProduceRequestTimeout and kgo.RequestTimeoutOverhead). A
+// partition waits for it even if it has another leader by then.
+const unanswered = int64(20 * time.Second)
+
+// finishedAt is when a delivery was finished by its last run, or when the copy was safe at the
+// latest: a request that was sent while brokers failed may get no answer. What was finished before,
+// or shortly before its lane ended, may have been lost with the lane.
 func (ev *evidence) finishedAt(d *delivered) int64 {
 	if len(d.runs) == 0 {
 		return math.MaxInt64
@@ -209,5 +215,14 @@ func (ev *evidence) finishedAt(d *delivered) int64 {
 	if m := ev.members[last.member]; ended || m.ended != 0 && m.ended < committed {
 		return math.MaxInt64
 	}
-	return last.end
+	at := last.end
+	if last.verdict == verdictPassed || last.verdict == verdictDiscard {
+		return at
+	}
+	for _, w := range ev.windows {
+		if kindNamed(w.kind).parts && w.from <= committed && last.end < w.to+unanswered {
+			at = max(at, w.to+unanswered)
+		}
+	}
+	return at
 }
