@@ -32,6 +32,7 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 	)
 	cfg.Naming = groupNaming
 	cfg.Policy.Tiers = j.Tiers
+	cfg.Policy.Breaker.Off = true // every record of the source fails
 	cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(eye))
 	eye.telemetry.wire(&cfg)
 	cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
