@@ -220,7 +220,7 @@ func (ev *evidence) finishedAt(d *delivered) int64 {
 		return at
 	}
 	for _, w := range ev.windows {
-		if kindNamed(w.kind).parts && w.from <= committed && last.end < w.to+unanswered {
+		if kindNamed(w.kind).parts && w.from <= committed {
 			at = max(at, w.to+unanswered)
 		}
 	}
