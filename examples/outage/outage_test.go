@@ -52,7 +52,7 @@ func incident(t *testing.T, breaker string) counts {
 			g.set(true)
 			for i := range orders {
 				k.Produce(&kgo.Record{Topic: topic, Key: fmt.Append(nil, i)})
-				time.Sleep(time.Second)
+				time.Sleep(between)
 			}
 			time.Sleep(500 * time.Millisecond) // nothing falls due as it ends
 			g.set(false)
