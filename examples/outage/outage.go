@@ -25,8 +25,8 @@ import (
 const (
 	topic  = "orders"
 	orders = 600
-	// No delay of the policy is a multiple of it: otherwise copies fall due as orders come, chance says
-	// which of the two runs first, and the numbers are not the same each time.
+	// No delay of the policy is a multiple of it: otherwise copies fall due as orders come, chance
+	// says which of the two runs first, and the numbers are not the same each time.
 	between = 1001 * time.Millisecond
 )
 
