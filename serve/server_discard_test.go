@@ -1,0 +1,70 @@
+package serve_test
+
+import (
+	"testing"
+
+	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/client"
+)
+
+// A discard of many letters says how many. With another number nothing changes.
+func TestServer_DiscardsTheExpectedNumberOnly(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	cl, _ := c.serve(serve.Config{})
+	c.fail("orders", "decode", 5)
+	c.fail("orders", "http.503", 2)
+	opens(t, cl, "orders.dlq", 7)
+	request := api.BulkDiscardRequest{Filter: api.Filter{Class: []string{"decode"}}, Expect: 4, DiscardRequest: api.DiscardRequest{Why: "sold out"}}
+	if _, err := cl.Discard(t.Context(), "orders.dlq", request); !client.IsProblem(err, api.WrongNumber) {
+		t.Errorf("4 of 5 letters: %v", err)
+	}
+	request.Expect = 0
+	if _, err := cl.Discard(t.Context(), "orders.dlq", request); !client.IsProblem(err, api.InvalidRequest) {
+		t.Errorf("without a number: %v", err)
+	}
+	opens(t, cl, "orders.dlq", 7)
+	request.Expect = 5
+	if got, err := cl.Discard(t.Context(), "orders.dlq", request); err != nil || got.Letters != 5 {
+		t.Errorf("5 of 5 letters: %v, %v", got, err)
+	}
+	if is, err := cl.Topic(t.Context(), "orders.dlq"); err != nil || is.Open != 2 || is.Resolved != 5 {
+		t.Errorf("the topic is %+v, %v", is, err)
+	}
+	page, err := cl.Letters(t.Context(), "orders.dlq", api.Filter{State: []string{"discarded"}}, "", 0)
+	if err != nil || len(page.Letters) != 5 {
+		t.Fatalf("the discarded letters are %+v, %v", page, err)
+	}
+	l, err := cl.Letter(t.Context(), "orders.dlq", page.Letters[0].Partition, page.Letters[0].Offset)
+	if err != nil || len(l.Ledger) != 1 || l.Ledger[0].By != "local" || l.Ledger[0].Why != "sold out" {
+		t.Errorf("the letter is %+v, %v", l, err)
+	}
+}
+
+func TestServer_DiscardsALetterAndReopensIt(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	cl, _ := c.serve(serve.Config{})
+	c.fail("orders", "decode", 3) // one on each partition
+	opens(t, cl, "orders.dlq", 3)
+	if _, err := cl.DiscardLetter(t.Context(), "orders.dlq", 1, 0, api.DiscardRequest{Why: "refunded", Compensated: true}); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := cl.Letter(t.Context(), "orders.dlq", 1, 0); err != nil || l.State != "compensated" {
+		t.Errorf("the letter is %+v, %v", l, err)
+	}
+	if _, err := cl.DiscardLetter(t.Context(), "orders.dlq", 1, 0, api.DiscardRequest{Why: "again"}); !client.IsProblem(err, api.NotOpen) {
+		t.Errorf("a letter that is discarded: %v", err)
+	}
+	if _, err := cl.DiscardLetter(t.Context(), "orders.dlq", 1, 77, api.DiscardRequest{Why: "x"}); !client.IsProblem(err, api.NoLetter) {
+		t.Errorf("a letter that does not exist: %v", err)
+	}
+	if _, err := cl.ReopenLetter(t.Context(), "orders.dlq", 1, 0, api.ReopenRequest{Why: "not refunded"}); err != nil {
+		t.Fatal(err)
+	}
+	opens(t, cl, "orders.dlq", 3)
+	if _, err := cl.ReopenLetter(t.Context(), "orders.dlq", 1, 0, api.ReopenRequest{Why: "x"}); !client.IsProblem(err, api.NotOpen) {
+		t.Errorf("a letter that is open: %v", err)
+	}
+}
