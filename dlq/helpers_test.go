@@ -130,7 +130,7 @@ func prunable(t *testing.T, l *Ledger, before time.Time) *Prunable {
 
 func prune(t *testing.T, l *Ledger, p *Prunable) {
 	t.Helper()
-	if err := l.Prune(t.Context(), p, PruneOptions{}); err != nil {
+	if err := l.Prune(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 }

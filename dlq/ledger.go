@@ -62,11 +62,6 @@ func (l *Ledger) Name() string { return l.name }
 // Read, and if the brokers have no ids.
 func (l *Ledger) TopicID() [16]byte { return l.id }
 
-// LedgerID returns the id of the ledger's topic. It changes when that was recreated: the states
-// that were known before are forgotten then. It is zero before the first Read, without a ledger,
-// and if the brokers have no ids.
-func (l *Ledger) LedgerID() [16]byte { return l.ledgerID }
-
 // Missing reports whether the last Read found no ledger topic, for example because siding did not
 // create the dead-letter topic. Then every letter is open, and no entry can be written until the
 // ledger's topic is created.

@@ -56,14 +56,14 @@ func TestPruning_DeletesOnlyWhatMayStillBeDeleted(t *testing.T) {
 		l := k.ledger("orders.dlq")
 		p := prunable(t, l, time.Time{})
 		k.note(t, "orders.dlq", 1, 2, Entry{State: Reopened})
-		err := l.Prune(t.Context(), p, PruneOptions{})
+		err := l.Prune(t.Context(), p)
 		wantError(t, err, "the letter orders.dlq/1/2 has to stay by now")
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("it fails with %v", err)
 		}
 		old := prunable(t, l, time.Now().Add(time.Hour))
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Reopened})
-		wantError(t, l.Prune(t.Context(), old, PruneOptions{}), "1 were open or without an outcome and 5 discarded, and by now it is 2 and 4")
+		wantError(t, l.Prune(t.Context(), old), "1 were open or without an outcome and 5 discarded, and by now it is 2 and 4")
 		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:0", "0:1", "0:2", "1:0", "1:1", "1:2")
 
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Discarded})
@@ -130,7 +130,7 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 			t.Fatalf("prunable %+v", p)
 		}
 		refused := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "one.dlq.ledger", Err: kerr.InvalidRecord, Count: -1})
-		wantError(t, l.Prune(t.Context(), p, PruneOptions{}), "one.dlq/0/2") // the copy
+		wantError(t, l.Prune(t.Context(), p), "one.dlq/0/2") // the copy
 		if got := k.PartitionInfo("one.dlq", 0).LogStartOffset; got != 0 {
 			t.Errorf("letters before %d were deleted", got)
 		}
@@ -182,6 +182,6 @@ func TestPruning_RefusalNamesThePartition(t *testing.T) {
 		l := k.ledger("one.dlq")
 		p := prunable(t, l, time.Time{})
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
-		wantError(t, l.Prune(t.Context(), p, PruneOptions{}), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
+		wantError(t, l.Prune(t.Context(), p), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
 	})
 }

@@ -111,7 +111,7 @@ func (r *reader) read(ctx context.Context, opts []kgo.Opt, soon bool) {
 		for _, e := range fetches.Errors() {
 			r.fetchFailed(e)
 		}
-		fetches.EachPartition(func(p kgo.FetchTopicPartition) { r.take(ctx, part{p.Topic, p.Partition}, p.Records) })
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) { r.take(part{p.Topic, p.Partition}, p.Records) })
 		r.report()
 		if r.waited-r.polledAt >= idleLimit {
 			r.checkProgress(ctx)
@@ -166,18 +166,14 @@ func (r *reader) fetchFailed(e kgo.FetchError) {
 	}
 }
 
-// take passes on the fetched records of a partition, until ctx ends: what a filter does with each
-// may take a while.
-func (r *reader) take(ctx context.Context, p part, records []*kgo.Record) {
+// take passes on the fetched records of a partition.
+func (r *reader) take(p part, records []*kgo.Record) {
 	s, ok := r.left[p]
 	if !ok || len(records) == 0 {
 		return
 	}
 	scan := r.scans[p.topic]
 	for _, record := range records {
-		if ctx.Err() != nil {
-			return // it is still among those that are left, so read sees this
-		}
 		if s.take(record) && !scan.keep(record) {
 			r.end(p.topic)
 			return

@@ -56,10 +56,10 @@ type Plan struct {
 	by         map[destination]int64
 	elsewhere  map[string]bool // the topics with the original records of letters without a value
 	oldest     time.Time
-	unfit      error    // of the first letter to which the edit cannot be applied
-	unread     string   // a warning
-	absent     []string // the groups without members
-	resolved   string   // what became of the letters that the filter names, if none is open
+	unfit      error  // of the first letter to which the edit cannot be applied
+	unread     string // a warning
+	absent     string // the groups without members that are waited for
+	resolved   string // what became of the letters that the filter names, if none is open
 }
 
 // duplicate is a second letter of the same failure as a letter of the same partition. That letter

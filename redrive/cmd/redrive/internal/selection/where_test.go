@@ -1,0 +1,22 @@
+package selection
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+func FuzzWhere_AnExpressionNeverPanics(f *testing.F) {
+	f.Add(`value.a.b > 1 and headers["x"] matches "("`, `{"a":{"b":1}}`)
+	f.Add(`value[0:9] == [] or 1/0 > 2`, `[]`)
+	f.Add(`len(text) > 1 and value in 1..3`, `2`)
+	f.Fuzz(func(_ *testing.T, text, value string) {
+		w, err := compileWhere(text)
+		if err != nil {
+			return
+		}
+		w.match(&dlq.Letter{Record: &kgo.Record{Value: []byte(value)}})
+	})
+}
