@@ -111,7 +111,7 @@ func (w *lineageWorld) ledger() *Ledger {
 	for _, e := range w.entries {
 		l.take(ParseLedgerRecord(e))
 	}
-	l.confirmReports()
+	_ = l.ended(nil)
 	return l
 }
 

@@ -126,7 +126,7 @@ func TestDiscardReports_SurviveCompaction(t *testing.T) {
 					l.take(ParseLedgerRecord(r))
 				}
 			}
-			l.confirmReports()
+			_ = l.ended(nil)
 			t.Log(name)
 			wantStates(t, l, 1, want...)
 		}
@@ -217,7 +217,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		l := NewLedger("orders.dlq", ordersLedger)
 		l.take(ParseLedgerRecord((&Entry{State: Redriven, Run: "r"}).Record(ordersLedger, 1, 7)))
 		l.take(n)
-		l.confirmReports()
+		_ = l.ended(nil)
 		if letters, _ := l.Broken(); l.State(1, 7) != Redriven || letters != 0 || l.newer() != nil {
 			t.Errorf("%s %s: the letter is %q, %d are broken, %v", c.key, c.value, l.State(1, 7), letters, l.newer())
 		}

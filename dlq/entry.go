@@ -207,6 +207,9 @@ var errDiscardReport = errors.New("it is not a consumer's discard report")
 // errDiscardNote reports a broken note of a discarded record.
 var errDiscardNote = errors.New("it is not a note of a discarded record")
 
+// errPruneRecord reports a broken record of deleted letters.
+var errPruneRecord = errors.New("it is not a record of deleted letters")
+
 // EntryError reports a record of a ledger that is not an entry.
 type EntryError struct {
 	// At is the position of the record in the ledger's topic.
@@ -226,7 +229,7 @@ func newEntryError(r *kgo.Record, err error) *EntryError {
 func (e *EntryError) Error() string {
 	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
 	switch {
-	case errors.Is(e.Err, errDiscardReport), errors.Is(e.Err, errDiscardNote):
+	case errors.Is(e.Err, errDiscardReport), errors.Is(e.Err, errDiscardNote), errors.Is(e.Err, errPruneRecord):
 		what = "; it is ignored and can stay"
 	case errors.Is(e.Err, ErrNewerVersion):
 		what = ""

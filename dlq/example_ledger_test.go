@@ -94,7 +94,7 @@ func ExampleExport() {
 	var archive bytes.Buffer
 	n, err := dlq.Export(&archive, dlq.Read(ctx, "orders.dlq", dlq.Filter{}, dlq.Cursor{End: gone.Until}, opts...))
 	fmt.Println("archived", n, err)
-	fmt.Println("pruned", gone.Letters, ledger.Prune(ctx, gone))
+	fmt.Println("pruned", gone.Letters, ledger.Prune(ctx, gone, dlq.PruneOptions{By: "ada"}))
 	n, err = dlq.Import(ctx, "orders.dlq", bytes.NewReader(archive.Bytes()), dlq.ImportOptions{}, opts...)
 	fmt.Println("imported", n, err)
 	// Output:

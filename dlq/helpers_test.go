@@ -130,7 +130,7 @@ func prunable(t *testing.T, l *Ledger, before time.Time) *Prunable {
 
 func prune(t *testing.T, l *Ledger, p *Prunable) {
 	t.Helper()
-	if err := l.Prune(t.Context(), p); err != nil {
+	if err := l.Prune(t.Context(), p, PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -239,7 +239,7 @@ func (k *kafka) opts(more ...kgo.Opt) []kgo.Opt {
 func (k *kafka) client(t *testing.T, more ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(k.opts(append([]kgo.Opt{
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(10e6),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(10e6), kgo.DisableClientMetrics(),
 	}, more...)...)...)
 	if err != nil {
 		t.Fatal(err)

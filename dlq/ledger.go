@@ -28,6 +28,7 @@ type Ledger struct {
 	id, ledgerID kadm.TopicID
 	begun, whole bool // a Read found the topic; the last Read came to the end
 	missing      bool
+	reached      map[int32]bool // the partitions of which the last Read came to the end
 	at           Cursor
 	taken        int64 // counts what changed the states
 
@@ -62,10 +63,19 @@ func (l *Ledger) Name() string { return l.name }
 // Read, and if the brokers have no ids.
 func (l *Ledger) TopicID() [16]byte { return l.id }
 
+// LedgerID returns the id of the ledger's topic. It changes when that was recreated: the states
+// that were known before are forgotten then. It is zero before the first Read, without a ledger,
+// and if the brokers have no ids.
+func (l *Ledger) LedgerID() [16]byte { return l.ledgerID }
+
 // Missing reports whether the last Read found no ledger topic, for example because siding did not
 // create the dead-letter topic. Then every letter is open, and no entry can be written until the
 // ledger's topic is created.
 func (l *Ledger) Missing() bool { return l.missing }
+
+// Known reports whether the states of a partition's letters are known: the last Read came to the
+// end of that partition of the ledger, though it may have failed on others.
+func (l *Ledger) Known(partition int32) bool { return l.whole || l.reached[partition] }
 
 // State returns the state of a letter, by its last entry; empty if there is none that can be read.
 // The entry of a [Duplicate] may name the original letter. Then it counts only while that letter

@@ -38,14 +38,16 @@ type DiscardOptions struct {
 // So letters that come meanwhile are not discarded unseen.
 //
 // Discard fails with [ErrUnfinishedRun] if the ledger, as last read, has an unfinished redrive run.
-// Call Read before it: a run that began since the last Read is not seen, nor is one that begins
-// while Discard writes. Such a run may redrive a letter that is being discarded.
+// Call Read before it: a run that began since the last Read is not seen. A run that begins while
+// Discard writes may redrive a letter that is being discarded. At its end Discard reads the ledger
+// again: the error then names the run and wraps [ErrChanged], though the letters are recorded as
+// discarded.
 //
-// Nothing is written then, nor if the ledger's topic does not exist, has too few partitions, or has
-// entries that a newer siding wrote. Otherwise the error names the first ten letters whose
-// entries were not written, or the reason why not all letters were read. discarded is how many
-// letters are recorded as discarded. Entries in flight when ctx ended may have been written too. To
-// continue, read the ledger and discard again.
+// Nothing is written if a run is unfinished, nor if the ledger's topic does not exist, has too few
+// partitions, or has entries that a newer siding wrote. Otherwise the error names the first ten
+// letters whose entries were not written, or the reason why not all letters were read. discarded is
+// how many letters are recorded as discarded. Entries in flight when ctx ended may have been
+// written too. To continue, read the ledger and discard again.
 func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, o DiscardOptions) (discarded int64, err error) {
 	fail := func(err error) error { return fmt.Errorf("dlq: discard letters of %q: %w", l.topic, err) }
 	as := Discarded
@@ -56,6 +58,7 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, o DiscardOp
 	if err != nil {
 		return 0, fail(err)
 	}
+	before := maps.Clone(l.runs)
 	var errs []error
 	for letter, err := range l.Letters(ctx, f, from, WithCopies) {
 		if err != nil {
@@ -71,10 +74,27 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, o DiscardOp
 		n.write(ctx, at, e)
 	}
 	discarded, err = n.close(ctx)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	if errs = append(errs, err); discarded > 0 {
+		errs = append(errs, l.overtaken(ctx, before))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return discarded, fail(err)
 	}
 	return discarded, nil
+}
+
+// overtaken reads the ledger again, and returns an error if a run began since. Those before have
+// ended: none of them redrives.
+func (l *Ledger) overtaken(ctx context.Context, before map[string][]byte) error {
+	if err := l.Read(ctx, nil, nil); err != nil && !errors.Is(err, ErrNewerVersion) {
+		return fmt.Errorf("whether a redrive run began meanwhile, and redrove some of the letters, is not known: %w", err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
+		if _, known := before[id]; !known {
+			return fmt.Errorf("redrive run %s began meanwhile, and may have redriven letters that are recorded as discarded now: look at its outcomes: %w", id, ErrChanged)
+		}
+	}
+	return nil
 }
 
 // maxReason bounds an operator's name and reason.
@@ -106,6 +126,10 @@ func (l *Ledger) decide(ctx context.Context, by, why string, as State, done func
 // the states of its letters: it would redrive what is discarded meanwhile, and it could record a
 // reopened letter as processed.
 var ErrUnfinishedRun = errors.New("resume or abort it first, or wait until it ends")
+
+// ErrChanged reports that letters have other states than when they were counted. The error around
+// it says what changed.
+var ErrChanged = errors.New("letters changed since they were counted: count them again")
 
 // idle returns an error if the ledger, as last read, has an unfinished run.
 func (l *Ledger) idle() error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,6 +145,26 @@ func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
 		n, err = Import(ctx, "orders.dlq", bytes.NewReader(export(t, letters()...)), ImportOptions{}, k.opts()...)
 		if n != 0 || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d imported, %v", n, err)
+		}
+	})
+}
+
+// A run that begins while letters are being discarded may redrive them, since it has not read that.
+// Whoever discards is told.
+func TestLedger_DiscardNamesARunThatBeganMeanwhile(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 2)
+		run := func(id, state string) { k.produce(t, RunRecord("one.dlq.ledger", id, []byte(`{"state":"`+state+`"}`))) }
+		run("r1", "done")
+		began := sync.OnceFunc(func() {
+			run("r1", "aborted")
+			run("r2", "done")
+		})
+		l := NewLedger("one.dlq", "one.dlq.ledger", k.opts(kgo.WithHooks(&interloper{began}))...)
+		n, err := l.Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: "ann", Why: "x"})
+		wantError(t, err, "redrive run r2 began meanwhile, and may have redriven letters that are recorded as discarded now")
+		if n != 2 || !errors.Is(err, ErrChanged) {
+			t.Errorf("%d letters are discarded, %v", n, err)
 		}
 	})
 }

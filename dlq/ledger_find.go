@@ -24,6 +24,9 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 	fail := func(err error) error { return fmt.Errorf("dlq: find letter %v: %w", position(l.topic, at), err) }
 	one := NewLedger(l.topic, l.name, l.opts...)
 	notes, ledgerErr := one.about(ctx, at)
+	if ledgerErr != nil && ctx.Err() != nil { // a client would begin to connect nevertheless
+		return nil, notes, fail(ledgerErr)
+	}
 	if err := one.inRange(ctx, at); err != nil {
 		return nil, notes, fail(err)
 	}
@@ -55,7 +58,7 @@ func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, er
 			notes = append(notes, n)
 		}
 	})
-	l.confirmReports()
+	confirmReports(l.stateCodeOf(at.partition))
 	for run, n := range reports {
 		if n.Entry.State != "" && l.stateCodeOf(at.partition).redriven.has(run, at.offset) {
 			notes = append(notes, n)

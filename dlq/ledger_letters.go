@@ -7,7 +7,8 @@ import (
 
 // Letters yields the letters that the filter selects, from the cursor on, like [Read], each with
 // its [Letter.State]. The scope decides whether resolved letters are among them. If the ledger was
-// not read yet, it is read first.
+// not read yet, it is read first, unless the cursor has ends and the states of all its partitions
+// are known: see [Ledger.Known].
 //
 // A consumer that crashes before it commits writes a letter once more. Two letters of a partition
 // are of one record if they have the same group, original coordinates (topic, its id, partition,
@@ -29,12 +30,24 @@ import (
 // before it. So each page of a list comes as fast as the first.
 func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		if err := l.ensure(ctx); err != nil {
-			yield(nil, err)
-			return
+		if !l.covers(&from) {
+			if err := l.ensure(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
 		c := newSelector(&f, l, scope)
 		s := scan{topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow}
 		yieldFrom(ctx, s, from, c.offer)(yield)
 	}
+}
+
+// covers reports whether a cursor has ends, and the states of all its partitions are known.
+func (l *Ledger) covers(from *Cursor) bool {
+	for p := range from.End {
+		if !l.Known(p) {
+			return false
+		}
+	}
+	return len(from.End) > 0
 }

@@ -34,17 +34,18 @@ type Prunable struct {
 	// Pending is how many letters that stay were redriven and have no recorded outcome, or are
 	// copies of such letters. All letters after the first of these in a partition stay too.
 	Pending int64
+	// Held is how many letters stay although a [Retention] takes letters of their age: they are
+	// open, have no outcome, or stand behind a letter that stays. Without a Retention it is how
+	// many letters stay.
+	Held int64
 
-	duplicates map[int32]*duplicates // the letters that Copies counts
+	duplicates map[int32]*duplicates // the letters that Copies counts, until they are recorded
+	noted      int64                 // those that were recorded
 	stays      map[int32]int64       // offsets of the first letters that have to stay
-	before     time.Time
+	up         limits
 	ledger     *Ledger // that found it, and its taken at that time
 	taken      int64
 }
-
-// ErrChanged reports that letters have other states than when they were counted. The error around
-// it says what changed.
-var ErrChanged = errors.New("letters changed since they were counted: count them again")
 
 // Prunable reads the topic once and returns which letters can be deleted: in each partition those
 // before the first letter that has to stay. A letter has to stay if no entry of its own resolves
@@ -58,16 +59,17 @@ func (l *Ledger) Prunable(ctx context.Context, before time.Time, progress func(r
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
-	p, err := l.findPrunable(ctx, before, nil, progress)
+	p, err := l.findPrunable(ctx, limits{open: mark{at: before}}, Cursor{}, nil, progress)
 	if err != nil {
 		return nil, fmt.Errorf("dlq: find what can be pruned from %q: %w", l.topic, err)
 	}
 	return p, nil
 }
 
-// findPrunable finds what can be pruned. With most it leaves the letters from these offsets on.
-func (l *Ledger) findPrunable(ctx context.Context, before time.Time, most map[int32]int64, progress func(read, total int64)) (*Prunable, error) {
-	p := &pruning{judge: newJudge(l, true), before: before, parts: map[int32]*prunedPart{}}
+// findPrunable finds what of a cursor's letters can be pruned. With most it leaves the letters from
+// these offsets on.
+func (l *Ledger) findPrunable(ctx context.Context, up limits, from Cursor, most map[int32]int64, progress func(read, total int64)) (*Prunable, error) {
+	p := &pruning{judge: newJudge(l, true), up: up, parts: map[int32]*prunedPart{}}
 	s := scan{
 		topic: l.topic, opts: l.opts, progress: progress,
 		narrow: func(left map[int32]span) {
@@ -79,61 +81,159 @@ func (l *Ledger) findPrunable(ctx context.Context, before time.Time, most map[in
 			}
 		},
 	}
-	if _, err := s.all(ctx, Cursor{}, p.add); err != nil {
+	if _, err := s.all(ctx, from, p.add); err != nil {
 		return nil, err
 	}
 	found := p.prunable()
-	found.before, found.ledger, found.taken = before, l, l.taken
+	found.up, found.ledger, found.taken = up, l, l.taken
 	return found, nil
 }
 
-// Prune deletes the letters that [Ledger.Prunable] found, by moving the start of the partitions
-// (DeleteRecords). They cannot be restored. Prune first records the letters that Copies counts as
-// [Duplicate], because they would count as open once their originals are deleted. If that fails it
-// deletes nothing. An error names the partitions in which nothing was deleted. Prune can be called
-// again after an error.
+// hasCopies reports whether there are copies that are not recorded yet.
+func (p *Prunable) hasCopies() bool {
+	for _, copies := range p.duplicates {
+		if copies.Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// tell sets what a record says is deleted.
+func (p *Prunable) tell(r *PruneRecord) {
+	r.Until, r.Letters, r.Open, r.Discarded = p.Until, p.Letters, p.Open, p.Discarded
+}
+
+// recordLimit is how long it may take to record the end of a pruning.
+const recordLimit = 10 * time.Second
+
+// deleteLimit is how long brokers may take to delete letters. A client that asks again later would
+// act on what it knew before.
+const deleteLimit = 30 * time.Second
+
+// PruneOptions are the options of [Ledger.Prune]. They are for the ledger, and may all be empty.
+type PruneOptions struct {
+	// By is who deletes, and Why the reason. Each has 4,096 bytes at most.
+	By, Why string
+	// Archive is where the letters were written before.
+	Archive string
+}
+
+// Prune deletes the letters that [Ledger.Prunable] or [Ledger.PrunableBy] found, by moving the
+// start of the partitions (DeleteRecords). They cannot be restored. Afterwards p has what was
+// deleted: without the letters that were gone before. Prune first records the letters that Copies
+// counts as [Duplicate], because they would count as open once their originals are deleted. Then it
+// announces by a [PruneRecord] what it is about to delete. If one of these fails it deletes
+// nothing. At the end it records that the letters are deleted. Without a ledger's topic nothing is
+// announced.
 //
-// Before that Prune reads what the ledger got since. If a letter has to stay by now, or more of the
-// letters are open or discarded, it deletes nothing, and the error wraps [ErrChanged]. Only an
-// entry that comes while Prune deletes can still be overtaken.
-func (l *Ledger) Prune(ctx context.Context, p *Prunable) error {
-	if err := l.prune(ctx, p); err != nil {
+// An error of the brokers names the partitions in which letters may have been left. They may still
+// be deleted: a broker that was silent carries out what it has received when it goes on. Prune can
+// be called again after an error.
+//
+// Before the announcement, and again after it, Prune reads what the ledger got since: a process can
+// be suspended in between. It fails with [ErrUnfinishedRun] if a redrive run is unfinished, which
+// would count the letters as expired. If a letter has to stay by now, or more of the letters are
+// open or discarded, it deletes nothing, and the error wraps [ErrChanged]. If the topic was
+// recreated it deletes nothing, either. Only what comes while the brokers delete can still be
+// overtaken.
+func (l *Ledger) Prune(ctx context.Context, p *Prunable, o PruneOptions) error {
+	if err := l.prune(ctx, p, o); err != nil {
 		return fmt.Errorf("dlq: prune %q: %w", l.topic, err)
 	}
 	return nil
 }
 
-func (l *Ledger) prune(ctx context.Context, p *Prunable) error {
-	now, err := l.stillPrunable(ctx, p)
+func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
+	if n := max(len(o.By), len(o.Why), len(o.Archive)); n > maxReason {
+		return fmt.Errorf("nothing was deleted: one of the options By, Why and Archive has %d bytes, and %d are the most", n, maxReason)
+	}
+	if err := l.judgeAgain(ctx, p); err != nil || p.Letters == 0 {
+		return err
+	}
+	at := time.Now()
+	told := &PruneRecord{ID: newPruneID(at), TopicID: l.id, At: at, By: o.By, Why: o.Why, Archive: o.Archive}
+	p.tell(told)
+	record := l.recordPrune
+	if l.missing {
+		record = func(context.Context, *PruneRecord) error { return nil }
+	}
+	if err := record(ctx, told); err != nil {
+		return fmt.Errorf("nothing was deleted: %w", err)
+	}
+	if !l.missing {
+		p.taken++ // the announcement changes nothing
+	}
+	err := l.judgeAgain(ctx, p)
+	if err == nil {
+		p.tell(told)
+		err = l.deleteUntil(ctx, p.Until)
+	}
 	if err != nil {
-		return err
+		told.Error = err.Error()[:min(len(err.Error()), maxReason)]
+	} else {
+		told.Deleted = time.Now()
 	}
-	if err := l.noteDuplicates(ctx, now); err != nil {
-		return err
+	// The end is recorded even if ctx ended meanwhile: somebody may look for the letters.
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
+	defer cancel()
+	if failed := record(ending, told); failed != nil && err == nil {
+		return fmt.Errorf("%d letters were deleted, but the ledger says only that they were to be: %w", told.Letters, failed)
 	}
+	return err
+}
+
+// deleteUntil deletes the letters before these offsets.
+func (l *Ledger) deleteUntil(ctx context.Context, offsets map[int32]int64) error {
 	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
 		return err
 	}
 	defer adm.Close()
 	until := kadm.Offsets{}
-	for i, offset := range p.Until {
+	for i, offset := range offsets {
 		until.AddOffset(l.topic, i, offset, -1)
 	}
-	if len(until) == 0 {
-		return nil
-	}
+	ctx, cancel := context.WithTimeout(ctx, deleteLimit)
+	defer cancel()
 	deleted, err := adm.DeleteRecords(ctx, until)
 	if err != nil {
 		return fmt.Errorf("delete records: %w", err)
 	}
 	var errs []error
-	for _, i := range slices.Sorted(maps.Keys(p.Until)) {
+	for _, i := range slices.Sorted(maps.Keys(offsets)) {
 		if d := deleted[l.topic][i]; d.Err != nil {
-			errs = append(errs, fmt.Errorf("delete records of partition %d before offset %d: %w", i, p.Until[i], d.Err))
+			errs = append(errs, fmt.Errorf("delete records of partition %d before offset %d: %w", i, offsets[i], d.Err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mostJudged is how often in a row letters are judged again before they are deleted.
+const mostJudged = 5
+
+// judgeAgain makes p what can be pruned by now of its letters, and records the duplicates. When it
+// returns, the ledger has not changed since they were judged.
+func (l *Ledger) judgeAgain(ctx context.Context, p *Prunable) error {
+	for range mostJudged {
+		now, err := l.stillPrunable(ctx, p)
+		if err != nil {
+			return err
+		}
+		if err := l.idle(); err != nil {
+			return fmt.Errorf("nothing was deleted: %w", err)
+		}
+		if now == p && !p.hasCopies() {
+			p.Copies = p.noted
+			return nil
+		}
+		now.noted = p.noted
+		*p = *now
+		if err := l.noteDuplicates(ctx, p); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("nothing was deleted: entries come to %s faster than the letters are judged: %w", l.name, ErrChanged)
 }
 
 // stillPrunable reads the ledger again, and the topic if the ledger has got anything. It returns
@@ -149,7 +249,7 @@ func (l *Ledger) stillPrunable(ctx context.Context, was *Prunable) (*Prunable, e
 	if most == nil {
 		most = map[int32]int64{}
 	}
-	now, err := l.findPrunable(ctx, was.before, most, nil)
+	now, err := l.findPrunable(ctx, was.up, Cursor{}, most, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +267,7 @@ func (l *Ledger) stillPrunable(ctx context.Context, was *Prunable) (*Prunable, e
 
 // noteDuplicates records the letters that Copies counts as duplicates.
 func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
-	if p.Copies == 0 {
+	if !p.hasCopies() {
 		return nil
 	}
 	n, err := newLedgerWriter(ctx, l, Duplicate, nil)
@@ -180,6 +280,8 @@ func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 			n.write(ctx, place{i, offset}, Entry{TopicID: l.id, State: Duplicate, At: time.Now(), Target: position(l.topic, letter)})
 		}
 	}
-	_, err = n.close(ctx)
+	if _, err = n.close(ctx); err == nil {
+		p.noted, p.duplicates = p.noted+p.Copies, nil
+	}
 	return err
 }

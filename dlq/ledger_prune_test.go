@@ -3,9 +3,11 @@ package dlq
 import (
 	"errors"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -56,14 +58,14 @@ func TestPruning_DeletesOnlyWhatMayStillBeDeleted(t *testing.T) {
 		l := k.ledger("orders.dlq")
 		p := prunable(t, l, time.Time{})
 		k.note(t, "orders.dlq", 1, 2, Entry{State: Reopened})
-		err := l.Prune(t.Context(), p)
+		err := l.Prune(t.Context(), p, PruneOptions{})
 		wantError(t, err, "the letter orders.dlq/1/2 has to stay by now")
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("it fails with %v", err)
 		}
 		old := prunable(t, l, time.Now().Add(time.Hour))
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Reopened})
-		wantError(t, l.Prune(t.Context(), old), "1 were open or without an outcome and 5 discarded, and by now it is 2 and 4")
+		wantError(t, l.Prune(t.Context(), old, PruneOptions{}), "1 were open or without an outcome and 5 discarded, and by now it is 2 and 4")
 		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:0", "0:1", "0:2", "1:0", "1:1", "1:2")
 
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Discarded})
@@ -130,12 +132,14 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 			t.Fatalf("prunable %+v", p)
 		}
 		refused := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "one.dlq.ledger", Err: kerr.InvalidRecord, Count: -1})
-		wantError(t, l.Prune(t.Context(), p), "one.dlq/0/2") // the copy
+		wantError(t, l.Prune(t.Context(), p, PruneOptions{}), "one.dlq/0/2") // the copy
 		if got := k.PartitionInfo("one.dlq", 0).LogStartOffset; got != 0 {
 			t.Errorf("letters before %d were deleted", got)
 		}
 		refused.Remove()
-		prune(t, l, p)
+		if prune(t, l, p); p.Copies != 1 {
+			t.Errorf("it recorded %d copies, want 1", p.Copies)
+		}
 		l = k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1", "0:3")
 		if l.State(0, 2) != Duplicate || l.State(0, 4) != "" {
@@ -182,6 +186,77 @@ func TestPruning_RefusalNamesThePartition(t *testing.T) {
 		l := k.ledger("one.dlq")
 		p := prunable(t, l, time.Time{})
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
-		wantError(t, l.Prune(t.Context(), p), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
+		wantError(t, l.Prune(t.Context(), p, PruneOptions{}), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
 	})
+}
+
+// A process is suspended when it has announced what it deletes. What happened meanwhile counts when
+// it goes on: nothing is deleted that has to stay by then, and nothing is counted twice.
+func TestPruning_AfterASuspensionIsJudgedAgain(t *testing.T) {
+	for _, c := range []struct {
+		about     string
+		meanwhile func(t *testing.T, k *kafka)
+		err       string
+		deleted   int64
+		left      []string
+	}{
+		{"nothing happens", func(*testing.T, *kafka) {}, "", 3, nil},
+		{"the server notes something", func(t *testing.T, k *kafka) {
+			k.produce(t, RunRecord("one.dlq.ledger", "serve/alert/open", []byte("{}")))
+		}, "", 3, nil},
+		{"a letter is reopened", func(t *testing.T, k *kafka) {
+			k.note(t, "one.dlq", 0, 1, Entry{State: Reopened})
+		}, "the letter one.dlq/0/1 has to stay by now", 0, []string{"0:0", "0:1", "0:2"}},
+		{"a run begins", func(t *testing.T, k *kafka) {
+			k.produce(t, RunRecord("one.dlq.ledger", "r1", []byte(`{"state":"sending"}`)))
+		}, "redrive run r1 is unfinished", 0, []string{"0:0", "0:1", "0:2"}},
+		{"another process deletes them", func(t *testing.T, k *kafka) {
+			l := k.ledger("one.dlq")
+			prune(t, l, prunable(t, l, time.Time{}))
+		}, "", 0, nil},
+		{"the topic is recreated", func(t *testing.T, k *kafka) {
+			admin := kadm.NewClient(k.cl)
+			if _, err := admin.DeleteTopic(t.Context(), "one.dlq"); err != nil {
+				t.Fatal(err)
+			}
+			k.create(t, "one.dlq", 1)
+			k.cl.PurgeTopicsFromProducing("one.dlq")
+			k.fill(t, "one.dlq", 0, 2)
+		}, "was recreated", 0, []string{"0:0", "0:1"}},
+	} {
+		runOnKafka(t, c.about, func(t *testing.T, k *kafka) {
+			k.fill(t, "one.dlq", 0, 3)
+			for offset := range int64(3) {
+				k.note(t, "one.dlq", 0, offset, Entry{State: Discarded})
+			}
+			announced := sync.OnceFunc(func() { c.meanwhile(t, k) })
+			l := NewLedger("one.dlq", "one.dlq.ledger", k.opts(kgo.WithHooks(&interloper{announced}))...)
+			p := prunable(t, l, time.Time{})
+			if p.Letters != 3 {
+				t.Fatalf("prunable %+v", p)
+			}
+			err := l.Prune(t.Context(), p, PruneOptions{By: "ann"})
+			if c.err == "" && err != nil {
+				t.Errorf("it fails with %v", err)
+			} else if c.err != "" {
+				wantError(t, err, c.err)
+			}
+			k.wantRead(t, "one.dlq", Filter{}, Cursor{}, c.left...)
+			records, err := k.ledger("one.dlq").PruneRecords(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records {
+				if r.By != "ann" {
+					continue
+				}
+				if failed := r.Error != ""; failed != (c.err != "") || !failed && r.Letters != c.deleted {
+					t.Errorf("the ledger says %+v, want %d letters, and %q", r, c.deleted, c.err)
+				}
+			}
+			if c.err == "" && p.Letters != c.deleted {
+				t.Errorf("%d letters were deleted, want %d", p.Letters, c.deleted)
+			}
+		})
+	}
 }

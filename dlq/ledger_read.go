@@ -26,10 +26,12 @@ import (
 // Broken entries do not end the reading: see [Ledger.Broken]. An error that wraps [ErrNewerVersion]
 // means that all was read, but that a newer siding wrote the last entry about a letter. It names
 // the first such letter: leave it alone. After any other error entries are missing, and resolved
-// letters may look open, until another call succeeds. Read returns an error if the dead-letter
+// letters may look open, until another call succeeds. If the error is about some partitions, the
+// others were read: [Ledger.Known] says which. Read returns an error if the dead-letter
 // topic does not exist ([ErrNoTopic]), or was recreated since the first call: then begin with a new
 // Ledger.
 func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*LedgerRecord)) error {
+	l.whole, l.reached = false, nil
 	if err := l.find(ctx); err != nil {
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
@@ -37,11 +39,12 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		return l.ended(nil)
 	}
 	s := scan{topic: l.name, opts: l.opts, progress: progress}
-	_, err := s.all(ctx, l.at, func(r *kgo.Record) {
+	reached, err := s.some(ctx, l.at, func(r *kgo.Record) {
 		if n := l.record(r); n != nil && each != nil {
 			each(n)
 		}
 	})
+	l.reached = reached
 	return l.ended(err)
 }
 
@@ -56,22 +59,27 @@ func (l *Ledger) record(r *kgo.Record) *LedgerRecord {
 	if !l.take(n) {
 		return nil
 	}
-	l.taken++
+	if _, isReport := n.DiscardReport(); isReport || !strings.Contains(n.Run, "/") || strings.HasPrefix(n.Run, pruneKey) {
+		l.taken++ // else it is a note of something else
+	}
 	return n
 }
 
 // ended stores how a read ended, and returns the error of it.
 func (l *Ledger) ended(err error) error {
-	l.whole = err == nil
-	switch {
-	case err != nil:
-		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
-	case l.missing:
+	if l.whole = err == nil; l.whole && l.missing {
 		l.forget()
 		l.whole = true
 		return nil
 	}
-	l.confirmReports()
+	for p, f := range l.states {
+		if l.Known(p) {
+			confirmReports(f)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
+	}
 	return l.newer()
 }
 
@@ -240,14 +248,13 @@ func (l *Ledger) addReport(run string, n *LedgerRecord) {
 	}
 }
 
-// confirmReports marks the letters as discarded that a report and the entry's run agree about.
-func (l *Ledger) confirmReports() {
-	for _, f := range l.states {
-		for run, reported := range f.reported {
-			for offset := range reported.All() {
-				if f.redriven.has(run, offset) {
-					f.set(offset, stateCode(Discarded))
-				}
+// confirmReports marks the letters of a partition as discarded that a report and the entry's run
+// agree about.
+func confirmReports(f *stateSets) {
+	for run, reported := range f.reported {
+		for offset := range reported.All() {
+			if f.redriven.has(run, offset) {
+				f.set(offset, stateCode(Discarded))
 			}
 		}
 	}

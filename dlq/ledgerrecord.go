@@ -28,6 +28,9 @@ type LedgerRecord struct {
 	Err error
 }
 
+// pruneKey begins the key of a [PruneRecord].
+const pruneKey = "prune/"
+
 // RunRecord returns a record of a run. name is the run's id for its state, and "id/…" for other
 // records; for discard reports use [Entry.DiscardReport]. A nil value deletes the record before it.
 // All records of runs are on partition 0.

@@ -10,9 +10,9 @@ import (
 
 // pruning collects which letters can be pruned.
 type pruning struct {
-	judge  *judge
-	before time.Time
-	parts  map[int32]*prunedPart
+	judge *judge
+	up    limits
+	parts map[int32]*prunedPart
 }
 
 type prunedPart struct {
@@ -22,6 +22,7 @@ type prunedPart struct {
 	newest        time.Time // of the open ones
 	discarded     int64
 	pending       int64
+	held          int64
 	duplicates    duplicates
 }
 
@@ -40,8 +41,11 @@ func (p *pruning) add(r *kgo.Record) {
 	open := p.judge.copy == copyOfOpen || !state.Resolves()
 	// A pending letter may be all that is left of the record, if the redriven copy was lost.
 	pending := p.judge.ledger.pending(r.Partition, r.Offset)
-	if !part.stays && (r.Offset >= part.until || (open || pending || copied) && !r.Timestamp.Before(p.before)) {
+	if !part.stays && (r.Offset >= part.until || !p.up.take(r, open || pending || copied)) {
 		part.stays, part.until = true, min(part.until, r.Offset)
+	}
+	if part.stays && p.up.take(r, false) {
+		part.held++
 	}
 	switch {
 	case part.stays && pending:
@@ -70,6 +74,7 @@ func (p *pruning) prunable() *Prunable {
 	all := &Prunable{Until: map[int32]int64{}, duplicates: map[int32]*duplicates{}, stays: map[int32]int64{}}
 	for i, part := range p.parts {
 		all.Pending += part.pending
+		all.Held += part.held
 		all.Copies += int64(part.duplicates.Len())
 		all.duplicates[i] = &part.duplicates
 		if part.stays {

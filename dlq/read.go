@@ -21,7 +21,8 @@ import (
 //
 // opts connect to the cluster, and may tune fetching; Read overrides options that would change its
 // result. Each range over the result is a new read with its own client, which is closed when the
-// loop ends. To continue later, keep a cursor from [Freeze] and advance it letter by letter.
+// loop ends and sends brokers no client metrics (KIP-714). To continue later, keep a cursor from
+// [Freeze] and advance it letter by letter.
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
 	s := scan{topic: topic, opts: opts, soon: true, narrow: f.narrow}
 	return yieldFrom(ctx, s, from, func(record *kgo.Record) *Letter {

@@ -47,6 +47,29 @@ func TestRead_OmitsLettersWrittenMeanwhile(t *testing.T) {
 	})
 }
 
+// What a filter does with each letter may take a while: so a read that nobody waits for any more
+// ends before the next letter, not with what was fetched.
+func TestRead_EndsWithItsContextBetweenLetters(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "one.dlq", 0, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		judged := 0
+		f := Filter{Match: func(*Letter) bool {
+			judged++
+			cancel()
+			return false
+		}}
+		var last error
+		for _, err := range Read(ctx, "one.dlq", f, Cursor{}, k.opts()...) {
+			last = err
+		}
+		if judged != 1 || !errors.Is(last, context.Canceled) {
+			t.Errorf("%d letters were judged, and the read ended with %v", judged, last)
+		}
+	})
+}
+
 func TestRead_MarksForeignRecords(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, h := range [][]kgo.RecordHeader{nil, {header("a", "1")}, {header(headers.FailureReason, "terminal"), header(headers.Attempts, "-1"), header(headers.ErrorClass, "c")}} {

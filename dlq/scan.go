@@ -33,6 +33,8 @@ type scan struct {
 	opts  []kgo.Opt
 	// soon makes fetches small, so that the first record comes soon.
 	soon bool
+	// partly makes the scan read the other partitions where the bounds of some are not known.
+	partly bool
 	// narrow removes the offsets that need no reading. It may be nil.
 	narrow func(map[int32]span)
 	// keep takes a record and problem an error; both report whether to go on.
@@ -41,6 +43,8 @@ type scan struct {
 	// progress is called with the number of offsets that were read, and their total, when the read
 	// begins and from time to time. It may be nil.
 	progress func(read, total int64)
+	// ended has, after the scan, the partitions that were read to their ends.
+	ended map[int32]bool
 }
 
 // A reader reads the records of scans by one client, up to the ends of their partitions. An error
@@ -48,6 +52,7 @@ type scan struct {
 type reader struct {
 	scans    map[string]*scan // by topic
 	failed   map[string]bool  // the topics that were not read to their ends
+	short    map[part]bool    // the partitions that were not
 	progress func(read, total int64)
 
 	cl    *kgo.Client
@@ -70,7 +75,7 @@ type part struct {
 
 func newReader(progress func(read, total int64)) *reader {
 	return &reader{
-		scans: map[string]*scan{}, failed: map[string]bool{}, progress: progress,
+		scans: map[string]*scan{}, failed: map[string]bool{}, short: map[part]bool{}, progress: progress,
 		left: map[part]span{}, over: map[string][]int32{}, delivered: map[part]time.Duration{},
 	}
 }
@@ -111,7 +116,7 @@ func (r *reader) read(ctx context.Context, opts []kgo.Opt, soon bool) {
 		for _, e := range fetches.Errors() {
 			r.fetchFailed(e)
 		}
-		fetches.EachPartition(func(p kgo.FetchTopicPartition) { r.take(part{p.Topic, p.Partition}, p.Records) })
+		fetches.EachPartition(func(p kgo.FetchTopicPartition) { r.take(ctx, part{p.Topic, p.Partition}, p.Records) })
 		r.report()
 		if r.waited-r.polledAt >= idleLimit {
 			r.checkProgress(ctx)
@@ -130,9 +135,14 @@ func (r *reader) options(opts []kgo.Opt, soon bool) []kgo.Opt {
 		}
 		at[p.topic][p.partition] = kgo.NewOffset().At(s.at)
 	}
-	// A fetch that waits for records of one partition holds up the other partitions of the same
-	// broker.
-	tuned := []kgo.Opt{kgo.FetchMaxWait(500 * time.Millisecond), kgo.FetchMaxBytes(fetchBytes)}
+	tuned := []kgo.Opt{
+		// Client metrics are two more requests of each read, and its end would await one of them.
+		kgo.DisableClientMetrics(),
+		// A fetch that waits for records of one partition holds up the other partitions of the same
+		// broker.
+		kgo.FetchMaxWait(500 * time.Millisecond),
+		kgo.FetchMaxBytes(fetchBytes),
+	}
 	if soon {
 		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
 	}
@@ -166,14 +176,18 @@ func (r *reader) fetchFailed(e kgo.FetchError) {
 	}
 }
 
-// take passes on the fetched records of a partition.
-func (r *reader) take(p part, records []*kgo.Record) {
+// take passes on the fetched records of a partition, until ctx ends: what a filter does with each
+// may take a while.
+func (r *reader) take(ctx context.Context, p part, records []*kgo.Record) {
 	s, ok := r.left[p]
 	if !ok || len(records) == 0 {
 		return
 	}
 	scan := r.scans[p.topic]
 	for _, record := range records {
+		if ctx.Err() != nil {
+			return // it is still among those that are left, so read sees this
+		}
 		if s.take(record) && !scan.keep(record) {
 			r.end(p.topic)
 			return
@@ -217,6 +231,7 @@ func (r *reader) end(topic string) {
 	r.failed[topic] = true
 	for p := range r.left {
 		if p.topic == topic {
+			r.short[p] = true
 			r.finish(p)
 		}
 	}
@@ -273,6 +288,7 @@ func (r *reader) checkProgress(ctx context.Context) {
 		}
 		if r.waited-r.delivered[p] >= stallLimit {
 			err := r.stalled(ask, adm, p)
+			r.short[p] = true
 			r.finish(p)
 			if !r.scans[p.topic].problem(err) {
 				r.end(p.topic)

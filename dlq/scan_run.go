@@ -23,15 +23,29 @@ func (s *scan) all(ctx context.Context, from Cursor, take func(*kgo.Record)) (wh
 	return whole, errors.Join(errs...)
 }
 
+// some is all, but for the partitions whose bounds are not known. It returns those that were read
+// to their ends.
+func (s *scan) some(ctx context.Context, from Cursor, take func(*kgo.Record)) (ended map[int32]bool, err error) {
+	s.partly = true
+	_, err = s.all(ctx, from, take)
+	return s.ended, err
+}
+
 // run reads, and reports whether the read came to its end, perhaps without the rest of stalled
 // partitions.
 func (s *scan) run(ctx context.Context, from Cursor) bool {
 	left, err := freeze(ctx, s.topic, from, s.opts)
-	if err != nil {
-		return s.problem(err) && false
+	if err != nil && !(s.problem(err) && s.partly && len(left) > 0) {
+		return false
 	}
 	r := newReader(s.progress)
 	r.add(s, left)
 	r.read(ctx, s.opts, s.soon)
-	return !r.failed[s.topic]
+	s.ended = map[int32]bool{}
+	for p := range left {
+		if !r.short[part{s.topic, p}] {
+			s.ended[p] = true
+		}
+	}
+	return err == nil && !r.failed[s.topic]
 }

@@ -22,16 +22,21 @@ const lookBack = 4_096
 
 // Freeze returns a cursor from the topic's start to its present end. A read with that cursor, also
 // after it advanced, never yields a letter that came later. opts connect to the cluster.
-func Freeze(ctx context.Context, topic string, opts ...kgo.Opt) (Cursor, error) {
+//
+// With an error, the cursor has the partitions of which a broker knows the start and the end. It is
+// the zero value, which reads any topic, if there are none.
+func Freeze(ctx context.Context, topic string, opts ...kgo.Opt) (c Cursor, err error) {
 	spans, err := freeze(ctx, topic, Cursor{}, opts)
 	if err != nil {
-		return Cursor{}, fmt.Errorf("dlq: freeze %q: %w", topic, err)
+		err = fmt.Errorf("dlq: freeze %q: %w", topic, err)
 	}
-	c := Cursor{Topic: topic, At: map[int32]int64{}, End: map[int32]int64{}}
+	if err == nil || len(spans) > 0 {
+		c = Cursor{Topic: topic, At: map[int32]int64{}, End: map[int32]int64{}}
+	}
 	for p, s := range spans {
 		c.At[p], c.End[p] = s.at, s.end
 	}
-	return c, nil
+	return c, err
 }
 
 // A span is the part of a partition that is left to read.
@@ -59,7 +64,7 @@ func (s span) back() span {
 }
 
 // freeze turns a cursor into spans, with the topic's own bounds where the cursor
-// has none, and checks it against them.
+// has none, and checks it against them. With an error it returns the spans that are sound.
 func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map[int32]span, error) {
 	if topic == "" {
 		return nil, errors.New("the topic name is empty")
@@ -90,65 +95,84 @@ func listBounds(ctx context.Context, adm *kadm.Client, topics ...string) (b boun
 	return b
 }
 
-// spans turns a cursor into spans of a topic that has so many partitions.
+// spans turns a cursor into spans of a topic that has so many partitions. With an error it returns
+// the spans that are sound.
 func (b bounds) spans(topic string, partitions int, from Cursor) (map[int32]span, error) {
-	starts, err := offsets(b.starts, b.startsErr, topic, partitions)
-	if err != nil {
-		return nil, fmt.Errorf("list start offsets: %w", err)
-	}
-	ends, err := offsets(b.ends, b.endErr, topic, partitions)
-	if err != nil {
-		return nil, fmt.Errorf("list end offsets: %w", err)
+	starts, noStart := offsets(b.starts, b.startsErr, topic, partitions)
+	ends, noEnd := offsets(b.ends, b.endErr, topic, partitions)
+	var unlisted error
+	switch {
+	case noStart != nil:
+		unlisted = fmt.Errorf("list start offsets: %w", noStart)
+	case noEnd != nil:
+		unlisted = fmt.Errorf("list end offsets: %w", noEnd)
 	}
 
 	frozen := from.End
+	var errs []error
 	if len(frozen) == 0 {
 		frozen = ends
+		errs = append(errs, unlisted)
 	}
-	var errs []error
 	spans := make(map[int32]span, len(frozen))
+	lacks := false // a broker's answer about a partition
 	for _, p := range slices.Sorted(maps.Keys(frozen)) {
 		s := span{at: from.At[p], end: frozen[p]}
-		end, ok := ends[p]
+		start, hasStart := starts[p]
+		end, hasEnd := ends[p]
 		switch {
-		case !ok:
+		case unlisted != nil && (!hasStart || !hasEnd):
+			lacks = true
+			continue
+		case !hasEnd:
 			errs = append(errs, fmt.Errorf("the cursor has partition %d, which the topic does not have", p))
+			continue
 		case max(s.at, s.end) > end || s.at < 0 || s.end < 0:
 			errs = append(errs, fmt.Errorf("the cursor is at %d and ends at %d in partition %d, which ends at %d: was the topic recreated?", s.at, s.end, p, end))
+			continue
 		}
 		// Letters that expired meanwhile cannot be read.
-		s.start = starts[p]
+		s.start = start
 		s.at = max(s.at, s.start)
 		spans[p] = s
 	}
+	if lacks && len(from.End) > 0 {
+		errs = append(errs, unlisted)
+	}
 	for p := range from.At {
-		if _, ok := ends[p]; !ok && len(from.End) == 0 {
+		if _, ok := ends[p]; !ok && len(from.End) == 0 && unlisted == nil {
 			errs = append(errs, fmt.Errorf("the cursor has partition %d, which the topic does not have", p))
 		}
 	}
 	return spans, errors.Join(errs...)
 }
 
-// offsets returns the listed offsets of a topic's partitions. missing is the error of brokers that
-// did not answer. It is the topic's if the list has not all of its partitions.
+// offsets returns the listed offsets of a topic's partitions, and the error about those that are
+// not. missing is the error of brokers that did not answer. It is the topic's if the list has not
+// all of its partitions.
 func offsets(listed kadm.ListedOffsets, missing error, topic string, partitions int) (map[int32]int64, error) {
-	if missing != nil && len(listed[topic]) < partitions {
-		return nil, missing
+	of := listed[topic]
+	if len(of) >= partitions {
+		missing = nil
 	}
 	// kadm reports a missing topic by a partition -1.
-	if none, ok := listed.Lookup(topic, -1); ok || len(listed[topic]) == 0 {
-		if none.Err == nil || errors.Is(none.Err, kerr.UnknownTopicOrPartition) {
+	if none, ok := of[-1]; ok || len(of) == 0 {
+		switch {
+		case missing != nil:
+			return nil, missing
+		case none.Err == nil || errors.Is(none.Err, kerr.UnknownTopicOrPartition):
 			return nil, errors.New("the topic does not exist")
 		}
 		return nil, none.Err
 	}
-	at := make(map[int32]int64, len(listed[topic]))
-	var errs []error
-	for p, o := range listed[topic] {
-		if o.Err != nil {
+	at := make(map[int32]int64, len(of))
+	errs := []error{missing}
+	for _, p := range slices.Sorted(maps.Keys(of)) {
+		if o := of[p]; o.Err != nil {
 			errs = append(errs, fmt.Errorf("partition %d: %w", p, o.Err))
+		} else {
+			at[p] = o.Offset
 		}
-		at[p] = o.Offset
 	}
 	return at, errors.Join(errs...)
 }

@@ -103,6 +103,7 @@ func (s *survey) run(ctx context.Context) error {
 func (s *survey) readLedgers(ctx context.Context) {
 	r := newReader(s.progress)
 	for _, p := range s.parts {
+		p.whole, p.reached = false, nil
 		letters, ledger, err := p.among(s.topics)
 		if err != nil {
 			p.errs = append(p.errs, err)
