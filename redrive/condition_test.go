@@ -134,25 +134,40 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 	})
 }
 
-// A process whose clock is an hour behind looks as if it had died long ago, and one that died looks
-// the same.
+// A process whose clock is an hour behind looks as if it had died long ago, and one whose clock is
+// an hour ahead as if it lived. One that died looks the same. On a slow connection heartbeats come
+// more seldom.
 func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 	t.Parallel()
-	for name, lives := range map[string]bool{"of one that lives": true, "of one that died": false} {
+	for name, c := range map[string]struct {
+		wrong   time.Duration // the clock of the other process
+		timeout time.Duration // of its transactions
+		every   time.Duration // it sends a heartbeat; zero if it died
+		want    string
+	}{
+		"behind, of one that lives":              {wrong: -time.Hour, every: 5 * time.Second, want: "is running: a heartbeat of bob came just now, and is 1h0m"},
+		"behind, of one that died":               {wrong: -time.Hour},
+		"ahead, of one that lives":               {wrong: time.Hour, every: 5 * time.Second, want: "is running: a heartbeat of bob came just now, and is 59m58s ahead"},
+		"ahead, of one that lives and is slow":   {wrong: time.Hour, timeout: 10 * time.Second, every: 25 * time.Second, want: "is running: a heartbeat of bob came just now, and is 59m"},
+		"ahead, of one that died":                {wrong: time.Hour},
+		"ahead, of one that was slow and died":   {wrong: time.Hour, timeout: 10 * time.Second},
+		"somewhat ahead, of one that lives":      {wrong: 5 * time.Second, every: 5 * time.Second, want: "is running: the last heartbeat of bob was 0s ago"},
+		"somewhat ahead, of one that just lived": {wrong: 5 * time.Second, want: "is running: the last heartbeat of bob was 0s ago"},
+	} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			r, p := interrupted(t, k)
 			beat := func() {
-				asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(-time.Hour), "token": "colleague", "owner": "bob"})
+				asWritten(t, k, p.ID, map[string]any{"at": time.Now().Add(c.wrong), "token": "colleague", "owner": "bob", "timeout": c.timeout})
 			}
 			beat()
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				for lives && ctx.Err() == nil {
+				for c.every > 0 && ctx.Err() == nil {
 					select {
 					case <-ctx.Done():
-					case <-time.After(5 * time.Second):
+					case <-time.After(c.every):
 						beat()
 					}
 				}
@@ -160,8 +175,8 @@ func TestResume_ListensWhateverTheClocksSay(t *testing.T) {
 			o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil), redrive.IfSilent())
 			stop()
 			<-done
-			if lives {
-				_ = heldError(t, err, "is running: a heartbeat of bob came just now, and is 1h0m")
+			if c.want != "" {
+				_ = heldError(t, err, c.want)
 			} else {
 				succeeds(t, 20)(o, err)
 			}

@@ -56,6 +56,9 @@ type RefusedError struct {
 	Detail string
 	// Run is the unfinished run, for RefusedUnfinished and RefusedOwned.
 	Run *Outcome
+	// Groups are those to which no letter can come home, sorted, for RefusedNoTier and
+	// RefusedNoMembers. Letters of other groups are refused with theirs only.
+	Groups []string
 }
 
 // Error names the topic, the reason, and the remedy.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -56,13 +57,29 @@ func assignments(ctx context.Context, adm *kadm.Client, group string) (ids []str
 // stable is the state of a group whose members have their partitions.
 const stable = "Stable"
 
-// fetchOffsets returns a group's committed offsets; none if there is no such group.
+// fetchOffsets returns a group's committed offsets; none if there is no such group. Brokers since
+// Kafka 4.2 answer with the topics' ids, and kgo asks for the names. A broker that has not learned
+// of a topic yet is asked again. If none says its name, fetchOffsets returns an error, because the
+// group would look as if it had committed nothing there.
 func fetchOffsets(ctx context.Context, adm *kadm.Client, group string) (kadm.OffsetResponses, error) {
-	offsets, err := adm.FetchOffsets(ctx, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+	var unnamed error
+	for range 3 {
+		offsets, err := adm.FetchOffsets(ctx, group)
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			return nil, fmt.Errorf("fetch offsets of group %q: %w", group, permission.Denied("DESCRIBE", "group", group, err))
+		}
+		unnamed = nil
+		for _, o := range offsets[""] {
+			if o.Err != nil {
+				unnamed = fmt.Errorf("fetch offsets of group %q: no broker says the name of topic %v, which was just created or deleted: try again: %w", group, o.TopicID, o.Err)
+			}
+		}
+		if unnamed == nil {
+			return offsets, nil
+		}
+		pause(ctx, 200*time.Millisecond)
 	}
-	return offsets, nil
+	return nil, unnamed
 }
 
 // readers returns the groups with a committed offset on a topic, without groups that the user may

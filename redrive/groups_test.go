@@ -3,6 +3,7 @@ package redrive
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,5 +53,55 @@ func TestMembers_AreUnknownWithoutACoordinator(t *testing.T) {
 				t.Errorf("it has the members %q, %v; want an error: %v", ids, err, c.fails)
 			}
 		})
+	}
+}
+
+// A group's offsets come with the ids of their topics. While the brokers do not say the name of
+// one, as just after its creation, a plan was refused: "no retry topic has a committed offset".
+func TestFetchOffsets_FailsWhileATopicHasNoName(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "orders.retry.1s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	adm, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer adm.Close()
+	committed := kadm.Offsets{}
+	committed.AddOffset("orders.retry.1s", 2, 7, -1)
+	if err := adm.CommitAllOffsets(t.Context(), "billing", committed); err != nil {
+		t.Fatal(err)
+	}
+	var silent atomic.Int32 // so many answers do not say the name
+	cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		asked := req.(*kmsg.MetadataRequest)
+		if len(asked.Topics) == 0 || asked.Topics[0].Topic != nil || silent.Add(-1) < 0 {
+			return nil, nil, false
+		}
+		resp := asked.ResponseKind().(*kmsg.MetadataResponse)
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.TopicID, topic.ErrorCode = asked.Topics[0].TopicID, kerr.UnknownTopicID.Code
+		resp.Topics = append(resp.Topics, topic)
+		return resp, nil, true
+	})
+	fresh := func() (kadm.OffsetResponses, error) {
+		adm, err := kadm.NewOptClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer adm.Close()
+		return fetchOffsets(t.Context(), adm, "billing")
+	}
+	silent.Store(1000)
+	if offsets, err := fresh(); !errors.Is(err, kerr.UnknownTopicID) {
+		t.Errorf("while no broker says the name it has the offsets %v, %v", offsets, err)
+	}
+	silent.Store(1)
+	if offsets, err := fresh(); err != nil || offsets["orders.retry.1s"][2].At != 7 {
+		t.Errorf("after one answer without the name it has the offsets %v, %v", offsets, err)
 	}
 }

@@ -56,10 +56,10 @@ type Plan struct {
 	by         map[destination]int64
 	elsewhere  map[string]bool // the topics with the original records of letters without a value
 	oldest     time.Time
-	unfit      error  // of the first letter to which the edit cannot be applied
-	unread     string // a warning
-	absent     string // the groups without members that are waited for
-	resolved   string // what became of the letters that the filter names, if none is open
+	unfit      error    // of the first letter to which the edit cannot be applied
+	unread     string   // a warning
+	absent     []string // the groups without members
+	resolved   string   // what became of the letters that the filter names, if none is open
 }
 
 // duplicate is a second letter of the same failure as a letter of the same partition. That letter
@@ -146,8 +146,8 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 		how := fmt.Sprintf("is %s, its last heartbeat was at %s: resume or abort it first", rec.State, rec.Heartbeat.UTC().Format(time.RFC3339))
 		if !rec.Stopped.IsZero() {
 			how = fmt.Sprintf("was stopped at %s: resume or abort it first", rec.Stopped.UTC().Format(time.RFC3339))
-		} else if since := time.Since(rec.Heartbeat); since <= rec.silentAfter() {
-			how = fmt.Sprintf("is %s, its last heartbeat was %s ago: wait until it ends", rec.State, max(0, since).Round(time.Second))
+		} else if now := time.Now(); rec.isFresh(now) {
+			how = fmt.Sprintf("is %s, its last heartbeat was %s ago: wait until it ends", rec.State, max(0, now.Sub(rec.Heartbeat)).Round(time.Second))
 		}
 		return &RefusedError{Topic: topic, Reason: RefusedUnfinished, Run: &o, Detail: fmt.Sprintf("run %s/%s of %s %s", topic, rec.ID, rec.Owner, how)}
 	}

@@ -49,16 +49,21 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 		}
 	}
 	if len(without) > 0 {
-		p.absent = fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(without, ", "))
+		p.absent = without
 		then := "; a run is refused until they are there, unless it waits"
 		if target.Wait {
 			then = "; the run waits for them"
 		}
-		p.Warnings = append(p.Warnings, p.absent+then)
+		p.Warnings = append(p.Warnings, withoutMembers(without)+then)
 	}
 	p.warnOfLanes(unread)
 	p.warnOfLetters()
 	return nil
+}
+
+// withoutMembers tells of groups that have none.
+func withoutMembers(groups []string) string {
+	return fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(groups, ", "))
 }
 
 // refuseSelection refuses a plan that has no letters, or more than its edit is for.
@@ -104,19 +109,22 @@ func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
 		return err
 	}
 	p.tiers = tiers
-	var lacking []string
+	var lacking, groups []string
 	for _, d := range wanted {
 		if tier, ok := tiers[d.String()]; ok {
 			p.Targets[tier] += p.by[d]
 		} else {
 			lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
+			groups = append(groups, d.group)
 		}
 	}
+	slices.Sort(groups)
+	groups = slices.Compact(groups)
 	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
-		return p.topics.refuse(RefusedNoTier,
+		return p.topics.refuseGroups(groups, RefusedNoTier,
 			"%s has no committed offset of group %s, so the group would not read it: omit the target, or name another one", named, strings.Join(lacking, ", "))
 	} else if len(lacking) > 0 {
-		return p.topics.refuse(RefusedNoTier,
+		return p.topics.refuseGroups(groups, RefusedNoTier,
 			"no retry topic of %s that this user may see has a committed offset of group %s: grant READ and WRITE on its retry topics if they are hidden, "+
 				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))
 	}

@@ -2,6 +2,7 @@ package redrive_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,6 +133,9 @@ func TestPlan_IsWholeWithoutMembersOfItsGroup(t *testing.T) {
 		}
 		_, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil))
 		refused(t, err, redrive.RefusedNoMembers, "billing without members")
+		if e, ok := errors.AsType[*redrive.RefusedError](err); ok && !slices.Equal(e.Groups, []string{"billing"}) {
+			t.Errorf("it is refused for the groups %q", e.Groups)
+		}
 	})
 }
 

@@ -237,6 +237,10 @@ func parseRecord(value []byte) (*record, error) {
 // is part of a transaction, and waits for the one before it.
 func (r *record) silentAfter() time.Duration { return lively + 2*r.Timeout }
 
+// isFresh reports whether the age of the heartbeat shows that the run has a process. One that is
+// ahead by more than that age comes from a wrong clock, and shows nothing.
+func (r *record) isFresh(now time.Time) bool { return now.Sub(r.Heartbeat).Abs() <= r.silentAfter() }
+
 // note returns the ledger's record of the run.
 func (r *record) note(ledger string) *kgo.Record {
 	value, err := json.Marshal(r)

@@ -109,6 +109,9 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	if err != nil {
 		return nil, err
 	}
+	if err := o.vetoed(ctx); err != nil {
+		return nil, err
+	}
 	rec := r.newRecord(p, o)
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)

@@ -71,7 +71,7 @@ var errands = []func(context.Context, []kgo.Opt) error{
 		if err != nil {
 			return err
 		}
-		return l.Prune(ctx, p)
+		return l.Prune(ctx, p, dlq.PruneOptions{})
 	},
 }
 

@@ -65,12 +65,12 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	}
 	defer cl.Close()
 	now := *p // a copy: the caller owns the plan, and other goroutines may read it
-	now.Targets, now.Warnings, now.tiers, now.absent = map[string]int64{}, nil, nil, ""
+	now.Targets, now.Warnings, now.tiers, now.absent = map[string]int64{}, nil, nil, nil
 	if err := now.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
-	if now.absent != "" && !now.Selection.Target.Wait {
-		return nil, now.topics.refuse(RefusedNoMembers, "%s; start the consumer, or let the run wait for it", now.absent)
+	if len(now.absent) > 0 && !now.Selection.Target.Wait {
+		return nil, now.topics.refuseGroups(now.absent, RefusedNoMembers, "%s; start the consumer, or let the run wait for it", withoutMembers(now.absent))
 	}
 	return &now, nil
 }
@@ -104,7 +104,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 		if rec.State.Finished() {
 			return fmt.Errorf("run %s is %s: it cannot be resumed; begin a new run with the same options, which takes the letters that are open", id, rec.State)
 		}
-		if err := w.allowed(rec); err != nil {
+		if err := errors.Join(w.allowed(rec), o.vetoed(ctx)); err != nil {
 			return err
 		}
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), time.Now(), "", time.Time{}
@@ -245,7 +245,7 @@ func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, err
 	if !rec.Stopped.IsZero() || !slices.ContainsFunc(w.conditions, func(c Condition) bool { return c.silent }) {
 		return rec, nil
 	}
-	pause(ctx, listening)
+	pause(ctx, listens(rec, time.Now()))
 	again, err := r.peek(ctx, t, w.id, pollPatience)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 )
 
 // Status returns the run's progress, and derives outcomes that no process has recorded yet. It
-// writes nothing. A letter that is a dead letter again counts as failed, even if the run counted it
-// as succeeded because it could not see the group's retry topic.
+// writes nothing, and ends with ctx. A letter that is a dead letter again counts as failed, even if
+// the run counted it as succeeded because it could not see the group's retry topic.
 func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -19,21 +19,31 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	}
 	h, err := r.read(ctx, t, id)
 	if err != nil {
-		return Outcome{}, within(topic, err)
+		return Outcome{}, within(topic, overtime(ctx, err))
 	}
 	h.rec.Counts.Skipped = h.skipped
 	o := h.rec.outcome(topic)
 	_, counts, err := h.derive(ctx)
 	if err != nil {
-		return o, within(topic, err)
+		return o, within(topic, overtime(ctx, err))
 	}
 	o.Counts = counts
-	return o, within(topic, h.refailed(ctx, &o.Counts))
+	return o, within(topic, overtime(ctx, h.refailed(ctx, &o.Counts)))
+}
+
+// overtime adds to an error that its context has ended. The client returns the last error of a
+// broker then, which says nothing of the time.
+func overtime(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
 // Runs lists the runs of a dead-letter topic, oldest first. Their counts are as recorded: those of
 // the end, or of the last heartbeat, which is written every five seconds. [Redriver.Status] adds
-// later outcomes. If some runs cannot be read, Runs returns the others with the error.
+// later outcomes. If some runs cannot be read, Runs returns the others with the error; they are nil
+// if the ledger could not be read.
 func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	t, err := r.topicsOf(topic, nil)
 	if err != nil {
@@ -43,7 +53,14 @@ func (r *Redriver) Runs(ctx context.Context, topic string) ([]Outcome, error) {
 	if err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
 		return nil, fmt.Errorf("redrive: %w", err)
 	}
-	var all []Outcome
+	return RunsIn(ledger)
+}
+
+// RunsIn lists the runs of a dead-letter topic as [Redriver.Runs] does, from a ledger that was read
+// before.
+func RunsIn(ledger *dlq.Ledger) ([]Outcome, error) {
+	topic := ledger.Topic()
+	all := []Outcome{}
 	var errs []error
 	for rec, err := range recordsIn(ledger) {
 		if err != nil {

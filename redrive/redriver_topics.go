@@ -18,6 +18,9 @@ type DeadLetterTopic struct {
 	// by Config.Naming. Ledger is empty if the naming needs a group for it and the topic names
 	// none.
 	Topic, Source, Ledger string
+	// TopicID and LedgerID are the ids of these two topics, which recreated topics change. They are
+	// zero if the brokers have no ids, and LedgerID if the ledger does not exist.
+	TopicID, LedgerID [16]byte
 	// Group is the group of the topic, if the naming has one topic for each group.
 	Group string
 	// SourceSeen and LedgerSeen report whether these topics exist and the user may see them.
@@ -49,9 +52,9 @@ func (r *Redriver) Topics(ctx context.Context) ([]DeadLetterTopic, error) {
 		if !ok || name.Kind != retrytopics.KindDLQ {
 			continue
 		}
-		t := DeadLetterTopic{Topic: topic, Source: name.Source, Group: name.Group, SourceSeen: all.Has(name.Source), Partitions: len(all[topic].Partitions), Records: -1}
+		t := DeadLetterTopic{Topic: topic, Source: name.Source, Group: name.Group, SourceSeen: all.Has(name.Source), TopicID: all[topic].ID, Partitions: len(all[topic].Partitions), Records: -1}
 		if s, err := r.cfg.Naming.Siblings(name.Source, name.Group); err == nil && s.DLQ == topic {
-			t.Ledger, t.LedgerSeen = s.Ledger, all.Has(s.Ledger)
+			t.Ledger, t.LedgerSeen, t.LedgerID = s.Ledger, all.Has(s.Ledger), all[s.Ledger].ID
 		}
 		found, names = append(found, t), append(names, topic)
 	}

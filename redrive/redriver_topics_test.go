@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,9 +20,17 @@ func TestTopics_ListsDeadLetterTopics(t *testing.T) {
 		letters(t, k, 7, nil)
 		k.CreateTopic("bills.dlq", 3) // its source and its ledger are gone
 		k.CreateTopic("other", 1)
+		topics, err := kadm.NewClient(clientOf(t, k)).ListTopics(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bills, orders, ledger := topics["bills.dlq"].ID, topics["orders.dlq"].ID, topics["orders.dlq.ledger"].ID
+		if bills == orders || orders == ledger {
+			t.Fatalf("the ids are %v, %v and %v", bills, orders, ledger)
+		}
 		want := []redrive.DeadLetterTopic{
-			{Topic: "bills.dlq", Source: "bills", Ledger: "bills.dlq.ledger", Partitions: 3},
-			{Topic: "orders.dlq", Source: "orders", Ledger: "orders.dlq.ledger", SourceSeen: true, LedgerSeen: true, Partitions: 1, Records: 7},
+			{Topic: "bills.dlq", TopicID: bills, Source: "bills", Ledger: "bills.dlq.ledger", Partitions: 3},
+			{Topic: "orders.dlq", TopicID: orders, Source: "orders", Ledger: "orders.dlq.ledger", LedgerID: ledger, SourceSeen: true, LedgerSeen: true, Partitions: 1, Records: 7},
 		}
 		r := redriver(t, k)
 		if got, err := r.Topics(t.Context()); err != nil || !slices.Equal(got, want) {

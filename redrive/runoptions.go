@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -12,9 +13,26 @@ type RunOptions struct {
 	By, Why string
 	// Pace is the speed of the run, and the limits at which it aborts itself.
 	Pace Pace
+	// Veto is asked while the run is being claimed, at the point where a [Condition] is checked: no
+	// other process can begin, end or continue a run of the topic then, so what it reads in the
+	// ledger holds when the claim is written. If it returns an error, nothing is written, and the
+	// call returns an error that wraps it. It may be called several times. It is for callers that
+	// decide by themselves: between the decision and the claim any time may pass. Nil allows all.
+	Veto func(context.Context) error
 	// On gets the run's progress several times a second, from one goroutine. It must not block for
 	// long. Nil is allowed.
 	On func(Event)
+}
+
+// vetoed returns why the caller forbids the claim; nil if it allows it.
+func (o *RunOptions) vetoed(ctx context.Context) error {
+	if o.Veto == nil {
+		return nil
+	}
+	if err := o.Veto(ctx); err != nil {
+		return fmt.Errorf("the run was not claimed: %w", err)
+	}
+	return nil
 }
 
 // AbortOptions are the options of one call of [Redriver.Abort].

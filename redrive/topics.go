@@ -27,6 +27,11 @@ func (t *topics) refuse(why Refusal, format string, args ...any) error {
 	return &RefusedError{Topic: t.dlq, Reason: why, Detail: fmt.Sprintf(format, args...)}
 }
 
+// refuseGroups refuses letters of groups that cannot get them.
+func (t *topics) refuseGroups(groups []string, why Refusal, format string, args ...any) error {
+	return &RefusedError{Topic: t.dlq, Reason: why, Detail: fmt.Sprintf(format, args...), Groups: groups}
+}
+
 // watched lists the topics in which failures show: the retry topics of the groups, the dead-letter
 // topic and its ledger.
 func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string) (kadm.TopicDetails, error) {
