@@ -1,0 +1,108 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/sidingkafka/siding/serve/internal/access"
+)
+
+// What [Access] is made of.
+type (
+	// Proxy takes the word of a proxy that has authenticated people.
+	Proxy = access.Proxy
+	// OIDC accepts tokens of an OpenID provider.
+	OIDC = access.OIDC
+	// Grant gives a role on topics.
+	Grant = access.Grant
+	// Role is what people may do. Each includes those before it.
+	Role = access.Role
+)
+
+// The roles. A Viewer sees all but values, keys and headers of letters, a Reader these, too. An
+// Operator redrives, discards and reopens; an Admin changes rules and prunes.
+const (
+	Viewer   = access.Viewer
+	Reader   = access.Reader
+	Operator = access.Operator
+	Admin    = access.Admin
+)
+
+// authenticator returns what finds out who sends a request.
+func (a *Access) authenticator(log *slog.Logger) (*access.Authenticator, error) {
+	var tokens *access.Tokens
+	if a.TokensFile != "" {
+		var err error
+		if tokens, err = access.ReadTokens(a.TokensFile, log); err != nil {
+			return nil, ofFile("access.tokens-file", err)
+		}
+	}
+	return access.New(tokens, a.Proxy, a.OIDC)
+}
+
+// ofFile gives the error of a file that is missing the key that names it. Errors of what the file
+// has stay as they are: they name the file and the line.
+func ofFile(key string, err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return &KeyError{Key: key, Problem: err.Error()}
+	}
+	return err
+}
+
+// browser returns what signs people in to the console.
+func (c *Config) browser(who *access.Authenticator) (*access.Browser, error) {
+	key, err := c.Access.sessionKey()
+	secret, secretErr := c.Access.clientSecret()
+	if err = errors.Join(err, secretErr); err != nil || !isAddress(c.URL) {
+		return nil, err // of a wrong URL the check of the configuration tells
+	}
+	return access.NewBrowser(who, key, c.URL, secret)
+}
+
+// leastKey is how long the key of sessions has to be, in bytes.
+const leastKey = 32
+
+// sessionKey reads the key of sessions; it is empty if none is configured.
+func (a *Access) sessionKey() ([]byte, error) {
+	if a.SessionKeyFile == "" {
+		return nil, nil
+	}
+	key, err := os.ReadFile(a.SessionKeyFile)
+	if err == nil && len(key) < leastKey {
+		err = fmt.Errorf("%s has %d bytes: at least %d, random ones", a.SessionKeyFile, len(key), leastKey)
+	}
+	if err != nil {
+		return nil, &KeyError{Key: "access.session-key-file", Problem: err.Error()}
+	}
+	return key, nil
+}
+
+// clientSecret reads the server's secret for the OpenID provider; it is empty if none is
+// configured.
+func (a *Access) clientSecret() (string, error) {
+	switch {
+	case a.OIDC == nil:
+		return "", nil
+	case a.OIDC.ClientSecretEnv != "":
+		secret := os.Getenv(a.OIDC.ClientSecretEnv)
+		if secret == "" {
+			return "", &KeyError{Key: "access.oidc.client-secret-env", Problem: fmt.Sprintf("the variable %s is not set", a.OIDC.ClientSecretEnv)}
+		}
+		return secret, nil
+	case a.OIDC.ClientSecretFile != "":
+		text, err := os.ReadFile(a.OIDC.ClientSecretFile)
+		secret := strings.TrimSpace(string(text))
+		if err == nil && secret == "" {
+			err = fmt.Errorf("%s is empty", a.OIDC.ClientSecretFile)
+		}
+		if err != nil {
+			return "", &KeyError{Key: "access.oidc.client-secret-file", Problem: err.Error()}
+		}
+		return secret, nil
+	}
+	return "", nil
+}

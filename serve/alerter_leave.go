@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/incident"
+)
+
+// leaves is how long after it owned a topic a server keeps its incidents in mind: as long as the
+// cause of an incident has to be away until it is over.
+const leaves = time.Minute
+
+// leave decides about the incidents of topics that this server does not own any more. Their next
+// owner goes on with what their ledgers have. If the topic is gone, or its note, nobody else knows
+// that people were told of an incident: then this server tells that it is over. topics returns a
+// topic by its name, or nil.
+func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name string) *topic) {
+	for key, f := range a.followed {
+		switch {
+		case a.owns(key.topic):
+			continue // see follow
+		case f.left.IsZero():
+			f.left = now
+		}
+		t := topics(key.topic)
+		if now.Sub(f.left) < leaves || t != nil && !t.readSince(f.left) {
+			continue
+		}
+		delete(a.followed, key)
+		why := "the topic is gone, or hidden from the server"
+		if t != nil {
+			if is, err := incident.Parse(t.book.Noted(noteOf(key.kind))); err != nil || is.Since.Equal(f.Since) {
+				continue
+			}
+			why = "the ledger has no note of it"
+		}
+		if !f.End(now, why) {
+			continue
+		}
+		a.logIncident(ctx, key, f)
+		if a.send(key, f, nil); f.refused {
+			a.log.Error("siding: people are not told that an incident is over: too many messages wait for a receiver already", "topic", key.topic, "alert", key.kind, "most", mostWaiting)
+		}
+		if f.Told, f.By = true, a.me; t == nil { // the topic may come back, with its ledger
+			a.writer.write(ctx, f.of.book.Note(noteOf(key.kind), f.Note()), func(error) {})
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package serve_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/internal/notify"
+)
+
+// next waits for the next message about something. One about a topic that nobody should be told of
+// fails the test.
+func (h *hook) next(t *testing.T, about, not string) {
+	t.Helper()
+	for end := time.After(30 * time.Second); ; {
+		select {
+		case m := <-h.got:
+			switch {
+			case strings.Contains(m, about):
+				return
+			case not != "" && strings.Contains(m, not):
+				t.Errorf("told %q", m)
+			}
+		case <-end:
+			t.Fatalf("nobody was told of %q", about)
+		}
+	}
+}
+
+// Of two servers one tells. It ends, and the other goes on: it tells nothing again, and what comes
+// then it tells once.
+func TestServer_OfTwoOneTellsAndTheOtherGoesOn(t *testing.T) {
+	c := newCluster(t, "orders", "bills")
+	h := newHook(t)
+	t.Setenv("HOOK", "generic+"+h.URL+"?template=json")
+	cfg := serve.Config{
+		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5, PageOpen: 10, New: -1, Oldest: -1, NewClass: -1, Retention: -1}}},
+		Notify: []serve.Receiver{{Name: "hook", URLEnv: "HOOK"}},
+	}
+	first, stopFirst := c.run(cfg)
+	second, stopSecond := c.run(cfg)
+	c.fail("orders", "decode", 6)
+	h.next(t, "[warn] orders.dlq: ", "")
+	c.noted("orders", `"told":true`)
+	const owned = `siding_dead_letters_unread{messaging_destination_name="orders.dlq"}`
+	eventually(t, "one server owns orders.dlq", func() bool {
+		return strings.Contains(get(t, first, "/metrics"), owned) != strings.Contains(get(t, second, "/metrics"), owned)
+	})
+	left := second
+	if strings.Contains(get(t, second, "/metrics"), owned) {
+		left = first
+		stopSecond()
+	} else {
+		stopFirst()
+	}
+	shows(t, left, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 6`)
+	c.fail("bills", "decode", 7)
+	h.next(t, "[warn] bills.dlq: ", "orders.dlq")
+	c.fail("orders", "decode", 6)
+	h.next(t, "[page] orders.dlq: ", "[warn] orders.dlq") // what it told again, it told before
+}
+
+// A webhook that hangs delays neither the other receivers, nor the metrics, nor the end of the
+// server. The next server tells it again, and nobody else.
+func TestServer_AReceiverThatHangsDelaysNobody(t *testing.T) {
+	c := newCluster(t, "orders")
+	h := newHook(t)
+	tried := make(chan struct{}, 100)
+	hang := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		tried <- struct{}{}
+		<-hang
+	}))
+	t.Cleanup(hanging.Close)
+	t.Cleanup(func() { close(hang) })
+	t.Setenv("HOOK", "generic+"+h.URL+"?template=json")
+	t.Setenv("HANGS", "generic+"+hanging.URL)
+	cfg := serve.Config{
+		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5, PageOpen: 10, New: -1, Oldest: -1, NewClass: -1, Retention: -1}}},
+		Notify: []serve.Receiver{{Name: "hangs", URLEnv: "HANGS"}, {Name: "hook", URLEnv: "HOOK"}},
+	}
+	s, stop := c.run(cfg)
+	c.fail("orders", "decode", 6)
+	<-tried
+	h.next(t, "[warn] orders.dlq: ", "")
+	c.fail("orders", "decode", 6)
+	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 12`)
+	h.next(t, "[page] orders.dlq: ", "[warn] orders.dlq")
+	c.noted("orders", `"toldTo":["hook"]`)
+	begin := time.Now()
+	stop()
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("the server ended after %v", took)
+	}
+	for len(tried) > 0 {
+		<-tried
+	}
+	_, _ = c.run(cfg)
+	<-tried // the next server tells those who were not told
+	select {
+	case m := <-h.got:
+		t.Errorf("told again: %q", m)
+	default:
+	}
+}
+
+// noted waits until a ledger has a text.
+func (c *cluster) noted(source, text string) {
+	c.t.Helper()
+	cl := c.reader(source + ".dlq.ledger")
+	var all strings.Builder
+	eventually(c.t, text+" in the ledger", func() bool {
+		for _, r := range cl.PollFetches(c.t.Context()).Records() {
+			all.Write(r.Value)
+		}
+		return strings.Contains(all.String(), text)
+	})
+}
+
+// The examples of the page are URLs that the library takes.
+func TestReceiver_ThePagesExamplesAreTaken(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schemes []string
+	for _, m := range regexp.MustCompile("(?m)^\\| [^|]+ \\| `([a-z+]+)(://[^`]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		schemes = append(schemes, m[1])
+		if _, err := notify.New("test", m[1]+m[2], 1, slog.Default()); err != nil {
+			t.Errorf("%s%s: %v", m[1], m[2], err)
+		}
+	}
+	for _, s := range []string{"slack", "teams", "pagerduty", "smtp", "generic+https"} {
+		if !slices.Contains(schemes, s) {
+			t.Errorf("the page has no example of %s; it has %v", s, schemes)
+		}
+	}
+}

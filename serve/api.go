@@ -1,0 +1,208 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+)
+
+// newAPI adds the API to a mux.
+func (s *Server) newAPI(mux *http.ServeMux) huma.API {
+	config := huma.DefaultConfig("siding", "1")
+	// The library's own handlers of the description race.
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil // bodies have no $schema
+	config.RejectUnknownQueryParameters = true
+	config.Transformers = append(config.Transformers, s.told(config.Components.Schemas))
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer", Description: "A token of the server's file, or of its OpenID provider."}}
+	// None where the server asks for none, or a proxy vouches.
+	config.Security = []map[string][]string{{"bearer": {}}, {}}
+	a := humago.New(mux, config)
+	a.UseMiddleware(s.admit)
+	s.addReading(a)
+	s.addChanging(a)
+	loosenAnswers(a.OpenAPI())
+	description := sync.OnceValues(a.OpenAPI().YAML)
+	mux.HandleFunc("GET /api/v1/openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		text, err := description()
+		if err != nil {
+			writeProblem(w, problem(api.Internal, "%v", err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/yaml")
+		_, _ = w.Write(text)
+	})
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, problem(api.NoRoute, "there is no %s %s: /api/v1/openapi.yaml has all routes", r.Method, r.URL.Path))
+	})
+	return a
+}
+
+// loosenAnswers lets answers have fields that the description does not name, since later versions
+// add some. A request must not have any: one with a typo would do something else than it says.
+func loosenAnswers(o *huma.OpenAPI) {
+	schemas := o.Components.Schemas.Map()
+	sent := map[string]bool{}
+	var walk func(*huma.Schema)
+	walk = func(s *huma.Schema) {
+		if s == nil {
+			return
+		}
+		if name := path.Base(s.Ref); s.Ref != "" && !sent[name] {
+			sent[name] = true
+			walk(schemas[name])
+		}
+		walk(s.Items)
+		for _, p := range s.Properties {
+			walk(p)
+		}
+	}
+	for _, item := range o.Paths {
+		if item.Post != nil && item.Post.RequestBody != nil {
+			for _, m := range item.Post.RequestBody.Content {
+				walk(m.Schema)
+			}
+		}
+	}
+	for name, s := range schemas {
+		if s.AdditionalProperties == false && !sent[name] {
+			s.AdditionalProperties = nil
+		}
+	}
+}
+
+func (s *Server) addReading(a huma.API) {
+	const list = http.MethodGet
+	add(a, op(list, "/topics", "list-topics", "Topics with counts, those with the most open letters first", access.None), s.listTopics)
+	add(a, op(list, "/topics/{topic}", "get-topic", "A topic with its counts", access.Viewer), s.getTopic)
+	add(a, op(list, "/topics/{topic}/groups", "list-groups", "Open letters by class and fingerprint", access.Viewer), s.listGroups)
+	add(a, op(list, "/topics/{topic}/letters", "list-letters", "Letters, the newest first, page by page", access.Viewer), s.listLetters)
+	add(a, op(list, "/topics/{topic}/letters/{partition}/{offset}", "get-letter", "A letter with its history", access.Viewer), s.getLetter)
+	addStream(a, op(list, "/topics/{topic}/export", "export-letters", "Letters as JSON lines, byte for byte", access.Reader, streams),
+		"application/x-ndjson", "A line for each letter, as redrive export writes it.", s.streamExport)
+	add(a, op(list, "/runs", "list-all-runs", "Runs of all topics, the newest first", access.None), s.listAllRuns)
+	add(a, op(list, "/topics/{topic}/runs", "list-runs", "Runs of a topic, the newest first", access.Viewer), s.listRuns)
+	add(a, op(list, "/topics/{topic}/runs/{run}", "get-run", "A run", access.Viewer), s.getRun)
+	addStream(a, op(list, "/topics/{topic}/runs/{run}/events", "follow-run", "States of a run as server-sent events, until it ends", access.Viewer, streams),
+		"text/event-stream", "Events named run, whose data is a Run. With a Last-Event-ID there are only later ones; 204 if there are none.", s.streamRun)
+	add(a, op(list, "/topics/{topic}/retention", "try-retention", "What the retention of a topic would delete now", access.Viewer, takesLong), s.tryRetention)
+	add(a, op(list, "/rules", "list-rules", "Rules with their states", access.None), s.listRules)
+	add(a, op(list, "/rules/{rule}/history", "list-rule-history", "What a rule did, the newest first", access.None), s.ruleHistory)
+	add(a, op(list, "/rules/{rule}/topics/{topic}/dry-run", "try-rule", "What a rule would do now", access.Viewer), s.tryRule)
+}
+
+func (s *Server) addChanging(a huma.API) {
+	const do = http.MethodPost
+	add(a, op(do, "/topics/{topic}/plan", "plan-run", "What a run would do", access.Operator, takesLong, mayHaveValue), s.planRun)
+	add(a, op(do, "/topics/{topic}/runs", "start-run", "Begin a run of the letters that a filter selects", access.Operator, takesLong, mayHaveValue, accepted), s.startRun)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/redrive", "redrive-letter", "Begin a run of one letter, with changes", access.Operator, takesLong, mayHaveValue, accepted), s.redriveLetter)
+	add(a, op(do, "/topics/{topic}/runs/{run}/abort", "abort-run", "End a run for good, wherever its process is", access.Operator, takesLong), s.abortRun)
+	add(a, op(do, "/topics/{topic}/runs/{run}/resume", "resume-run", "Continue a run that no process owns", access.Operator, takesLong, accepted), s.resumeRun)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/discard", "discard-letter", "Discard a letter", access.Operator, takesLong), s.discardLetter)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/reopen", "reopen-letter", "Withdraw that a letter was discarded", access.Operator, takesLong), s.reopenLetter)
+	add(a, op(do, "/topics/{topic}/discard", "discard-letters", "Discard the letters that a filter selects", access.Operator, takesLong), s.discardLetters)
+	add(a, op(do, "/topics/{topic}/retention", "apply-retention", "Delete now what the retention deletes by the clock", access.Admin, takesLong), s.pruneLetters)
+	add(a, op(do, "/rules/{rule}/topics/{topic}/pause", "pause-rule", "Keep a rule from beginning runs on a topic", access.Admin), s.pauseRule)
+	add(a, op(do, "/rules/{rule}/topics/{topic}/resume", "resume-rule", "Let a rule begin runs again", access.Admin), s.resumeRule)
+}
+
+// lengthKey is where the metadata of an operation have how long a request may take.
+const lengthKey = "length"
+
+// op returns an operation. role is the least that it takes, for the documentation: the operation
+// itself checks it.
+func op(method, path, id, summary string, role access.Role, options ...func(*huma.Operation)) *huma.Operation {
+	o := &huma.Operation{
+		Method: method, Path: "/api/v1" + path, OperationID: id, Summary: summary, Description: "Takes the role " + role.String() + ".",
+		BodyReadTimeout: bodyTime, MaxBodyBytes: mostBody, Metadata: map[string]any{lengthKey: access.Usual},
+	}
+	if role == access.None {
+		o.Description = "Answers everybody with what they may see."
+	}
+	for _, set := range options {
+		set(o)
+	}
+	return o
+}
+
+func streams(o *huma.Operation)      { o.Metadata[lengthKey] = access.Stream }
+func takesLong(o *huma.Operation)    { o.Metadata[lengthKey] = access.Long }
+func mayHaveValue(o *huma.Operation) { o.MaxBodyBytes = mostValue }
+func accepted(o *huma.Operation)     { o.DefaultStatus = http.StatusAccepted }
+
+// output is what huma takes for a response with a body.
+type output[T any] struct{ Body T }
+
+// add adds an operation whose answer is JSON.
+func add[In, Out any](a huma.API, o *huma.Operation, f func(context.Context, *In) (Out, error)) {
+	huma.Register(a, *o, func(ctx context.Context, in *In) (*output[Out], error) {
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return &output[Out]{out}, nil
+	})
+}
+
+// addStream adds an operation whose answer is a stream.
+func addStream[In any](a huma.API, o *huma.Operation, contentType, description string, f func(context.Context, *In) (*huma.StreamResponse, error)) {
+	o.Responses = map[string]*huma.Response{"200": {
+		Description: description,
+		Content:     map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	huma.Register(a, *o, func(ctx context.Context, in *In) (*huma.StreamResponse, error) {
+		out, err := f(ctx, in)
+		return out, problemOf(err)
+	})
+}
+
+// admit finds out who sends a request, and keeps to the limits.
+func (s *Server) admit(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	w.Header().Set("Cache-Control", "no-store") // answers have parts of records
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	id, unknown := s.who.Who(r)
+	if unknown != nil {
+		id = nil
+	}
+	length, _ := ctx.Operation().Metadata[lengthKey].(access.Length)
+	if length == access.Usual && access.ReadsLetters(r.URL.Query()) {
+		length = access.Long
+	}
+	with, end, err := s.enter(w, r, id, length)
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	defer end()
+	switch {
+	case errors.Is(unknown, access.ErrNobody):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		writeProblem(w, problem(api.Unauthenticated, "%v", unknown))
+		return
+	case unknown != nil:
+		writeProblem(w, problem(api.ProviderDown, "%v", unknown))
+		return
+	}
+	next(huma.WithContext(ctx, access.With(with, id)))
+}
+
+// writeProblem answers with a problem.
+func writeProblem(w http.ResponseWriter, err error) {
+	p, ok := errors.AsType[*huma.ErrorModel](err)
+	if !ok {
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
+}

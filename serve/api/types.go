@@ -1,0 +1,65 @@
+package api
+
+import "time"
+
+// Topic is a dead-letter topic.
+type Topic struct {
+	Topic       string `json:"topic" doc:"Name of the dead-letter topic."`
+	Source      string `json:"source" doc:"Topic whose records failed."`
+	Criticality string `json:"criticality" doc:"What the topic means to its team." enum:"critical,high,normal,low,minor"`
+	// Known is when the numbers below were read; null while the topic is read for the first time.
+	Known      *time.Time `json:"known" doc:"When the numbers were read; null while the topic is read for the first time."`
+	Unread     int64      `json:"unread" doc:"Offsets that are still to be read; the numbers lack these."`
+	Problem    string     `json:"problem,omitempty" doc:"Why not all is known of the topic, or done about it."`
+	Open       int64      `json:"open" doc:"Open letters."`
+	Pending    int64      `json:"pending" doc:"Letters that were redriven and have no outcome yet."`
+	Resolved   int64      `json:"resolved" doc:"Resolved letters that are still in the topic."`
+	Duplicates int64      `json:"duplicates" doc:"Copies of other letters."`
+	Recent     int64      `json:"recent" doc:"Letters that came within the last five minutes."`
+	Oldest     *time.Time `json:"oldest" doc:"When the oldest open letter was written."`
+	Newest     *time.Time `json:"newest" doc:"When the newest open letter was written."`
+	TopClass   string     `json:"topClass,omitempty" doc:"Class with the most open letters."`
+	ManualOnly bool       `json:"manualOnly" doc:"No rule redrives the topic, only operators do."`
+	Run        string     `json:"run,omitempty" doc:"Id of a run that is not finished."`
+}
+
+// Group is the open letters of one class and fingerprint.
+type Group struct {
+	Class       string    `json:"class"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	Open        int64     `json:"open" doc:"Open letters."`
+	First       time.Time `json:"first" doc:"When the first of them failed."`
+	Last        time.Time `json:"last" doc:"When the last of them failed."`
+	New         bool      `json:"new" doc:"The class was not seen before the last day."`
+	FailedAgain int64     `json:"failedAgain" doc:"Letters of the group that were redriven and failed again."`
+	Groups      []string  `json:"groups" doc:"Consumer groups that failed so."`
+	Versions    []string  `json:"versions" doc:"Versions of their services."`
+	Reasons     []string  `json:"reasons" doc:"Reasons of the letters."`
+	Sample      string    `json:"sample,omitempty" doc:"Message of one of the letters."`
+	Partition   int32     `json:"partition" doc:"Partition of that letter."`
+	Offset      int64     `json:"offset" doc:"Offset of that letter."`
+}
+
+// Letter is a dead letter in a list.
+type Letter struct {
+	Partition   int32     `json:"partition"`
+	Offset      int64     `json:"offset"`
+	State       string    `json:"state" doc:"Empty for an open letter without an entry in the ledger."`
+	FailedAt    time.Time `json:"failedAt" doc:"When the record last failed."`
+	EnteredAt   time.Time `json:"enteredAt" doc:"When the letter was written."`
+	Class       string    `json:"class,omitempty"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	Group       string    `json:"group,omitempty"`
+	Version     string    `json:"version,omitempty" doc:"Version of the service that failed."`
+}
+
+// Letters is a page of letters, the newest first.
+type Letters struct {
+	Letters []Letter `json:"letters"`
+	// Next is the cursor of the next page; empty on the last one.
+	Next string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last one."`
+	// Examined is how many letters were read for the page, if the filter took reading them.
+	Examined int    `json:"examined,omitempty" doc:"Letters that were read for this page, if the filter takes reading them. The work for a page is bounded: it may be short, and even empty, though there is a next one."`
+	Problem  string `json:"problem,omitempty" doc:"On how many letters where failed, and the first of them. They are not selected."`
+}

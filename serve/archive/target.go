@@ -1,0 +1,164 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ErrExists reports that there is an archive of that name already.
+var ErrExists = errors.New("already exists and is never overwritten: choose another name")
+
+// Target is where archives are written: one file or object, or a folder, in which each archive has
+// a name of its own.
+type Target struct {
+	store  store
+	name   string // of the file or object, or of the folder, as the store knows it
+	folder bool
+}
+
+// store keeps files under names.
+type store interface {
+	// write calls from once, and keeps under the name what that writes. It keeps nothing if it
+	// fails, if from fails, or if the name is taken. once means that nobody else can have chosen
+	// the name.
+	write(ctx context.Context, name string, once bool, from func(io.Writer) error) error
+	open(ctx context.Context, name string) (io.ReadCloser, error)
+	remove(ctx context.Context, name string) error
+	// isFolder reports whether there is a folder of that name.
+	isFolder(name string) bool
+	// list returns the names of the archives in a folder, sorted, folders within included.
+	list(ctx context.Context, folder string) ([]string, error)
+	join(folder, name string) string
+	location(name string) string // for people, and for Parse
+}
+
+// s3Scheme begins the locations of objects.
+const s3Scheme = "s3://"
+
+// Parse reads a target: the path of a file, or s3://bucket/key. One that ends in a slash, or is a
+// directory, is a folder. It does no other I/O.
+func Parse(text string, s S3) (*Target, error) {
+	st, name, err := find(text, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{store: st, name: name, folder: strings.HasSuffix(text, "/") || st.isFolder(name)}, nil
+}
+
+// ParseFolder reads a target that is a folder, whether its name ends in a slash or not.
+func ParseFolder(text string, s S3) (*Target, error) {
+	t, err := Parse(text, s)
+	if err == nil {
+		t.folder = true
+	}
+	return t, err
+}
+
+// find returns the store of a location, and the name in it.
+func find(text string, s S3) (store, string, error) {
+	if text == "" {
+		return nil, "", errors.New("archive: the location is empty: a path, or s3://bucket/folder/")
+	}
+	rest, ok := strings.CutPrefix(text, s3Scheme)
+	if !ok {
+		if before, _, is := strings.Cut(text, "://"); is {
+			return nil, "", fmt.Errorf("archive: %q: there is no storage %s://: a path, or s3://bucket/folder/", text, before)
+		}
+		return files{}, filepath.Clean(text), nil
+	}
+	bucket, key, _ := strings.Cut(rest, "/")
+	if u, err := url.Parse(text); bucket == "" || strings.ContainsAny(bucket, "?#@:") || err != nil || u.Host != bucket {
+		return nil, "", fmt.Errorf("archive: %q is not s3://bucket/folder/", text)
+	}
+	objects, err := newObjects(bucket, s)
+	return objects, strings.TrimSuffix(key, "/"), err
+}
+
+// String returns the target's location.
+func (t *Target) String() string {
+	at := t.store.location(t.name)
+	if t.folder && !strings.HasSuffix(at, "/") {
+		at += "/"
+	}
+	return at
+}
+
+// Archive is an archive that was written.
+type Archive struct {
+	// Location is the path, or s3://bucket/key: [Open] opens it.
+	Location string
+	// Letters is how many letters it has, and Bytes its size.
+	Letters, Bytes int64
+	// SHA256 is the hash of its bytes, in hex.
+	SHA256 string
+}
+
+// Write writes an archive of a topic's letters. letters writes them, as [dlq.Export] does, and
+// returns their number. In a folder the archive's name is topic/time-id.jsonl.gz: names sort by
+// time. id has to be unique; it is [NewID]'s if it is empty.
+//
+// Write returns when the archive is complete, durable, and was read back with the same SHA-256.
+// After an error there is no archive; what is left of one that could not be removed is named.
+func (t *Target) Write(ctx context.Context, topic, id string, letters func(io.Writer) (int64, error)) (*Archive, error) {
+	name, once := t.name, false
+	if t.folder {
+		if id == "" {
+			id = NewID(time.Now())
+		}
+		name, once = t.store.join(t.name, path.Join(topic, id+".jsonl.gz")), true
+	}
+	a := &Archive{Location: t.store.location(name)}
+	fail := func(what string, err error) (*Archive, error) {
+		return nil, fmt.Errorf("archive: %s %s: %w", what, a.Location, err)
+	}
+	err := t.store.write(ctx, name, once, func(w io.Writer) (err error) {
+		p := newPacker(w, strings.HasSuffix(name, ".gz"))
+		if a.Letters, err = letters(p); err != nil {
+			return err
+		}
+		a.Bytes, a.SHA256, err = p.close()
+		return err
+	})
+	if errors.Is(err, ErrExists) {
+		return nil, fmt.Errorf("archive: %s %w", a.Location, err)
+	}
+	if err != nil {
+		return fail("write", err)
+	}
+	if err := t.verify(ctx, name, a); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
+		defer cancel()
+		if left := t.store.remove(ctx, name); left != nil {
+			err = fmt.Errorf("%w; and it could not be removed: %w", err, left)
+		}
+		return fail("verify", err)
+	}
+	return a, nil
+}
+
+// removeLimit is how long it may take to remove an archive.
+const removeLimit = 30 * time.Second
+
+// verify reads an archive, and compares its bytes with those that were written.
+func (t *Target) verify(ctx context.Context, name string, a *Archive) error {
+	r, err := t.store.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	bytes, sum, err := sumOf(r)
+	if err != nil {
+		return err
+	}
+	if bytes != a.Bytes || sum != a.SHA256 {
+		return fmt.Errorf("what was read back has %d bytes with the SHA-256 %s, and what was written %d with %s", bytes, sum, a.Bytes, a.SHA256)
+	}
+	return nil
+}

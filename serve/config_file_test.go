@@ -1,0 +1,595 @@
+package serve
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// write writes files, and returns their folder.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// told loads serve.yaml of a folder, and returns what the error says, without the folder's name.
+func told(dir string) string {
+	_, err := Load(filepath.Join(dir, "serve.yaml"))
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
+}
+
+// aToken is a hash of a token.
+var aToken = fmt.Sprintf("%x", sha256.Sum256([]byte("a")))
+
+const aPattern = "is not a pattern: * is any text, ? any character, [abc] one of these"
+
+// aTopics is the same of a grant's topics.
+const aTopics = aPattern + "; no topic has spaces or commas"
+
+// wrongFiles are configurations with mistakes, and all that is said about each.
+var wrongFiles = []struct {
+	about string
+	files map[string]string
+	want  []string // lines
+}{
+	{"each key has a value of the wrong kind", map[string]string{"serve.yaml": `listen: [a]
+url: {a: b}
+group: [a]
+refresh: [2s]
+topics:
+  - match: [a]
+    criticality: [high]
+    manual-only: often
+    alerts:
+      warn-open: many
+      page-open: 1.5
+      new: [1]
+      oldest: 1y
+      new-class: soon
+      retention: 2
+    retention:
+      max-age: soon
+      max-count: 1.5
+      open: 1
+      archive: [a]
+      every: [1h]
+s3:
+  endpoint: [a]
+  region: {a: b}
+max-classes: x
+redact:
+  paths: a.b
+  headers: a
+  patterns: {a: b}
+rules-file: [a]
+access:
+  tokens-file: [a]
+  proxy:
+    header: [a]
+    groups-header: [a]
+    from: 10.0.0.1
+    groups:
+      a: [{role: [viewer], topics: a}]
+  oidc:
+    issuer: [a]
+    client-id: [a]
+    client-secret-env: [a]
+    client-secret-file: [a]
+    scopes: openid
+    name-claim: [a]
+    groups-claim: [a]
+    groups:
+      a: [{role: king, topics: a}]
+  session-key-file: [a]
+  open-metrics: yes
+tls:
+  cert-file: [a]
+  key-file: [a]
+notify:
+  - name: [a]
+    url-env: [a]
+    url-file: [a]
+    topics: [a]
+    severity: [page]
+`}, []string{
+		"serve.yaml:1: listen: it is a list, but a text is expected",
+		"serve.yaml:2: url: it has keys, but a text is expected",
+		"serve.yaml:3: group: it is a list, but a text is expected",
+		"serve.yaml:4: refresh: it is a list, but a duration is expected: as in 90s, 5m, 4h, 180d",
+		"serve.yaml:6: topics[0].match: it is a list, but a text is expected",
+		"serve.yaml:7: topics[0].criticality: it is a list, but a text is expected",
+		`serve.yaml:8: topics[0].manual-only: "often" is not true or false`,
+		`serve.yaml:10: topics[0].alerts.warn-open: "many" is not a whole number`,
+		`serve.yaml:11: topics[0].alerts.page-open: "1.5" is not a whole number`,
+		"serve.yaml:12: topics[0].alerts.new: it is a list, but a whole number is expected",
+		`serve.yaml:13: topics[0].alerts.oldest: "1y" is not a duration: as in 90s, 5m, 4h, 180d`,
+		`serve.yaml:14: topics[0].alerts.new-class: "soon" is not a duration: as in 90s, 5m, 4h, 180d`,
+		`serve.yaml:15: topics[0].alerts.retention: "2" is not a duration: as in 90s, 5m, 4h, 180d`,
+		`serve.yaml:17: topics[0].retention.max-age: "soon" is not a duration: as in 90s, 5m, 4h, 180d`,
+		`serve.yaml:18: topics[0].retention.max-count: "1.5" is not a whole number`,
+		`serve.yaml:19: topics[0].retention.open: "1" is not true or false`,
+		"serve.yaml:20: topics[0].retention.archive: it is a list, but a text is expected",
+		"serve.yaml:21: topics[0].retention.every: it is a list, but a duration is expected: as in 90s, 5m, 4h, 180d",
+		"serve.yaml:23: s3.endpoint: it is a list, but a text is expected",
+		"serve.yaml:24: s3.region: it has keys, but a text is expected",
+		`serve.yaml:25: max-classes: "x" is not a whole number`,
+		"serve.yaml:27: redact.paths: it is a single value, but a list is expected: as in [a, b]",
+		"serve.yaml:28: redact.headers: it is a single value, but a list is expected: as in [a, b]",
+		"serve.yaml:29: redact.patterns: it has keys, but a list is expected: as in [a, b]",
+		"serve.yaml:30: rules-file: it is a list, but a text is expected",
+		"serve.yaml:32: access.tokens-file: it is a list, but a text is expected",
+		"serve.yaml:34: access.proxy.header: it is a list, but a text is expected",
+		"serve.yaml:35: access.proxy.groups-header: it is a list, but a text is expected",
+		"serve.yaml:36: access.proxy.from: it is a single value, but a list is expected: as in [a, b]",
+		"serve.yaml:38: access.proxy.groups.a[0].role: it is a list, but a word is expected",
+		"serve.yaml:38: access.proxy.groups.a[0].topics: it is a single value, but a list is expected: as in [a, b]",
+		"serve.yaml:40: access.oidc.issuer: it is a list, but a text is expected",
+		"serve.yaml:41: access.oidc.client-id: it is a list, but a text is expected",
+		"serve.yaml:42: access.oidc.client-secret-env: it is a list, but a text is expected",
+		"serve.yaml:43: access.oidc.client-secret-file: it is a list, but a text is expected",
+		"serve.yaml:44: access.oidc.scopes: it is a single value, but a list is expected: as in [a, b]",
+		"serve.yaml:45: access.oidc.name-claim: it is a list, but a text is expected",
+		"serve.yaml:46: access.oidc.groups-claim: it is a list, but a text is expected",
+		`serve.yaml:48: access.oidc.groups.a[0].role: "king" is not a role: viewer, reader, operator or admin`,
+		"serve.yaml:48: access.oidc.groups.a[0].topics: it is a single value, but a list is expected: as in [a, b]",
+		"serve.yaml:49: access.session-key-file: it is a list, but a text is expected",
+		`serve.yaml:50: access.open-metrics: "yes" is not true or false`,
+		"serve.yaml:52: tls.cert-file: it is a list, but a text is expected",
+		"serve.yaml:53: tls.key-file: it is a list, but a text is expected",
+		"serve.yaml:55: notify[0].name: it is a list, but a text is expected",
+		"serve.yaml:56: notify[0].url-env: it is a list, but a text is expected",
+		"serve.yaml:57: notify[0].url-file: it is a list, but a text is expected",
+		"serve.yaml:58: notify[0].topics: it is a list, but a text is expected",
+		"serve.yaml:59: notify[0].severity: it is a list, but a text is expected",
+	}},
+	{"lists and keys stand for each other", map[string]string{"serve.yaml": `topics: {match: a}
+access: [tokens-file]
+redact: "a"
+tls: true
+notify: chat
+`}, []string{
+		"serve.yaml:1: topics: it has keys, but a list is expected: as in [a, b]",
+		"serve.yaml:2: access: it is a list, but keys with values are expected: tokens-file, proxy, oidc, session-key-file, open-metrics",
+		"serve.yaml:3: redact: it is a single value, but keys with values are expected: paths, headers, patterns",
+		"serve.yaml:4: tls: it is a single value, but keys with values are expected: cert-file, key-file",
+		"serve.yaml:5: notify: it is a single value, but a list is expected: as in [a, b]",
+	}},
+	{"elements are of the wrong kind", map[string]string{"serve.yaml": `topics: [a]
+access:
+  proxy: 10.0.0.1
+  oidc: [a]
+topics-file: a
+`}, []string{
+		"serve.yaml:1: topics[0]: it is a single value, but keys with values are expected: match, criticality, manual-only, alerts, retention",
+		"serve.yaml:3: access.proxy: it is a single value, but keys with values are expected: header, groups-header, from, groups",
+		"serve.yaml:4: access.oidc: it is a list, but keys with values are expected: issuer, client-id, client-secret-env, client-secret-file, scopes, name-claim, groups-claim, groups",
+		"serve.yaml:5: topics-file: there is no such key; allowed are " + topKeys,
+	}},
+	{"keys are misspelled", map[string]string{"serve.yaml": `listn: x
+redcat: {}
+tpoics: []
+max_classes: 5
+zzz: 1
+access:
+  tokenfile: a
+topics:
+  - match: a
+    criticalty: high
+    alerts:
+      warn: 5
+notify:
+  - name: chat
+    url: slack://hunter2
+`}, []string{
+		"serve.yaml:1: listn: there is no such key; did you mean listen?",
+		"serve.yaml:2: redcat: there is no such key; did you mean redact?",
+		"serve.yaml:3: tpoics: there is no such key; did you mean topics?",
+		"serve.yaml:4: max_classes: there is no such key; did you mean max-classes?",
+		"serve.yaml:5: zzz: there is no such key; allowed are " + topKeys,
+		"serve.yaml:7: access.tokenfile: there is no such key; did you mean tokens-file?",
+		"serve.yaml:10: topics[0].criticalty: there is no such key; did you mean criticality?",
+		"serve.yaml:12: topics[0].alerts.warn: there is no such key; allowed are warn-open, page-open, new, oldest, new-class, retention",
+		"serve.yaml:15: notify[0].url: there is no such key; allowed are name, url-env, url-file, topics, severity",
+	}},
+	{"values are out of bounds", map[string]string{"serve.yaml": `listen: 0.0.0.0:8080
+url: siding
+refresh: 10ms
+max-classes: -1
+redact:
+  paths: [a..]
+  headers: ["a,,b"]
+  patterns: ["(", ".*"]
+topics:
+  - match: a*
+    criticality: high
+  - match: '['
+    criticality: vital
+  - criticality: high
+  - match: a
+    alerts:
+      warn-open: 10
+      page-open: 5
+tls:
+  cert-file: tls.crt
+notify:
+  - name: chat
+  - url-env: A
+    url-file: b
+    topics: '['
+    severity: loud
+`}, []string{
+		`serve.yaml:1: listen: "0.0.0.0:8080" is not a loopback address: without access control the server listens on 127.0.0.1 or [::1] only`,
+		`serve.yaml:2: url: "siding" is not an address, as in https://siding.example.com`,
+		"serve.yaml:3: refresh: 10ms: at least 500ms",
+		"serve.yaml:4: max-classes: -1: at least 1",
+		`serve.yaml:6: redact.paths[0]: "a.." at column 4: a name is expected here, in brackets and quotes if it is an odd one: ['a.b']`,
+		`serve.yaml:7: redact.headers[0]: "a,,b" has an empty name`,
+		"serve.yaml:8: redact.patterns[0]: error parsing regexp: missing closing ): `(`",
+		`serve.yaml:8: redact.patterns[1]: ".*" fits the empty text, so it would mark every place`,
+		`serve.yaml:12: topics[1].match: "[" ` + aPattern,
+		`serve.yaml:13: topics[1].criticality: "vital": critical, high, normal, low or minor`,
+		`serve.yaml:14: topics[2].match: "" ` + aPattern,
+		"serve.yaml:18: topics[3].alerts.page-open: 5 is below warn-open, 10",
+		"serve.yaml:19: tls.key-file: required beside cert-file",
+		"serve.yaml:22: notify[0].url-env: either this or url-file is required",
+		"serve.yaml:23: notify[1].name: required: it stands for the receiver in the log and in ledgers",
+		"serve.yaml:23: notify[1].url-env: either this or url-file is required",
+		`serve.yaml:25: notify[1].topics: "[" ` + aPattern,
+		`serve.yaml:26: notify[1].severity: "loud": warn or page`,
+	}},
+	{"a key of retention is misspelled", map[string]string{"serve.yaml": "topics:\n  - match: a\n    retention: {max-ages: 1d}\n"}, []string{
+		"serve.yaml:3: topics[0].retention.max-ages: there is no such key; did you mean max-age?",
+	}},
+	{"retention is out of bounds", map[string]string{"serve.yaml": `topics:
+  - match: a
+    retention:
+      max-count: -1
+      every: 1ms
+      archive: gs://letters
+  - match: b
+    retention: {max-age: -1s}
+  - match: c
+    retention: {archive: 's3://'}
+s3: {endpoint: minio}
+`}, []string{
+		"serve.yaml:4: topics[0].retention.max-count: -1: the number of letters that stay, at least 1; 0 sets no limit",
+		"serve.yaml:5: topics[0].retention.every: 1ms: at least 1s",
+		`serve.yaml:6: topics[0].retention.archive: "gs://letters": there is no storage gs://: a path, or s3://bucket/folder/`,
+		"serve.yaml:8: topics[1].retention.max-age: -1s sets no limit, and max-count sets none: at least one of them is needed",
+		`serve.yaml:10: topics[2].retention.archive: "s3://" is not s3://bucket/folder/`,
+		`serve.yaml:11: s3.endpoint: "minio" is not a URL, as in https://minio.example.com:9000`,
+	}},
+	{"an address without a port", map[string]string{"serve.yaml": "listen: localhost\n"}, []string{`serve.yaml:1: listen: "localhost" is not host:port, as in 127.0.0.1:8642`}},
+	{"an address with the name of a port", map[string]string{"serve.yaml": "listen: localhost:http\n"}, []string{`serve.yaml:1: listen: "localhost:http" is not host:port, as in 127.0.0.1:8642`}},
+	{"a key without its certificate", map[string]string{"serve.yaml": "tls: {key-file: a}\n"}, []string{"serve.yaml:1: tls.cert-file: required beside key-file"}},
+	{"a number that is too large", map[string]string{"serve.yaml": "max-classes: 99999999999999999999\n"}, []string{`serve.yaml:1: max-classes: "99999999999999999999" is not a whole number`}},
+	{"a list without an end", map[string]string{"serve.yaml": "group: a\nrefresh: [1\n"}, []string{"serve.yaml:2: sequence end token ']' not found"}},
+	{"a key twice", map[string]string{"serve.yaml": "group: a\ngroup: b\n"}, []string{`serve.yaml:2: mapping key "group" already defined at [1:1]`}},
+	{"a tab", map[string]string{"serve.yaml": "tls:\n\tcert-file: a\n"}, []string{"serve.yaml:2: found character '\t' that cannot start any token"}},
+	{"two documents", map[string]string{"serve.yaml": "group: a\n---\ngroup: b\n"}, []string{"serve.yaml:3: a second document begins here: the file has one"}},
+	{"a text", map[string]string{"serve.yaml": "hello\n"}, []string{"serve.yaml:1: it is a single value, but keys with values are expected: " + topKeys}},
+	{"access lacks what it needs", map[string]string{"serve.yaml": `access:
+  proxy:
+    from: [ten, 10.0.0.0/8]
+    groups:
+      ops: []
+      dev: [{topics: ['[', '']}]
+  oidc:
+    issuer: login.example.com
+    groups:
+      "*": [{role: viewer}, {}]
+`}, []string{
+		"serve.yaml:2: access.proxy.header: required: the header with the person's name, as in X-Forwarded-User",
+		`serve.yaml:3: access.proxy.from[0]: "ten" is not an address: as in 10.0.0.7 or 10.0.0.0/8`,
+		"serve.yaml:5: access.proxy.groups.ops: required: as in [{role: viewer}]",
+		"serve.yaml:6: access.proxy.groups.dev[0].role: required: viewer, reader, operator or admin",
+		`serve.yaml:6: access.proxy.groups.dev[0].topics[0]: "[" ` + aTopics,
+		`serve.yaml:6: access.proxy.groups.dev[0].topics[1]: "" ` + aTopics,
+		"serve.yaml:7: access.oidc.client-id: required: the server's id at the provider",
+		`serve.yaml:8: access.oidc.issuer: "login.example.com" is not an address, as in https://login.example.com`,
+		"serve.yaml:10: access.oidc.groups.*[1].role: required: viewer, reader, operator or admin",
+	}},
+	{"a proxy without addresses", map[string]string{"serve.yaml": "access:\n  proxy:\n    header: X-User\n"}, []string{
+		"serve.yaml:2: access.proxy.from: required: the proxy's addresses, as in [10.0.0.7, 10.0.1.0/24]",
+	}},
+	{"files are missing", map[string]string{"serve.yaml": `rules-file: r.yaml
+access:
+  tokens-file: t.yaml
+tls:
+  cert-file: c.pem
+  key-file: k.pem
+notify:
+  - name: chat
+    url-file: chat.url
+  - name: mail
+    url-env: SIDING_TEST_NOT_SET
+`}, []string{
+		"serve.yaml:1: rules-file: stat r.yaml: no such file or directory",
+		"serve.yaml:3: access.tokens-file: stat t.yaml: no such file or directory",
+		"serve.yaml:5: tls.cert-file: stat c.pem: no such file or directory",
+		"serve.yaml:9: notify[0].url-file: open chat.url: no such file or directory",
+		"serve.yaml:11: notify[1].url-env: the variable SIDING_TEST_NOT_SET is not set: it has the receiver's URL",
+	}},
+	{"the console's secrets are missing", map[string]string{"serve.yaml": `access:
+  session-key-file: s.key
+  oidc: {issuer: 'https://login.example.com', client-id: a, client-secret-file: c.txt}
+`}, []string{
+		"serve.yaml:2: access.session-key-file: open s.key: no such file or directory",
+		"serve.yaml:3: access.oidc.client-secret-file: open c.txt: no such file or directory",
+	}},
+	{"the console's secrets are no secrets", map[string]string{"serve.yaml": `access:
+  session-key-file: s.key
+  oidc:
+    issuer: https://login.example.com
+    client-id: a
+    client-secret-file: c.txt
+`, "s.key": "hunter2", "c.txt": "\n"}, []string{
+		"serve.yaml:2: access.session-key-file: s.key has 7 bytes: at least 32, random ones",
+		"serve.yaml:6: access.oidc.client-secret-file: c.txt is empty",
+	}},
+	{"a secret of the provider is not set", map[string]string{"serve.yaml": `access:
+  oidc:
+    issuer: https://login.example.com
+    client-id: a
+    client-secret-env: SIDING_TEST_NOT_SET
+`}, []string{
+		"serve.yaml:5: access.oidc.client-secret-env: the variable SIDING_TEST_NOT_SET is not set",
+	}},
+	{"two secrets of the provider", map[string]string{"serve.yaml": `access:
+  oidc:
+    issuer: https://login.example.com
+    client-id: a
+    client-secret-env: A
+    client-secret-file: c.txt
+`, "c.txt": "hunter2"}, []string{
+		"serve.yaml:5: access.oidc.client-secret-env: either this or client-secret-file is set",
+	}},
+	{"files have something else", map[string]string{"serve.yaml": `tls:
+  cert-file: c.pem
+  key-file: k.pem
+notify:
+  - name: chat
+    url-file: chat.url
+  - name: matrix
+    url-file: matrix.url
+`, "c.pem": "no", "k.pem": "no", "chat.url": "nothing://hunter2", "matrix.url": "matrix://user:hunter2@example.com/"}, []string{
+		"serve.yaml:2: tls.cert-file: c.pem and k.pem are no certificate and its key in PEM form: tls: failed to find any PEM data in certificate input",
+		`serve.yaml:6: notify[0].url-file: the URL of the file chat.url: ` +
+			`unknown service: "nothing": it is as in slack://… or smtp://…, see https://shoutrrr.nickfedor.com`,
+		"serve.yaml:8: notify[1].url-file: the URL of the file matrix.url: matrix with a user and a password logs in before the first message, " +
+			"so a server could not start while Matrix is down: give an access token, as in matrix://:TOKEN@host",
+	}},
+	{"rules have values of the wrong kind", map[string]string{"serve.yaml": "rules-file: rules.yaml\n", "rules.yaml": `rules:
+  - name: [a]
+    topics: [a]
+    classes: a
+    groups: a
+    cool-down: soon
+    times: Mon
+    zone: [UTC]
+    rate: fast
+    window: 5
+    max-replays: 1.5
+    wait: x
+    max-wait: [1h]
+    clases: [a]
+rule: []
+`}, []string{
+		"rules.yaml:2: rules[0].name: it is a list, but a text is expected",
+		"rules.yaml:3: rules[0].topics: it is a list, but a text is expected",
+		"rules.yaml:4: rules[0].classes: it is a single value, but a list is expected: as in [a, b]",
+		"rules.yaml:5: rules[0].groups: it is a single value, but a list is expected: as in [a, b]",
+		`rules.yaml:6: rules[0].cool-down: "soon" is not a duration: as in 90s, 5m, 4h, 180d`,
+		"rules.yaml:7: rules[0].times: it is a single value, but a list is expected: as in [a, b]",
+		"rules.yaml:8: rules[0].zone: it is a list, but a text is expected",
+		`rules.yaml:9: rules[0].rate: "fast" is not a number`,
+		`rules.yaml:10: rules[0].window: "5" is not a duration: as in 90s, 5m, 4h, 180d`,
+		`rules.yaml:11: rules[0].max-replays: "1.5" is not a whole number`,
+		`rules.yaml:12: rules[0].wait: "x" is not a duration: as in 90s, 5m, 4h, 180d`,
+		"rules.yaml:13: rules[0].max-wait: it is a list, but a duration is expected: as in 90s, 5m, 4h, 180d",
+		"rules.yaml:14: rules[0].clases: there is no such key; did you mean classes?",
+		"rules.yaml:15: rule: there is no such key; did you mean rules?",
+	}},
+	{"rules are out of bounds", map[string]string{"serve.yaml": "rules-file: rules.yaml\nrefresh: 1ms\n", "rules.yaml": `rules:
+  - topics: '['
+    cool-down: -5m
+    times: [Mon-Fri, noon]
+    zone: Europe/Atlantis
+    rate: -1
+    window: -1s
+    max-replays: -1
+    wait: 2h
+    max-wait: 1h
+  - {name: a, topics: a, classes: [b]}
+  - {name: a, topics: a, classes: [b], wait: -1m}
+`}, []string{
+		"serve.yaml:2: refresh: 1ms: at least 500ms",
+		"rules.yaml:2: rules[0].name: required: it is written to ledgers",
+		`rules.yaml:2: rules[0].topics: "[" ` + aPattern,
+		"rules.yaml:2: rules[0].classes: required: a rule for all classes would redrive bugs",
+		"rules.yaml:3: rules[0].cool-down: -5m0s is below 0",
+		`rules.yaml:4: rules[0].times[1]: "noon" is no time: as in Mon-Fri 08:00-18:00, Sat,Sun or 22:00-04:00`,
+		`rules.yaml:5: rules[0].zone: "Europe/Atlantis" is no time zone: as in Europe/Berlin`,
+		"rules.yaml:6: rules[0].rate: -1 is below 0: it is in records a second",
+		"rules.yaml:7: rules[0].window: -1s is below 0",
+		"rules.yaml:8: rules[0].max-replays: -1 is below 0: it is how often one record may be redriven",
+		"rules.yaml:10: rules[0].max-wait: 1h is below wait, 2h",
+		"rules.yaml:12: rules[2].wait: -1m0s is below 0",
+		`rules.yaml:12: rules[2].name: "a": another rule has this name`,
+	}},
+	{"tokens have values of the wrong kind", map[string]string{"serve.yaml": "access: {tokens-file: tokens.yaml}\n", "tokens.yaml": `tokens:
+  - name: [a]
+    sha256: [a]
+    grants: [{role: [a], topics: a}]
+    secret: hunter2
+  - hunter2
+`}, []string{
+		"tokens.yaml:2: tokens[0].name: it is a list, but a text is expected",
+		"tokens.yaml:3: tokens[0].sha256: it is a list, but a text is expected",
+		"tokens.yaml:4: tokens[0].grants[0].role: it is a list, but a word is expected",
+		"tokens.yaml:4: tokens[0].grants[0].topics: it is a single value, but a list is expected: as in [a, b]",
+		"tokens.yaml:5: tokens[0].secret: there is no such key; allowed are name, sha256, grants",
+		"tokens.yaml:6: tokens[1]: it is a single value, but keys with values are expected: name, sha256, grants",
+	}},
+	{"tokens lack something", map[string]string{"serve.yaml": "access: {tokens-file: tokens.yaml}\n", "tokens.yaml": `tokens:
+  - sha256: hunter2
+  - name: ada
+    sha256: ` + aToken + `
+    grants: [{}, {role: king}]
+`}, []string{
+		"tokens.yaml:2: tokens[0].name: required: it is written to ledgers",
+		"tokens.yaml:2: tokens[0].grants: required: as in [{role: viewer}]",
+		"tokens.yaml:2: tokens[0].sha256: not 64 hexadecimal digits: as sha256sum prints them",
+		`tokens.yaml:5: tokens[1].grants[1].role: "king" is not a role: viewer, reader, operator or admin`,
+		"tokens.yaml:5: tokens[1].grants[0].role: required: viewer, reader, operator or admin",
+	}},
+	{"tokens lack what is required", map[string]string{"serve.yaml": "access: {tokens-file: tokens.yaml}\n", "tokens.yaml": `tokens:
+  - sha256: hunter2
+  - name: ada
+    sha256: ` + aToken + `
+    grants: [{}, {role: viewer, topics: ['[']}]
+  - name: bob
+    sha256: ` + aToken + `
+    grants: [{role: viewer}]
+`}, []string{
+		"tokens.yaml:2: tokens[0].name: required: it is written to ledgers",
+		"tokens.yaml:2: tokens[0].grants: required: as in [{role: viewer}]",
+		"tokens.yaml:2: tokens[0].sha256: not 64 hexadecimal digits: as sha256sum prints them",
+		"tokens.yaml:5: tokens[1].grants[0].role: required: viewer, reader, operator or admin",
+		`tokens.yaml:5: tokens[1].grants[1].topics[0]: "[" ` + aTopics,
+		"tokens.yaml:7: tokens[2].sha256: another token has this hash",
+	}},
+}
+
+const topKeys = "listen, url, group, refresh, topics, max-classes, redact, rules-file, s3, access, tls, notify"
+
+// Each mistake has the file, the line, and what is allowed there, and all are told at once. None
+// quotes a secret.
+func TestLoad_SaysWhereWhatIsAllowed(t *testing.T) {
+	t.Parallel()
+	for _, test := range wrongFiles {
+		got, want := told(write(t, test.files)), strings.Join(test.want, "\n")
+		if got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.about, got, want)
+		}
+		if strings.Contains(got, "hunter2") {
+			t.Errorf("%s: a secret is in %s", test.about, got)
+		}
+	}
+}
+
+// There is a mistake of every key in the table: whoever adds a key adds one.
+func TestLoad_IsTriedWithEveryKey(t *testing.T) {
+	t.Parallel()
+	var said strings.Builder
+	for _, test := range wrongFiles {
+		for _, line := range test.want {
+			said.WriteString(regexp.MustCompile(`\[\d+\]`).ReplaceAllString(line, "[]") + "\n")
+		}
+	}
+	all := comments(t)
+	for _, f := range configFiles {
+		for _, r := range rows(schemaOf(t, f.is, all), "") {
+			key := strings.ReplaceAll(r.key, "NAME", "a")
+			if said := said.String(); !strings.Contains(said, ": "+key+": ") && !strings.Contains(said, ": "+key+"[") && !strings.Contains(said, ": "+key+".") {
+				t.Errorf("%s.yaml: no test gives %s a wrong value", f.name, key)
+			}
+		}
+	}
+}
+
+// What is right is read. An empty file is right, too, and names of files are relative to the file
+// that has them.
+func TestLoad_ReadsWhatIsRight(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "# nothing\n", "---\n", "topics:\nnotify: ~\n"} {
+		if got := told(write(t, map[string]string{"serve.yaml": text})); got != "" {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+	dir := write(t, map[string]string{
+		"serve.yaml": `listen: 0.0.0.0:8642
+refresh: 3s
+rules-file: rules.yaml
+access:
+  tokens-file: tokens.yaml
+topics:
+  - {match: a, alerts: &strict {oldest: 90m, new: -1}}
+  - match: b
+    alerts: *strict
+notify:
+  - {name: hook, url-file: hook.url}
+`,
+		"rules.yaml":  "rules: [{name: a, topics: '*', classes: [http.*], zone: Europe/Berlin, rate: 0.5}]\n",
+		"tokens.yaml": "tokens: [{name: ada, sha256: " + aToken + ", grants: [{role: viewer}]}]\n",
+		"hook.url":    "generic://127.0.0.1:1/\n",
+	})
+	cfg, err := Load(filepath.Join(dir, "serve.yaml"))
+	if err != nil || cfg.Refresh.String() != "3s" || cfg.Topics[1].Alerts.Oldest.String() != "1h30m0s" || cfg.RulesFile != filepath.Join(dir, "rules.yaml") {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+}
+
+func TestLoad_NamesAFileThatIsMissing(t *testing.T) {
+	t.Parallel()
+	if got, want := told(t.TempDir()), "the configuration cannot be read: open serve.yaml: no such file or directory"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A retention without keys has its defaults, and none is none. A directory of archives is relative
+// to the file; a bucket is where it is.
+func TestLoad_ReadsRetention(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"serve.yaml": `topics:
+  - {match: a, retention: {}}
+  - {match: b, retention: &kept {max-age: 90d, archive: letters}}
+  - {match: c, retention: *kept}
+  - {match: d, retention: {archive: 's3://letters/d'}}
+  - {match: e, retention: ~}
+  - {match: f}
+`})
+	cfg, err := Load(filepath.Join(dir, "serve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(dir, "letters")
+	want := []*Retention{{}, {MaxAge: 90 * 24 * time.Hour, Archive: archive}, {MaxAge: 90 * 24 * time.Hour, Archive: archive}, {Archive: "s3://letters/d"}, nil, nil}
+	for i, t0 := range cfg.Topics {
+		if is := t0.Retention; (is == nil) != (want[i] == nil) || is != nil && *is != *want[i] {
+			t.Errorf("topics[%d]: %+v, want %+v", i, is, want[i])
+		}
+	}
+}
+
+// A directory for which an alias stands is one directory, also if the file is named by a relative
+// path.
+func TestLoad_AnAliasIsTheSameDirectory(t *testing.T) {
+	t.Chdir(write(t, nil))
+	if err := os.Mkdir("conf", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join("conf", "serve.yaml")
+	text := "topics:\n  - {match: a, retention: &kept {archive: letters}}\n  - {match: b, retention: *kept}\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(name)
+	if want := filepath.Join("conf", "letters"); err != nil || cfg.Topics[0].Retention.Archive != want || cfg.Topics[1].Retention.Archive != want {
+		t.Errorf("%+v, %v, want %s", cfg.Topics, err, want)
+	}
+}

@@ -1,0 +1,95 @@
+package serve
+
+import (
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/book"
+)
+
+// newFor is how long a class is new after its first letter.
+const newFor = 24 * time.Hour
+
+// lastRunFor is how long the success of a run counts after its end.
+const lastRunFor = 24 * time.Hour
+
+// expiryHours are the times before retention by which open letters are counted.
+var expiryHours = []time.Duration{6 * time.Hour, 24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour}
+
+// figures are what metrics and alerts say of a topic at a moment.
+type figures struct {
+	open, pending int64
+	oldest        time.Time // when the oldest open letter was written; zero if none is open
+	nextExpiry    time.Time // when retention takes that one; zero if it never does
+	// by class, of the letters that are or were in the topic
+	openBy, writtenBy, recentBy map[string]int64
+	firstBy                     map[string]time.Time // when the first letter was written
+	newClasses                  []string             // new by Thresholds.NewClass
+	expiring                    []int64              // taken within expiryHours
+	expiringSoon                int64                // within Thresholds.Retention
+	flow                        book.Flow
+	resolved                    map[dlq.State]int64
+	runs                        map[redrive.State]int64
+	lastRun                     redrive.Counts // of the last run that has outcomes
+	circuits                    []circuit
+}
+
+// recent returns how many letters came within newWithin.
+func (f *figures) recent() int64 { return total(f.recentBy) }
+
+// success returns which share of the letters of the last run succeeded, of those that succeeded or
+// failed; false if there is none.
+func (f *figures) success() (share float64, known bool) {
+	ended := f.lastRun.Succeeded + f.lastRun.Failed
+	return float64(f.lastRun.Succeeded) / float64(ended), ended > 0
+}
+
+// figures returns those of a topic now. rules are those of the server.
+func (t *topic) figures(now time.Time, rules []Rule) figures {
+	s, flow, is := t.book.Summary(), t.book.Flow(), t.config.thresholds()
+	f := figures{
+		open: s.Open, pending: s.Pending, oldest: s.Oldest, writtenBy: s.Written, resolved: s.ResolvedAs, openBy: map[string]int64{},
+		recentBy: t.recent(now, flow.Written), firstBy: t.firsts(), flow: flow, runs: map[redrive.State]int64{}, circuits: t.circuits(rules, now),
+	}
+	for _, g := range s.Groups {
+		f.openBy[g.Class] += g.Open
+	}
+	for class, first := range f.firstBy {
+		if now.Sub(first) < is.NewClass {
+			f.newClasses = append(f.newClasses, class)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.lastRun = lastRun(t.runs, now)
+	for i := range t.runs {
+		f.runs[t.runs[i].State]++
+	}
+	if t.retention > 0 {
+		times := []time.Time{now.Add(is.Retention - t.retention)}
+		for _, within := range expiryHours {
+			times = append(times, now.Add(within-t.retention))
+		}
+		counts := t.book.OpenBefore(times...)
+		f.expiringSoon, f.expiring = counts[0], counts[1:]
+		if !f.oldest.IsZero() {
+			f.nextExpiry = f.oldest.Add(t.retention)
+		}
+	}
+	return f
+}
+
+// lastRun returns the counts of the run that began last, of those that have an outcome and did not
+// end long ago; zero if there is none.
+func lastRun(runs []redrive.Outcome, now time.Time) (counts redrive.Counts) {
+	var began time.Time
+	for i := range runs {
+		r := &runs[i]
+		old := !r.Ended.IsZero() && now.Sub(r.Ended) >= lastRunFor
+		if !old && r.Counts.Succeeded+r.Counts.Failed > 0 && !r.Started.Before(began) {
+			began, counts = r.Started, r.Counts
+		}
+	}
+	return counts
+}

@@ -1,0 +1,207 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// auditModel is the model of the template "audit".
+type auditModel struct {
+	Rows   []auditRow
+	Topics []choice
+	// Topic is the one that is shown; empty for all.
+	Topic string
+	By    string
+	Clear string
+	// More tells that there are older ones that are not shown.
+	More bool
+}
+
+// auditRow is something that somebody did.
+type auditRow struct {
+	Topic, TopicLink string
+	At               moment
+	By, ByLink       string
+	What, Outcome    string
+	Why              string
+	Red              bool
+	Letters          int64
+	// About is the run or the rule that it was about; empty if it was about neither.
+	About, AboutLink string
+
+	at time.Time
+}
+
+// mostAudited bounds the rows of the page.
+const mostAudited = 200
+
+// audit is the page of who did what.
+func (c *Console) audit(r *request) (*page, error) {
+	who, base := r.who, r.base
+	topic, by := r.query.Get("topic"), r.query.Get("by")
+	if len(by) > mostLength || len(topic) > mostLength {
+		return nil, badInput("the address is too long")
+	}
+	var names []string
+	if topic != "" {
+		if _, err := c.roleOn(r, topic); err != nil {
+			return nil, err
+		}
+		names = []string{topic}
+	}
+	visible := slices.Sorted(maps.Keys(c.data.Roles(who)))
+	if topic == "" {
+		names = visible
+	}
+	version := func() (n uint64) {
+		for _, name := range names {
+			n += c.data.Version(name)
+		}
+		return n
+	}
+	path := base + "/audit"
+	link := func(topic, by string) string {
+		q := url.Values{}
+		if topic != "" {
+			q.Set("topic", topic)
+		}
+		if by != "" {
+			q.Set("by", by)
+		}
+		if len(q) == 0 {
+			return path
+		}
+		return path + "?" + q.Encode()
+	}
+	return &page{
+		Title: "Audit", Section: "audit", Heading: "Who did what",
+		live: viewOf("audit", keyOf(append([]string{base, topic, by}, visible...)...), version, func(ctx context.Context, now time.Time) (any, error) {
+			m := auditModel{Topic: topic, By: by, Clear: path}
+			m.Topics = append(m.Topics, choice{"all topics", link("", by), topic == ""})
+			for _, name := range visible {
+				m.Topics = append(m.Topics, choice{name, link(name, by), topic == name})
+			}
+			for _, name := range names {
+				rows, err := c.audited(ctx, r, name, now)
+				if err != nil {
+					return nil, err
+				}
+				m.Rows = append(m.Rows, rows...)
+			}
+			m.Rows = slices.DeleteFunc(m.Rows, func(a auditRow) bool { return by != "" && a.By != by })
+			slices.SortStableFunc(m.Rows, func(a, b auditRow) int { return b.at.Compare(a.at) })
+			if m.More = len(m.Rows) > mostAudited; m.More {
+				m.Rows = m.Rows[:mostAudited]
+			}
+			for i := range m.Rows {
+				m.Rows[i].ByLink = link(topic, m.Rows[i].By)
+			}
+			return m, nil
+		}),
+	}, nil
+}
+
+// audited returns what people, rules and retention did on a topic.
+func (c *Console) audited(ctx context.Context, r *request, name string, now time.Time) (rows []auditRow, err error) {
+	t, err := c.data.Topic(ctx, r.who, name)
+	if err != nil {
+		return nil, err
+	}
+	acts, err := c.data.Acts(ctx, r.who, name)
+	if err != nil {
+		return nil, err
+	}
+	path := topicPath(r.base, name)
+	for _, a := range acts {
+		rows = append(rows, auditRow{
+			Topic: name, TopicLink: path, At: momentOf(a.Last, now), By: a.By, What: actWords(a.State), Why: a.Why, Letters: a.Letters, at: a.Last,
+		})
+	}
+	for i := range t.Runs {
+		run := &t.Runs[i]
+		rows = append(rows, auditRow{
+			Topic: name, TopicLink: path, At: momentOf(run.Started, now), By: run.By, What: "began a run", Why: run.Why, Letters: run.Counts.Selected, About: run.ID, AboutLink: runPath(path, run.ID),
+			Outcome: outcomeWords(run), Red: run.State == redrive.Aborted, at: run.Started,
+		})
+	}
+	pruned, err := c.data.Prunes(ctx, r.who, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pruned {
+		p := &pruned[i]
+		rows = append(rows, auditRow{
+			Topic: name, TopicLink: path, At: momentOf(p.At, now), By: p.By, What: "deleted", Why: p.Why, Letters: p.Letters, at: p.At,
+			Outcome: prunedWords(p), Red: p.Error != "",
+		})
+	}
+	ruled, err := c.data.RuleActs(ctx, r.who, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range ruled {
+		row := auditRow{Topic: name, TopicLink: path, At: momentOf(a.At, now), By: a.By, What: "let a rule go on", Why: a.Why, at: a.At, About: a.Rule, AboutLink: rulePath(r.base, a.Rule, name)}
+		if a.Paused {
+			row.What = "paused a rule"
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// prunedWords says which letters were deleted, and what became of them.
+func prunedWords(p *dlq.PruneRecord) string {
+	var all []string
+	for _, of := range []struct {
+		n    int64
+		word string
+	}{{p.Open, "open or without an outcome"}, {p.Discarded, "discarded"}} {
+		if of.n > 0 {
+			all = append(all, number.Format(of.n)+" "+of.word)
+		}
+	}
+	switch {
+	case p.Archive != "":
+		all = append(all, "archived in "+p.Archive)
+	default:
+		all = append(all, "without an archive")
+	}
+	switch {
+	case p.Error != "":
+		all = append(all, "it failed, and some may be there still: "+p.Error)
+	case p.Deleted.IsZero():
+		all = append(all, "announced; nobody recorded its end")
+	}
+	return strings.Join(all, " · ")
+}
+
+// actWords says what somebody did who wrote a state.
+func actWords(s dlq.State) string {
+	switch s {
+	case dlq.Discarded:
+		return "discarded"
+	case dlq.Compensated:
+		return "discarded as compensated"
+	case dlq.Reopened:
+		return "reopened"
+	}
+	return fmt.Sprintf("recorded as %s", s)
+}
+
+// outcomeWords says how a run ended, or how far it is.
+func outcomeWords(o *redrive.Outcome) string {
+	says := runSays(o)
+	if o.Cause != "" {
+		says += " · " + o.Cause
+	}
+	return says
+}

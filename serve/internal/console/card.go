@@ -1,0 +1,226 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// cardModel is a run as the template "card" shows it: on its own page, and on all pages while it
+// goes on.
+type cardModel struct {
+	api.Run
+	// HTML is a part of the elements' ids.
+	HTML            string
+	Link, TopicLink string
+	Says            []phrase
+	Phases          []phaseModel
+	Bar             []barPart
+	Gauges          []gauge
+	WindowEnds      moment
+	Over            bool
+	// MayAbort and MayResume tell which buttons there are.
+	MayAbort, MayResume bool
+	// Cannot is why there is none.
+	Cannot string
+}
+
+// phaseModel is a phase of a run.
+type phaseModel struct {
+	Name    string
+	Current bool
+}
+
+// barPart is a part of a run's letters, in percent of them.
+type barPart struct {
+	Name, Class string
+	Letters     int64
+	X, Width    string
+}
+
+// gauge is a number of a run.
+type gauge struct{ Name, Value string }
+
+// cardsModel is the model of the template "cards".
+type cardsModel struct {
+	Cards []*cardModel
+	More  int
+	Link  string
+}
+
+const (
+	// mostCards bounds the cards of a page.
+	mostCards = 3
+	// endedFor is how long a run that has ended keeps its card.
+	endedFor = 2 * time.Minute
+)
+
+// isOver reports whether a run has ended.
+func isOver(r *api.Run) bool { return redrive.State(r.State).Finished() }
+
+// cards is the view of the runs that go on, but for the one that the page itself shows.
+func (c *Console) cards(r *request, but string) view {
+	who, base := r.who, r.base
+	roles := c.data.Roles(who)
+	parts := []string{base, but, who.Rights()} // topics may come that not all of them see
+	topics := slices.Sorted(maps.Keys(roles))
+	for _, name := range topics {
+		parts = append(parts, name, roles[name].String())
+	}
+	version := func() (n uint64) {
+		for _, name := range topics {
+			n = n*31 + c.data.RunVersion(name)
+		}
+		return n
+	}
+	return viewOf("cards", keyOf(parts...), version, func(ctx context.Context, now time.Time) (any, error) {
+		all, err := c.data.Runs(ctx, who)
+		if err != nil {
+			return nil, err
+		}
+		m := cardsModel{Link: base + "/runs"}
+		for i := range all {
+			r := &all[i]
+			if runKey(r.Topic, r.ID) == but || r.Ended != nil && now.Sub(*r.Ended) > endedFor || r.Ended == nil && isOver(r) {
+				continue
+			}
+			if len(m.Cards) == mostCards {
+				m.More++
+				continue
+			}
+			m.Cards = append(m.Cards, c.card(r, base, roles[r.Topic], now))
+		}
+		return m, nil
+	})
+}
+
+func (c *Console) card(r *api.Run, base string, role access.Role, now time.Time) *cardModel {
+	topic := topicPath(base, r.Topic)
+	m := &cardModel{Run: *r, HTML: idOf(r.Topic, r.ID), Link: runPath(topic, r.ID), TopicLink: topic, Says: runPhrases(r, now), Bar: barOf(&r.Counts), Over: isOver(r)}
+	if !m.Over {
+		m.Phases, m.Gauges = phasesOf(r), c.gauges(r)
+		m.MayAbort, m.MayResume = role >= access.Operator, role >= access.Operator && r.Silent
+		if !m.MayAbort {
+			m.Cannot = "To abort it takes the role " + access.Operator.String() + " on " + r.Topic + "."
+		}
+		if r.State == string(redrive.Watching) {
+			m.WindowEnds = momentAt(r.WindowEnds, now)
+		}
+	}
+	return m
+}
+
+// runPhrases says how a run is.
+func runPhrases(r *api.Run, now time.Time) (all []phrase) {
+	n := &r.Counts
+	say := func(red bool, format string, args ...any) {
+		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
+	}
+	left := n.Selected - n.Sent
+	switch redrive.State(r.State) {
+	case redrive.Canary:
+		say(false, "the first letters are out, the others wait for their outcomes")
+	case redrive.Sending:
+		say(false, "sending")
+	case redrive.Watching:
+		say(false, "all are sent, watching whether they fail again")
+	case redrive.Waiting:
+		say(false, "sends nothing now")
+	case redrive.Done:
+		say(false, "done")
+	case redrive.Aborted:
+		say(true, "aborted")
+	default:
+		say(false, "%s", r.State)
+	}
+	if r.Cause != "" {
+		say(true, "%s", r.Cause)
+	}
+	if r.Waiting != "" && !isOver(r) {
+		say(false, "it waits: %s", r.Waiting)
+	}
+	if r.Silent {
+		all = append(all, phrase{Text: "no process owns it; the last sign of one was", Red: true, At: momentOf(r.Heartbeat, now)})
+	}
+	say(false, "%s of %s sent", number.Format(n.Sent), number.Format(n.Selected))
+	say(false, "%s succeeded", number.Format(n.Succeeded))
+	if n.Failed > 0 {
+		say(true, "%s failed again", number.Format(n.Failed))
+	}
+	if n.Pending > 0 {
+		say(false, "%s pending", number.Format(n.Pending))
+	}
+	if isOver(r) && left > 0 {
+		say(false, "%s not sent", number.Format(left))
+	}
+	return all
+}
+
+// phasesOf returns the phases of a run that goes on. A run that waits is in the phase in which it
+// began to wait.
+func phasesOf(r *api.Run) []phaseModel {
+	at := "full"
+	switch {
+	case r.State == string(redrive.Watching):
+		at = "watching"
+	case r.State == string(redrive.Canary), r.State == string(redrive.Waiting) && r.Counts.Sent <= int64(max(r.Pace.Canary, 0)):
+		at = "canary"
+	case r.Rate >= 0 && r.Rate < r.Pace.Rate:
+		at = "ramp"
+	}
+	all := make([]phaseModel, 0, 4)
+	for _, name := range []string{"canary", "ramp", "full", "watching"} {
+		all = append(all, phaseModel{name, name == at})
+	}
+	return all
+}
+
+// gauges are the numbers of a run that goes on. What nobody knows is said to be unknown.
+func (c *Console) gauges(r *api.Run) []gauge {
+	now, allowed := "unknown yet", "no limit"
+	if rate, known := c.meter.see(r); known {
+		now = decimal(rate) + "/s"
+	}
+	if r.Rate >= 0 {
+		allowed = decimal(r.Rate) + "/s"
+	}
+	lag := number.Format(r.Counts.Pending)
+	if r.Pace.MaxLag > 0 {
+		lag += " of at most " + number.Format(r.Pace.MaxLag)
+	}
+	return []gauge{{"rate now", now}, {"rate allowed", allowed}, {"lag", lag}}
+}
+
+// barOf returns the letters of a run by their outcomes.
+func barOf(n *api.Counts) (all []barPart) {
+	if n.Selected <= 0 {
+		return nil
+	}
+	rest := max(n.Selected-n.Sent, 0)
+	other := max(n.Sent-n.Succeeded-n.Failed-n.Pending, 0)
+	x := 0.0
+	for _, part := range []barPart{
+		{Name: "succeeded", Class: "good", Letters: n.Succeeded},
+		{Name: "failed again", Class: "bad", Letters: n.Failed},
+		{Name: "pending", Class: "pending", Letters: n.Pending},
+		{Name: "with another outcome", Class: "other", Letters: other},
+		{Name: "not sent", Class: "rest", Letters: rest},
+	} {
+		if part.Letters == 0 && part.Class == "other" {
+			continue
+		}
+		width := min(100*float64(part.Letters)/float64(n.Selected), 100-x)
+		part.X, part.Width = strconv.FormatFloat(x, 'f', 2, 64), strconv.FormatFloat(width, 'f', 2, 64)
+		x += width
+		all = append(all, part)
+	}
+	return all
+}

@@ -1,0 +1,10 @@
+// Package console is the web console: pages that show dead-letter topics, what is in them, why, and
+// who did what about it.
+//
+// Pages are rendered on the server, and complete without a script. The part of a page that changes
+// is rendered once for all who may see the same, however many look ([view]): a page, a stream of
+// events and a poll have the same bytes. What a record contains is text, never HTML: html/template
+// escapes it by its place.
+//
+// The console reads through [Data] only, and asks [access.Browser] who is there.
+package console

@@ -1,0 +1,289 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// letterModel is the model of the template "letter".
+type letterModel struct {
+	*api.LetterDetail
+	Topic, Path string
+	Says        []phrase
+	Steps       []step
+	// MayRead tells whether the content is shown; Role is the one that it takes.
+	MayRead bool
+	Key     content
+	Value   content
+	Views   []choice
+	Headers []headerRow
+	// Same selects the letters of the same group; empty if no filter does.
+	Same, Stack string
+	// Acts are what can be done to it, and CannotAct is why nothing can.
+	Acts      []link
+	CannotAct string
+}
+
+// headerRow is a header of the record.
+type headerRow struct {
+	Name  string
+	Value content
+}
+
+// step is one thing that happened to a record.
+type step struct {
+	What string
+	At   moment
+	// After is how long after the step before it this was; empty if nobody knows.
+	After string
+	// Says are facts about it, and Message what a failure or a person said.
+	Says    []string
+	Class   string
+	Message string
+	Link    *link
+	Red     bool
+	Good    bool
+	// Timeless is a step that has no time of its own.
+	Timeless bool
+
+	at time.Time
+}
+
+func idOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
+func isOpen(state string) bool { return !dlq.State(state).Resolves() }
+
+// letter is the page of one letter.
+func (c *Console) letter(r *request) (*page, error) {
+	who, base, name := r.who, r.base, r.PathValue("topic")
+	partition, offset, err := letterIn(r)
+	if err != nil {
+		return nil, err
+	}
+	role, err := c.roleOn(r, name)
+	if err != nil {
+		return nil, err
+	}
+	as := r.query.Get("value")
+	if as != "" && as != asJSON && as != asText && as != asHex {
+		return nil, badInput("a value is not shown as %q: %s, %s or %s", as, asJSON, asText, asHex)
+	}
+	path := topicPath(base, name)
+	title := fmt.Sprintf("letter %d/%d", partition, offset)
+	key := keyOf(base, name, role.String(), strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10), as)
+	return &page{
+		Title: title + " · " + name, Section: "topics", Heading: fmt.Sprintf("Letter %d/%d", partition, offset), Above: []link{{"Topics", base + "/"}, {name, path}}, Role: role.String(),
+		live: viewOf("letter", key, func() uint64 { return c.data.LetterVersion(name, partition, offset) }, func(ctx context.Context, now time.Time) (any, error) {
+			l, err := c.data.Letter(ctx, who, name, partition, offset)
+			if err != nil {
+				return nil, err
+			}
+			m := newLetterModel(l, name, path, as, now)
+			m.act(role)
+			return m, nil
+		}).reading(),
+	}, nil
+}
+
+func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) *letterModel {
+	same := Filter{Classes: []string{l.Class}, Fingerprints: []string{l.Fingerprint}}
+	m := &letterModel{LetterDetail: l, Topic: topic, Path: path, Stack: l.Stack, MayRead: l.Content != nil}
+	if l.Class != "" || l.Fingerprint != "" {
+		m.Same = path + same.query()
+	}
+	m.Says = letterSays(l, now)
+	m.Steps = stepsOf(l, path, now)
+	if l.Content == nil {
+		return m
+	}
+	m.Key = contentOf(l.Content.Key, asText, mostHeader)
+	m.Value = contentOf(l.Content.Value, as, mostText)
+	here := letterPath(path, l.Partition, l.Offset)
+	for _, way := range m.Value.Ways {
+		m.Views = append(m.Views, choice{way, here + "?value=" + way + "#value", way == m.Value.As})
+	}
+	for _, h := range l.Content.Headers {
+		m.Headers = append(m.Headers, headerRow{h.Key, contentOf(h.Value, asText, mostHeader)})
+	}
+	return m
+}
+
+// act adds what somebody with a role can do to the letter.
+func (m *letterModel) act(role access.Role) {
+	here := letterPath(m.Path, m.Partition, m.Offset)
+	switch {
+	case role < access.Operator:
+		m.CannotAct = takesRole(access.Operator, m.Topic)
+	case isOpen(m.State):
+		m.Acts = []link{{"Redrive…", here + "/redrive"}, {"Discard…", here + "/discard"}}
+	case isDiscarded(m.State):
+		m.Acts = []link{{"Reopen…", here + "/reopen"}}
+	}
+}
+
+// stateWords are what states of letters mean.
+var stateWords = map[dlq.State]string{
+	"":              "open",
+	dlq.Redriven:    "brought back, outcome pending",
+	dlq.Succeeded:   "succeeded after it was brought back",
+	dlq.Failed:      "failed again after it was brought back: there is a newer letter",
+	dlq.Discarded:   "discarded",
+	dlq.Compensated: "discarded: a compensating action resolved it",
+	dlq.Reopened:    "open again: somebody withdrew that it was discarded",
+	dlq.Expired:     "expired: retention deleted it while it was open",
+	dlq.Duplicate:   "a copy of an earlier letter",
+	dlq.Unknown:     "open: it was brought back, and its outcome cannot be known",
+	dlq.Unfollowed:  "brought back to a topic whose consumers report no outcome",
+}
+
+// reasonWords are why a record became a dead letter.
+var reasonWords = map[headers.Reason]string{
+	headers.ReasonTerminal:           "a retry does not repair this failure",
+	headers.ReasonExhausted:          "its attempts were used up",
+	headers.ReasonExpired:            "its time for retries was over",
+	headers.ReasonHeld:               "it waited behind a record of its key that was dead-lettered",
+	headers.ReasonDecode:             "its payload could not be parsed",
+	headers.ReasonMalformed:          "its headers on a retry topic were invalid",
+	headers.ReasonPanic:              "the handler, or its decoder, panicked",
+	headers.ReasonCrashLoop:          "the process died several times while running it",
+	headers.ReasonTooLarge:           "with its headers it did not fit into a retry topic",
+	headers.ReasonUnroutable:         "no handler is registered for it",
+	headers.ReasonUnsupportedVersion: "its schema has a version that the service does not know yet",
+}
+
+// letterSays says what a letter is.
+func letterSays(l *api.LetterDetail, now time.Time) []phrase {
+	state, ok := stateWords[dlq.State(l.State)]
+	if !ok {
+		state = l.State
+	}
+	all := []phrase{{Text: state, Red: isOpen(l.State)}, {Text: nameOf(l.Class)}}
+	if words := reasonWords[headers.Reason(l.Reason)]; words != "" {
+		all = append(all, phrase{Text: words})
+	}
+	return append(all, phrase{Text: "dead-lettered", At: momentOf(l.EnteredAt, now)})
+}
+
+// stepsOf tells what happened to a record, from its beginning on.
+func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
+	produced := step{What: "Produced", Says: []string{place(l.Original)}}
+	if l.ProducedAt != nil {
+		produced.at = *l.ProducedAt
+	}
+	var calls []step
+	if l.Redriven != nil {
+		s := step{
+			What: "Brought back", Says: []string{"by run " + visible(l.Redriven.Run), number.Of(int64(l.Redriven.Count), "redrive") + " so far"},
+			Link: &link{"the earlier letter", letterPath(path, l.Redriven.From.Partition, l.Redriven.From.Offset)},
+		}
+		if l.Redriven.At != nil {
+			s.at = *l.Redriven.At
+		}
+		calls = append(calls, s)
+	}
+	for _, a := range l.History {
+		s := step{What: fmt.Sprintf("Attempt %d", a.Number), at: a.At, Class: a.Class, Message: a.Message, Red: true}
+		if a.Call > 0 {
+			s.What += fmt.Sprintf(", call %d", a.Call)
+		}
+		if a.Verdict != "" {
+			s.Says = append(s.Says, a.Verdict)
+		}
+		calls = append(calls, s)
+	}
+	slices.SortStableFunc(calls, func(a, b step) int { return a.at.Compare(b.at) })
+	if missing := l.Attempts - attemptsIn(l.History); missing > 0 {
+		calls = append([]step{{What: number.Of(int64(missing), "earlier attempt"), Says: []string{"no longer in the history"}, Timeless: true}}, calls...)
+	}
+	dead := step{What: "Dead-lettered", at: l.EnteredAt, Class: l.Class, Message: l.Message, Red: isOpen(l.State)}
+	if words, ok := reasonWords[headers.Reason(l.Reason)]; ok {
+		dead.Says = append(dead.Says, words)
+	}
+	dead.Says = append(dead.Says, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
+	for name, value := range map[string]string{"group": l.Group, "version": l.Version} {
+		if value != "" {
+			dead.Says = append(dead.Says, name+" "+visible(value))
+		}
+	}
+	slices.Sort(dead.Says[1:])
+	all := append(append([]step{produced}, calls...), dead)
+	for _, e := range l.Ledger {
+		all = append(all, entryStep(e))
+	}
+	var before time.Time
+	for i := range all {
+		s := &all[i]
+		s.At = momentOf(s.at, now)
+		if !s.at.IsZero() {
+			if !before.IsZero() && !s.at.Before(before) {
+				s.After = span(s.at.Sub(before))
+			}
+			before = s.at
+		}
+	}
+	return all
+}
+
+// attemptsIn returns how many deliveries of the last life of a record are in its history.
+func attemptsIn(history []api.Attempt) int {
+	numbers := map[int]bool{}
+	for i := len(history) - 1; i >= 0; i-- {
+		if i+1 < len(history) && history[i].Number > history[i+1].Number {
+			break // an earlier life
+		}
+		numbers[history[i].Number] = true
+	}
+	return len(numbers)
+}
+
+// entryStep is what an entry of the ledger says.
+func entryStep(e api.LedgerEntry) step {
+	s := step{at: e.At, Class: e.Class, Message: e.Why}
+	switch state := dlq.State(e.State); state {
+	case "":
+		s.What = "Entry withdrawn"
+	case dlq.Redriven:
+		s.What = "Brought back"
+	case dlq.Succeeded:
+		s.What, s.Good = "Succeeded", true
+	case dlq.Failed:
+		s.What, s.Red = "Failed again", true
+	default:
+		s.What = strings.ToUpper(e.State[:1]) + e.State[1:]
+		if words := stateWords[state]; words != "" {
+			s.Says = append(s.Says, words)
+		}
+	}
+	if e.Target != nil {
+		s.Says = append(s.Says, "to "+place(*e.Target))
+	}
+	if e.Run != "" {
+		s.Says = append(s.Says, "run "+visible(e.Run))
+	}
+	if e.By != "" {
+		s.Says = append(s.Says, "by "+visible(e.By))
+	}
+	if len(e.Edited) > 0 {
+		s.Says = append(s.Says, "changed: "+list(e.Edited))
+	}
+	return s
+}
+
+func place(p api.Position) string {
+	return fmt.Sprintf("%s, partition %d, offset %d", visible(p.Topic), p.Partition, p.Offset)
+}

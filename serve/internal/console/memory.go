@@ -1,0 +1,73 @@
+package console
+
+import (
+	"sync"
+	"time"
+)
+
+// memory knows which forms were carried out, so that a form that is sent twice is carried out once.
+// It is of one server, as the browser's connection is. It is safe for concurrent use.
+type memory struct {
+	mu sync.Mutex
+	of map[string]*deed
+}
+
+// deed is what a form did, or is doing.
+type deed struct {
+	at   time.Time
+	once sync.Once
+	err  error
+}
+
+const (
+	// deedTime is how long a form is remembered.
+	deedTime = 10 * time.Minute
+	// mostDeeds bounds those that are.
+	mostDeeds = 10_000
+)
+
+// once carries a form out, unless it was carried out before. One that failed may be sent again.
+func (m *memory) once(key string, now time.Time, do func() error) error {
+	m.mu.Lock()
+	if m.of == nil {
+		m.of = map[string]*deed{}
+	}
+	d := m.of[key]
+	if d == nil {
+		if len(m.of) >= mostDeeds {
+			for k, old := range m.of {
+				if now.Sub(old.at) > deedTime {
+					delete(m.of, k)
+				}
+			}
+		}
+		if len(m.of) >= mostDeeds {
+			clear(m.of)
+		}
+		d = &deed{at: now}
+		m.of[key] = d
+	}
+	m.mu.Unlock()
+	d.once.Do(func() { d.err = do() })
+	if d.err != nil {
+		m.mu.Lock()
+		if m.of[key] == d {
+			delete(m.of, key)
+		}
+		m.mu.Unlock()
+	}
+	return d.err
+}
+
+// once carries out the form of a request, by its key.
+func (c *Console) once(r *request, do func() error) error {
+	key, why := r.query.Get("key"), r.query.Get("why")
+	if key == "" || len(key) > mostKey {
+		return badInput("The form is not one of this page: nothing was done. Look at it again.")
+	}
+	if len(why) > mostWhy {
+		return badInput("The reason has %d bytes, and %d are allowed: nothing was done.", len(why), mostWhy)
+	}
+	// a form of somebody else, or with other content, is another one
+	return c.memory.once(keyOf(r.who.Name, r.URL.Path, r.query.Encode()), r.now, do)
+}

@@ -1,0 +1,149 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/incident"
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// overviewModel is the model of the template "overview".
+type overviewModel struct {
+	Who  string
+	Says []phrase
+	Rows []overviewRow
+	// Nothing tells that there is no topic at all that the sender may see.
+	Nothing bool
+}
+
+// overviewRow is a topic in the overview.
+type overviewRow struct {
+	Topic
+	Link  string
+	Says  []phrase
+	Spark sparkline
+	// TopLink selects the class with the most open letters.
+	TopLink string
+	Alerts  []alert
+	Oldest  moment
+}
+
+// alert is an exceeded threshold as a page shows it.
+type alert struct {
+	Severity, Text string
+	Red            bool
+}
+
+func alertsOf(t *Topic) (all []alert) {
+	for _, a := range t.Alerts {
+		all = append(all, alert{string(a.Severity), a.Text, a.Severity == incident.Page})
+	}
+	// page before warn
+	slices.SortStableFunc(all, func(a, b alert) int { return cmp.Compare(a.Severity, b.Severity) })
+	return all
+}
+
+// topicPath is the address of a topic's page.
+func topicPath(base, topic string) string { return base + "/topics/" + url.PathEscape(topic) }
+
+// overview is the page of all topics.
+func (c *Console) overview(r *request) (*page, error) {
+	who, base := r.who, r.base
+	var names []string
+	for name := range c.data.Roles(who) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	key := keyOf(append([]string{"topics", base, who.Rights()}, names...)...)
+	if len(names) == 0 {
+		key = keyOf("nothing for", base, who.Name) // the page has the name
+	}
+	version := func() (n uint64) {
+		for _, name := range names {
+			n += c.data.Version(name)
+		}
+		return n
+	}
+	return &page{
+		Title: "Topics", Section: "topics", Heading: "Dead-letter topics",
+		live: viewOf("overview", key, version, func(ctx context.Context, now time.Time) (any, error) {
+			m := overviewModel{Who: who.Name}
+			for _, t := range c.data.Topics(ctx, who) {
+				w := sparkWindow(now)
+				series, err := c.data.Times(ctx, who, t.Topic.Topic, &Filter{}, w.from, w.by, w.n, 0)
+				if err != nil {
+					return nil, err
+				}
+				row := overviewRow{
+					Topic: t, Link: topicPath(base, t.Topic.Topic), Says: sentence(&t, now), Spark: newSparkline(series), Alerts: alertsOf(&t),
+					Oldest: momentAt(t.Oldest, now),
+				}
+				row.TopLink = row.Link + (&Filter{Classes: []string{t.TopClass}}).query()
+				m.Rows = append(m.Rows, row)
+			}
+			m.Nothing = len(m.Rows) == 0
+			slices.SortFunc(m.Rows, func(a, b overviewRow) int {
+				return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Open, a.Open), cmp.Compare(a.Topic.Topic.Topic, b.Topic.Topic.Topic))
+			})
+			m.Says = overviewSays(m.Rows)
+			return m, nil
+		}),
+	}, nil
+}
+
+// severity orders topics: those that need somebody come first.
+func (r *overviewRow) severity() int {
+	switch {
+	case len(r.Alerts) > 0 && r.Alerts[0].Red:
+		return 2
+	case len(r.Alerts) > 0:
+		return 1
+	}
+	return 0
+}
+
+// overviewSays says how all topics are.
+func overviewSays(rows []overviewRow) (all []phrase) {
+	var open, growing, beyond, uncounted, letters int64
+	for i := range rows {
+		r := &rows[i]
+		letters += r.Open
+		if r.Known == nil {
+			uncounted++
+		}
+		if r.Open > 0 {
+			open++
+			if r.Recent > 0 {
+				growing++
+			}
+		}
+		if len(r.Alerts) > 0 {
+			beyond++
+		}
+	}
+	switch {
+	case len(rows) == 0:
+		return nil
+	case open > 0:
+		all = append(all, phrase{Text: fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")), Red: true})
+		if growing > 0 {
+			all = append(all, phrase{Text: number.Format(growing) + " growing", Red: true})
+		} else {
+			all = append(all, phrase{Text: "none growing"})
+		}
+	case uncounted == 0:
+		all = append(all, phrase{Text: "all settled: no open letters in " + number.Of(int64(len(rows)), "topic")})
+	}
+	if beyond > 0 {
+		all = append(all, phrase{Text: number.Format(beyond) + " beyond a threshold", Red: true})
+	}
+	if uncounted > 0 {
+		all = append(all, phrase{Text: number.Format(uncounted) + " still being counted"})
+	}
+	return all
+}

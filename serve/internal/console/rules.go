@@ -1,0 +1,217 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// rulesModel is the model of the template "rules".
+type rulesModel struct {
+	Says  []phrase
+	Rules []ruleModel
+}
+
+// ruleModel is a rule with its states.
+type ruleModel struct {
+	Name, HTML string
+	Says       []gauge
+	On         []ruleOnModel
+}
+
+// ruleOnModel is the state of a rule on a topic.
+type ruleOnModel struct {
+	api.RuleOnTopic
+	Link, TopicLink string
+	State           string
+	Red             bool
+	Until, PausedAt moment
+}
+
+// rules is the page of all rules.
+func (c *Console) rules(r *request) (*page, error) {
+	who, base := r.who, r.base
+	roles := c.data.Roles(who)
+	topics := slices.Sorted(maps.Keys(roles))
+	version := func() (n uint64) {
+		for _, name := range topics {
+			n += c.data.Version(name)
+		}
+		return n
+	}
+	return &page{
+		Title: "Rules", Section: "rules", Heading: "Rules",
+		// A rule without a topic is shown to those who may see all.
+		live: viewOf("rules", keyOf(append([]string{base, who.Rights()}, topics...)...), version, func(ctx context.Context, now time.Time) (any, error) {
+			all, err := c.data.Rules(ctx, who)
+			if err != nil {
+				return nil, err
+			}
+			m := rulesModel{Says: rulesSay(all)}
+			for i := range all {
+				rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Says: ruleSays(&all[i])}
+				for _, on := range all[i].On {
+					rule.On = append(rule.On, newRuleOn(&on, base, all[i].Name, now))
+				}
+				m.Rules = append(m.Rules, rule)
+			}
+			return m, nil
+		}),
+	}, nil
+}
+
+// rulePath is the address of a rule's page about a topic.
+func rulePath(base, rule, topic string) string {
+	return base + "/rules/" + url.PathEscape(rule) + "/topics/" + url.PathEscape(topic)
+}
+
+func newRuleOn(on *api.RuleOnTopic, base, rule string, now time.Time) ruleOnModel {
+	m := ruleOnModel{RuleOnTopic: *on, Link: rulePath(base, rule, on.Topic), TopicLink: topicPath(base, on.Topic), State: "ready", Until: momentAt(on.Until, now)}
+	switch {
+	case on.Paused != nil:
+		m.State, m.PausedAt = "paused", momentOf(on.Paused.At, now)
+	case on.Open:
+		m.State, m.Red = "circuit open", true
+	}
+	return m
+}
+
+func rulesSay(all []api.Rule) (says []phrase) {
+	if len(all) == 0 {
+		return []phrase{{Text: "no rules"}}
+	}
+	var open, paused int64
+	for i := range all {
+		for _, on := range all[i].On {
+			if on.Open {
+				open++
+			}
+			if on.Paused != nil {
+				paused++
+			}
+		}
+	}
+	says = append(says, phrase{Text: number.Of(int64(len(all)), "rule")})
+	if open > 0 {
+		says = append(says, phrase{Text: "circuit open on " + number.Of(open, "topic"), Red: true})
+	}
+	if paused > 0 {
+		says = append(says, phrase{Text: "paused on " + number.Of(paused, "topic")})
+	}
+	return says
+}
+
+// ruleSays says what a rule is.
+func ruleSays(r *api.Rule) []gauge {
+	ms := func(n int64) string { return span(time.Duration(n) * time.Millisecond) }
+	anyOf := func(all []string) string {
+		if len(all) == 0 {
+			return "any"
+		}
+		return list(all)
+	}
+	times := anyOf(r.Times)
+	if len(r.Times) > 0 {
+		times += " " + r.Zone
+	}
+	return []gauge{
+		{"topics", r.Topics},
+		{"classes", anyOf(r.Classes)},
+		{"groups", anyOf(r.Groups)},
+		{"quiet before", ms(r.CoolDownMs)},
+		{"times", times},
+		{"rate", decimal(rateOr(r.Rate)) + "/s"},
+		{"window", ms(r.WindowMs)},
+		{"redrives of a record", number.Format(int64(r.MaxReplays))},
+		{"rests after an abort", ms(r.WaitMs) + " to " + ms(r.MaxWaitMs)},
+	}
+}
+
+// ruleTopicModel is the model of the template "rule".
+type ruleTopicModel struct {
+	Rule    string
+	On      *ruleOnModel
+	Says    string
+	Problem string
+	History []ruleEventRow
+	// Do is what its form does, paused or resumed; empty without the role, with Cannot as why.
+	Do, Button, Here, Cannot string
+	Key, Why                 string
+}
+
+type ruleEventRow struct {
+	api.RuleEvent
+	When moment
+	Link string
+}
+
+// rule is the page of a rule on one topic: what it would do now, and what it did. Its form pauses
+// it, or lets it go on.
+func (c *Console) rule(r *request) (*answer, error) {
+	rule, name := r.PathValue("rule"), r.PathValue("topic")
+	role, err := c.roleOn(r, name)
+	if err != nil {
+		return nil, err
+	}
+	here := rulePath(r.base, rule, name)
+	m := &ruleTopicModel{Rule: rule, Here: here, Why: r.query.Get("why"), Key: rand.Text()}
+	var problem error
+	if r.does() {
+		do := c.actions.PauseRule
+		if r.query.Get("act") == "resume" {
+			do = c.actions.ResumeRule
+		}
+		problem = c.once(r, func() error {
+			return do(r.Context(), r.who, rule, name, &api.PauseRequest{Why: strings.TrimSpace(m.Why)})
+		})
+		if problem == nil {
+			return &answer{to: here}, nil
+		}
+	}
+	on, err := c.data.TryRule(r.Context(), r.who, rule, name)
+	if err != nil {
+		return nil, err
+	}
+	history, err := c.data.RuleHistory(r.Context(), r.who, rule)
+	if err != nil {
+		return nil, err
+	}
+	is := newRuleOn(on, r.base, rule, r.now)
+	m.On, m.Problem, m.Says = &is, c.problemOf(r, problem), wouldSay(on)
+	for i := range history {
+		if e := &history[i]; e.Topic == name {
+			m.History = append(m.History, ruleEventRow{*e, momentOf(e.At, r.now), runPath(topicPath(r.base, name), e.Run)})
+		}
+	}
+	switch {
+	case role < access.Admin:
+		m.Cannot = "To pause a rule, and to let it go on, takes the role " + access.Admin.String() + " on " + name + ". Whoever configures the server gives it, by your name or by one of your groups."
+	case on.Paused != nil:
+		m.Do, m.Button = "resume", "Let it go on"
+	default:
+		m.Do, m.Button = "pause", "Pause it here"
+	}
+	return &answer{
+		page:     page{Title: "Rule " + rule + " · " + name, Section: "rules", Heading: "Rule " + rule, Above: []link{{"Rules", r.base + "/rules"}, {name, topicPath(r.base, name)}}, Role: role.String()},
+		template: "rule", model: m, problem: problem,
+	}, nil
+}
+
+// wouldSay says what a rule would do now. The reason follows.
+func wouldSay(on *api.RuleOnTopic) string {
+	switch on.Would {
+	case "redrive":
+		return "It would bring " + number.Of(on.Letters, "letter") + " back now"
+	case "canary":
+		return "It would bring one letter back now, to see whether it fails again"
+	}
+	return "It would do nothing now"
+}

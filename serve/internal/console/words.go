@@ -1,0 +1,121 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// span returns a duration in its largest whole unit, as in "4 h" and "20 s".
+func span(d time.Duration) string {
+	switch d = d.Abs(); {
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < time.Minute:
+		return strconv.FormatInt(int64(d/time.Second), 10) + " s"
+	case d < time.Hour:
+		return strconv.FormatInt(int64(d/time.Minute), 10) + " min"
+	case d < 48*time.Hour:
+		return strconv.FormatInt(int64(d/time.Hour), 10) + " h"
+	}
+	return number.Format(int64(d/(24*time.Hour))) + " d"
+}
+
+// moment is a time as a page shows it: relative, with the absolute one beside it. The zero value is
+// a time that nobody knows.
+type moment struct {
+	Text  string // "4 h ago", or "in 9 d"
+	Title string // "2026-11-23 17:02:22 UTC"
+	ISO   string // for machines
+}
+
+func momentOf(at, now time.Time) moment {
+	if at.IsZero() {
+		return moment{}
+	}
+	at = at.UTC()
+	m := moment{Title: at.Format("2006-01-02 15:04:05 UTC"), ISO: at.Format(time.RFC3339)}
+	switch d := now.Sub(at); {
+	case d.Abs() < time.Second:
+		m.Text = "now"
+	case d < 0:
+		m.Text = "in " + span(d)
+	default:
+		m.Text = span(d) + " ago"
+	}
+	return m
+}
+
+// momentAt is momentOf of a time that may be missing.
+func momentAt(at *time.Time, now time.Time) moment {
+	if at == nil {
+		return moment{}
+	}
+	return momentOf(*at, now)
+}
+
+// phrase is a part of a sentence. Red ones are about open failures.
+type phrase struct {
+	Text string
+	Red  bool
+	At   moment // follows the text, if it is known
+}
+
+// sentence says how a topic is: how bad it is, whether it goes on, and how long it can wait.
+func sentence(t *Topic, now time.Time) (all []phrase) {
+	say := func(red bool, format string, args ...any) {
+		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
+	}
+	switch {
+	case t.Known == nil && t.Unread > 0:
+		say(false, "still being counted: %s to read", number.Of(t.Unread, "offset"))
+	case t.Known == nil:
+		say(false, "not counted yet")
+	}
+	switch {
+	case t.Open > 0:
+		say(true, "%s open", number.Format(t.Open))
+	case t.Known == nil:
+		return all // 0 would be a guess
+	case t.Pending == 0:
+		say(false, "all settled")
+	default:
+		say(false, "0 open")
+	}
+	if t.Pending > 0 {
+		say(false, "%s redriven, outcome pending", number.Format(t.Pending))
+	}
+	if t.Open == 0 {
+		return all
+	}
+	switch {
+	case t.Recent > 0:
+		say(true, "growing, %s in the last 5 min", number.Format(t.Recent))
+	case t.Newest != nil:
+		say(false, "quiet for %s", span(now.Sub(*t.Newest)))
+	}
+	if t.Oldest == nil {
+		return all
+	}
+	all = append(all, phrase{Text: "oldest", At: momentOf(*t.Oldest, now)})
+	if t.Retention > 0 {
+		left := t.Retention - now.Sub(*t.Oldest)
+		if left <= 0 {
+			say(true, "retention takes the first any moment")
+		} else {
+			say(left < 48*time.Hour, "retention takes the first in %s", span(left))
+		}
+	}
+	return all
+}
+
+// list joins words, as in "a, b and c".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

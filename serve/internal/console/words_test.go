@@ -1,0 +1,46 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/api"
+)
+
+func TestSpan_IsOneUnit(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		20 * time.Second: "20 s", 59*time.Second + 999*time.Millisecond: "59 s", 5 * time.Minute: "5 min", 4*time.Hour + 50*time.Minute: "4 h", 47 * time.Hour: "47 h", 48 * time.Hour: "2 d",
+		9 * 24 * time.Hour: "9 d", 0: "0 ms", -3 * time.Hour: "3 h", 2000 * 24 * time.Hour: "2,000 d",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// What nobody knows is not said to be 0.
+func TestSentence_SaysWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) *time.Time { return ptr(now.Add(-d)) }
+	for want, topic := range map[string]Topic{
+		"not counted yet": {},
+		"still being counted: 2,000 offsets to read · 12 open · quiet for 3 h · oldest 4 h ago": {Topic: api.Topic{Unread: 2000, Open: 12, Newest: at(3 * time.Hour), Oldest: at(4 * time.Hour)}},
+		"all settled":                             {Topic: api.Topic{Known: &now}},
+		"0 open · 3 redriven, outcome pending":    {Topic: api.Topic{Known: &now, Pending: 3}},
+		"1 open · quiet for 3 h · oldest 3 h ago": {Topic: api.Topic{Known: &now, Open: 1, Newest: at(3 * time.Hour), Oldest: at(3 * time.Hour)}},
+		"1 open · growing, 1 in the last 5 min · oldest 10 s ago · retention takes the first any moment": {
+			Topic: api.Topic{Known: &now, Open: 1, Recent: 1, Newest: at(10 * time.Second), Oldest: at(10 * time.Second)}, Retention: time.Second,
+		},
+	} {
+		var says []string
+		for _, p := range sentence(&topic, now) {
+			says = append(says, strings.TrimSpace(p.Text+" "+p.At.Text))
+		}
+		if got := strings.Join(says, " · "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package incident_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/incident"
+)
+
+// An incident begins once, is told once more if it becomes urgent, and is over a minute after its
+// alert. An alert that is away for less does not end it.
+func TestFollower_See(t *testing.T) {
+	t.Parallel()
+	warn := &incident.Alert{Severity: incident.Warn, Text: "12 letters open"}
+	page := &incident.Alert{Severity: incident.Page, Text: "120 letters open"}
+	began := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
+	var f incident.Follower
+	for i, step := range []struct {
+		after   time.Duration
+		alert   *incident.Alert
+		changed bool
+		on      bool
+	}{
+		{0, nil, false, false},
+		{time.Second, warn, true, true},
+		{2 * time.Second, warn, false, true},
+		{3 * time.Second, page, true, true},
+		{4 * time.Second, warn, false, true}, // it was urgent
+		{10 * time.Second, nil, false, true},
+		{40 * time.Second, warn, false, true},
+		{50 * time.Second, nil, false, true},
+		{109 * time.Second, nil, false, true},
+		{110 * time.Second, nil, true, false},
+		{111 * time.Second, nil, false, false},
+		{112 * time.Second, warn, true, true},
+	} {
+		if changed := f.See(began.Add(step.after), step.alert); changed != step.changed || f.On() != step.on {
+			t.Errorf("step %d, after %v: changed %v, on %v; want %v, %v", i, step.after, changed, f.On(), step.changed, step.on)
+		}
+		if i == 3 && (f.Severity != incident.Page || f.Text != page.Text) {
+			t.Errorf("it is %q, %q", f.Severity, f.Text)
+		}
+	}
+}
+
+// What one server notes, another one reads.
+func TestState_SurvivesItsNote(t *testing.T) {
+	t.Parallel()
+	s := incident.State{V: 1, Severity: incident.Page, Text: "x", Since: time.Unix(1, 0).UTC(), Over: time.Unix(2, 0).UTC(), Parts: []string{"a"}, ToldTo: []string{"pager"}}
+	if got, err := incident.Parse(s.Note()); err != nil || !reflect.DeepEqual(got, s) {
+		t.Errorf("%+v became %+v, %v", s, got, err)
+	}
+	for _, broken := range []string{"", "{", `{"v":2}`} {
+		if got, err := incident.Parse([]byte(broken)); err == nil || got.On() {
+			t.Errorf("%q gives %+v, %v", broken, got, err)
+		}
+	}
+	if got, err := incident.Parse(nil); err != nil || got.On() {
+		t.Errorf("without a note: %+v, %v", got, err)
+	}
+}
+
+// People want to know of each new class: an incident that gets a part is told again, but no more
+// than once a minute, however many come.
+func TestFollower_TellsOfNewPartsOnceAMinute(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
+	var f incident.Follower
+	for i, step := range []struct {
+		after   time.Duration
+		parts   []string
+		changed bool
+	}{
+		{0, []string{"decode"}, true},
+		{10 * time.Second, []string{"decode", "http.503"}, false},
+		{20 * time.Second, []string{"decode", "http.503", "tax"}, false},
+		{60 * time.Second, []string{"decode", "http.503", "tax"}, true},
+		{70 * time.Second, []string{"decode", "http.503", "tax"}, false},
+		{200 * time.Second, []string{"tax"}, false}, // fewer are no news
+		{210 * time.Second, []string{"decode"}, false},
+		{220 * time.Second, []string{"timeout"}, true},
+	} {
+		f.Told, f.ToldTo = true, []string{"pager"}
+		alert := &incident.Alert{Severity: incident.Warn, Text: "new", Parts: step.parts}
+		if changed := f.See(began.Add(step.after), alert); changed != step.changed {
+			t.Errorf("step %d, after %v with %v: changed %v", i, step.after, step.parts, changed)
+		}
+		if f.Told == step.changed || step.changed && f.ToldTo != nil {
+			t.Errorf("step %d: told is %v, to %v", i, f.Told, f.ToldTo)
+		}
+	}
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = string(rune('a' + i))
+	}
+	f.See(began.Add(time.Hour), &incident.Alert{Severity: incident.Warn, Parts: many})
+	if len(f.Parts) != 100 || f.See(began.Add(2*time.Hour), &incident.Alert{Severity: incident.Warn, Parts: many}) {
+		t.Errorf("an incident of 1000 parts has %d, and is told again", len(f.Parts))
+	}
+}
+
+// An incident whose topic is gone ends. People are told of it if they know of the incident, and not
+// of its end.
+func TestFollower_End(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		state incident.State
+		want  bool
+	}{
+		"none":                           {incident.State{}, false},
+		"told":                           {incident.State{Since: at, Changed: at, Told: true}, true},
+		"told to some":                   {incident.State{Since: at, Changed: at, ToldTo: []string{"chat"}}, true},
+		"told, and not that it is worse": {incident.State{Since: at, Changed: at.Add(time.Second)}, true},
+		"not told":                       {incident.State{Since: at, Changed: at}, false},
+		"over, and told":                 {incident.State{Since: at, Changed: at, Over: at, Told: true}, false},
+		"over, and not told":             {incident.State{Since: at, Changed: at, Over: at}, true},
+	} {
+		f := incident.Follower{State: c.state}
+		if got := f.End(at.Add(time.Minute), "it is gone"); got != c.want || got && (f.On() || f.Told || f.Text != ": it is gone") {
+			t.Errorf("%s: %v, and it is %+v", name, got, f.State)
+		}
+	}
+}

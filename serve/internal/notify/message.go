@@ -1,0 +1,61 @@
+package notify
+
+import (
+	"github.com/nicholas-fedor/shoutrrr/pkg/format"
+	"github.com/nicholas-fedor/shoutrrr/pkg/services/incident/pagerduty"
+	"github.com/nicholas-fedor/shoutrrr/pkg/services/specialized/generic"
+	"github.com/nicholas-fedor/shoutrrr/pkg/types"
+)
+
+// Message is a message to people about an incident.
+type Message struct {
+	// Title says in a line what is wrong, or what no longer is. Text has the rest.
+	Title, Text string
+	// Link is where people see more.
+	Link string
+	// Key is the same for all messages about one incident, and Over tells that it is over. A pager
+	// closes by them what it opened.
+	Key  string
+	Over bool
+	// Urgent tells whether somebody has to look at once.
+	Urgent bool
+	// Drop reports that nobody has to be told any more: another process tells. Nil never does.
+	Drop func() bool
+	// Done is called once, from a goroutine of the receiver: with nil when the receiver accepted
+	// the message, or else with the last error. It is not called if the receiver is ended before.
+	Done func(error)
+}
+
+// words returns the text and the parameters of a message as a service takes them.
+func (m *Message) words(to types.Service) (text string, params types.Params) {
+	full := m.Title + "\n" + m.Text + "\n" + m.Link
+	severity := "warning"
+	if m.Urgent {
+		severity = "critical"
+	}
+	switch to.GetID() {
+	case pagerduty.Scheme:
+		params = types.Params{"action": "trigger", "dedup_key": m.Key, "severity": severity, "client": "siding", "client_url": m.Link}
+		if m.Over {
+			params["action"] = "resolve"
+		}
+		return full, params
+	case generic.Scheme: // fields of the JSON, where the URL asks for JSON
+		state := "begun"
+		if m.Over {
+			state = "over"
+		}
+		return full, types.Params{"title": m.Title, "link": m.Link, "key": m.Key, "severity": severity, "state": state}
+	}
+	if hasTitle(to) {
+		return m.Text + "\n" + m.Link, types.Params{"title": m.Title}
+	}
+	return full, types.Params{}
+}
+
+// hasTitle reports whether a service shows a title beside the text. The others refuse one.
+func hasTitle(to types.Service) bool {
+	resolver := format.NewPropKeyResolver(format.GetServiceConfig(to))
+	_, err := resolver.Get("title")
+	return err == nil
+}

@@ -1,0 +1,35 @@
+package serve
+
+import (
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+)
+
+// The text of an error, of a run's end and of its notices may quote a letter. What the server
+// hides, it hides there, too.
+func TestServer_TextsOfErrorsAndRunsHideWhatIsHidden(t *testing.T) {
+	t.Parallel()
+	rules, err := (&Redact{Patterns: []string{"hunter[0-9]"}}).rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{parts: parts{redact: rules}, runner: &runner{live: map[string]*liveRun{}}}
+	told, err := s.told(nil)(nil, "", problem(api.EditFailed, "the value hunter2 is no object"))
+	if p, ok := told.(*huma.ErrorModel); err != nil || !ok || p.Detail != "the value [redacted] is no object" || p.Type != api.EditFailed.Type() {
+		t.Errorf("the problem is %+v, %v", told, err)
+	}
+	o := redrive.Outcome{Topic: "orders.dlq", ID: "x", State: redrive.Canary, Cause: "hunter2 failed", Why: "for hunter3"}
+	l := &liveRun{topic: o.Topic, id: o.ID, last: o, notices: []string{"skipped hunter4"}}
+	s.runner.live["orders.dlq/x"] = l
+	is := s.runAs(&topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &o)
+	if is.Cause != "[redacted] failed" || is.Why != "for [redacted]" || len(is.Notices) != 1 || is.Notices[0] != "skipped [redacted]" {
+		t.Errorf("the run is %+v", is)
+	}
+	if l.notices[0] != "skipped hunter4" {
+		t.Errorf("the run's own notice became %q", l.notices[0])
+	}
+}

@@ -1,0 +1,43 @@
+package serve_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/serve"
+)
+
+// Letters that come now are new, though the clocks of those that write them are slow by more than
+// the time in which letters are. They are so for five minutes, and no alert stays longer.
+func TestRecent_ASlowClockHidesNoLetter(t *testing.T) {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		is := outageAt(t, k, 1)
+		is.serve(serve.Config{Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{New: 50, WarnOpen: -1, PageOpen: -1}}}})
+		time.Sleep(time.Minute)
+		cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		for range 60 {
+			letter := &kgo.Record{Topic: "orders.dlq", Timestamp: time.Now().Add(-6 * time.Minute), Headers: []kgo.RecordHeader{
+				{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)},
+			}}
+			if err := cl.ProduceSync(t.Context(), letter).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		if n := is.log.count("61 letters came within"); n == 0 {
+			t.Error("nobody was told of them")
+		}
+		time.Sleep(6 * time.Minute)
+		if n := is.log.count("came within 5m\" over=true"); n != 1 {
+			t.Errorf("it was told %d times that it is over", n)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/archive"
+)
+
+// expiryMargin is how long before Kafka's own retention a letter is archived, and at most a quarter
+// of that retention. Letters are archived when the first of them has half of that left, so that an
+// archive has more than a few.
+const expiryMargin = 48 * time.Hour
+
+// archivedNote names the note of what was archived before Kafka's own retention.
+const archivedNote = "retention/archived"
+
+// archivedUntil is that note: up to where letters were archived.
+type archivedUntil struct {
+	V       int             `json:"v"`
+	TopicID string          `json:"topicId,omitempty"`
+	At      time.Time       `json:"at"`
+	Until   map[int32]int64 `json:"until"`
+	Letters int64           `json:"letters"`
+	Archive string          `json:"archive"`
+}
+
+// expiring is what Kafka's own retention is about to delete and no archive has.
+type expiring struct {
+	from, until map[int32]int64
+	letters     int64
+}
+
+// expiringLetters returns what to archive before Kafka's own retention deletes it; the zero value
+// if that is not known, or there is nothing yet.
+func (t *topic) expiringLetters(now time.Time) expiring {
+	t.mu.Lock()
+	kept := t.retention
+	t.mu.Unlock()
+	if kept == 0 {
+		return expiring{} // for ever, or bounded by bytes alone
+	}
+	e := expiring{from: map[int32]int64{}}
+	if note := t.book.Noted(archivedNote); note != nil {
+		// A note that cannot be read counts as none, and so does that of a topic which this one
+		// replaced: letters that are archived twice do no harm.
+		var was archivedUntil
+		if json.Unmarshal(note, &was) == nil && was.TopicID == t.topicID() {
+			e.from = was.Until
+		}
+	}
+	margin := min(expiryMargin, kept/4)
+	if _, soon := t.book.EnteredBefore(e.from, now.Add(margin/2-kept)); soon == 0 {
+		return expiring{}
+	}
+	e.until, e.letters = t.book.EnteredBefore(e.from, now.Add(margin-kept))
+	return e
+}
+
+// topicID returns the id of the dead-letter topic as text.
+func (t *topic) topicID() string {
+	id := t.book.TopicID()
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// archiveExpiring archives letters that Kafka's own retention is about to delete, and notes that.
+func (s *Server) archiveExpiring(ctx context.Context, t *topic, folder *archive.Target, report *RetentionReport, do *toRetain) error {
+	e := do.expiring
+	a, err := s.archive(ctx, t, folder, dlq.Cursor{At: e.from, End: e.until}, 0)
+	if err != nil {
+		return fmt.Errorf("letters that Kafka's own retention is about to delete: %w", err)
+	}
+	report.Expiring = a.Letters
+	report.Archives = append(report.Archives, a.Location)
+	until := map[int32]int64{}
+	maps.Copy(until, e.from)
+	maps.Copy(until, e.until)
+	note, err := json.Marshal(archivedUntil{V: 1, TopicID: t.topicID(), At: time.Now().UTC(), Until: until, Letters: a.Letters, Archive: a.Location})
+	if err == nil {
+		err = s.produce(ctx, t.book.Note(archivedNote, note))
+	}
+	if err != nil {
+		return fmt.Errorf("note in %s that letters are archived in %s, so they are archived again: %w", t.Ledger, a.Location, err)
+	}
+	s.log.Info("siding: archived dead letters that Kafka's own retention is about to delete", "topic", report.Topic, "letters", a.Letters, "archive", a.Location)
+	return nil
+}

@@ -1,0 +1,101 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/api"
+)
+
+// logText is a log that can be read while a server writes to it.
+type logText struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (w *logText) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.Write(p)
+}
+
+func (w *logText) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.String()
+}
+
+// Without a ledger nobody could read who deleted letters, or why, so none are deleted. All that
+// writes to the ledger is refused in the same words, and the log has them once. When the ledger is
+// there, the server goes on by itself.
+func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	admin := kadm.NewClient(c.cl)
+	if _, err := admin.DeleteTopics(t.Context(), "orders.dlq.ledger"); err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	c.old("orders.dlq", 90*day, 80*day, day)
+	cfg := retention(serve.Retention{MaxAge: 30 * day, Open: true, Every: time.Second})
+	cfg.Kafka, cfg.Refresh = c.opts, 500*time.Millisecond
+	log := &logText{}
+	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run ended with %v", err)
+		}
+	}()
+	const want = "orders.dlq has no ledger: create the topic orders.dlq.ledger, compacted, with as many partitions as orders.dlq"
+	cl := c.clientOf(s, "")
+	opens(t, cl, "orders.dlq", 3)
+	shows(t, s, `siding_retention_failures_total{messaging_destination_name="orders.dlq"} 1`)
+	_, planned := cl.Plan(t.Context(), "orders.dlq", api.RunRequest{})
+	_, discarded := cl.Discard(t.Context(), "orders.dlq", api.BulkDiscardRequest{Expect: 3, DiscardRequest: api.DiscardRequest{Why: "x"}})
+	_, tried := cl.TryRetention(t.Context(), "orders.dlq")
+	_, deleted := cl.ApplyRetention(t.Context(), "orders.dlq")
+	for what, err := range map[string]error{"plan": planned, "discard": discarded, "dry run": tried, "retention": deleted} {
+		p, ok := errors.AsType[*api.Problem](err)
+		if !ok || p.Kind() != api.NoLedger || p.Status != 409 || !strings.Contains(p.Detail, want) {
+			t.Errorf("%s: %+v", what, err)
+		}
+	}
+	if _, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada"); !errors.Is(err, serve.ErrNoLedger) {
+		t.Errorf("the retention ends with %v", err)
+	}
+	if n := c.held("orders.dlq"); n != 3 {
+		t.Errorf("%d letters stay, want 3", n)
+	}
+	if n := strings.Count(log.String(), want); n != 1 || strings.Contains(log.String(), "UNKNOWN_TOPIC") || strings.Contains(log.String(), "deadline") {
+		t.Errorf("the log has it %d times: %s", n, log)
+	}
+	if _, err := admin.CreateTopic(t.Context(), 3, 1, nil, "orders.dlq.ledger"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the ledger is used", func() bool {
+		_, err := cl.ApplyRetention(t.Context(), "orders.dlq")
+		return err == nil
+	})
+	if n := c.held("orders.dlq"); n != 1 {
+		t.Errorf("%d letters stay, want 1", n)
+	}
+	if told := c.pruned("orders.dlq"); len(told) != 1 {
+		t.Errorf("the ledger tells of %+v", told)
+	}
+}

@@ -1,0 +1,173 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/internal/duration"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/yamlfile"
+)
+
+// Rule redrives letters by itself: see docs/serve.md. The file of rules has a list of them.
+type Rule struct {
+	// Name is written to ledgers, as who redrove the letters: rule NAME. Required, and no other
+	// rule has it.
+	Name string `yaml:"name"`
+	// Topics is a pattern of dead-letter topics' names: * is any text, ? any character, [abc] one
+	// of these. The first rule that fits a letter counts. Required.
+	Topics string `yaml:"topics"`
+	// Classes are classes of the letters' errors; one that ends in * stands for all that begin with
+	// the rest. Required: a rule for whatever fails would redrive bugs.
+	Classes []string `yaml:"classes"`
+	// Groups are consumer groups whose handlers failed. Default all.
+	Groups []string `yaml:"groups"`
+	// CoolDown is how long no letter of the classes must have failed. Default 15m.
+	CoolDown time.Duration `yaml:"cool-down"`
+	// Times are parts of the week in which the rule may begin a run, as in Mon-Fri 08:00-18:00,
+	// Sat,Sun or 22:00-04:00. Default any time.
+	Times []string `yaml:"times"`
+	// Zone is the time zone of times, as in Europe/Berlin. Default UTC.
+	Zone string `yaml:"zone"`
+	// Rate is how many records a second a run sends at most. Default 50.
+	Rate float64 `yaml:"rate"`
+	// Window is how long a run watches for failures after its last letter. Default 5m.
+	Window time.Duration `yaml:"window"`
+	// MaxReplays is how often one record may be redriven. Default 3.
+	MaxReplays int `yaml:"max-replays"`
+	// Wait is how long the rule rests after a run that aborted. Each further one doubles it.
+	// Default 30m.
+	Wait time.Duration `yaml:"wait"`
+	// MaxWait bounds wait, however many runs aborted. Default 24h.
+	MaxWait time.Duration `yaml:"max-wait"`
+
+	decides rule.Rule
+	zone    *time.Location
+	before  []Rule // that stand before it in the file
+}
+
+// filter returns what selects the rule's letters of a topic: those that no rule before it fits,
+// whatever that one does about them.
+func (r *Rule) filter(t *topic) dlq.Filter {
+	f := dlq.Filter{Classes: r.Classes, Groups: r.Groups}
+	var others []dlq.Filter
+	for i := range r.before {
+		if b := &r.before[i]; b.covers(t) {
+			others = append(others, dlq.Filter{Classes: b.Classes, Groups: b.Groups})
+		}
+	}
+	if len(others) > 0 {
+		f.Match = func(l *dlq.Letter) bool {
+			return !slices.ContainsFunc(others, func(o dlq.Filter) bool { return o.Selects(l) })
+		}
+	}
+	return f
+}
+
+func (r *Rule) withDefaults() {
+	or := func(d *time.Duration, by time.Duration) {
+		if *d == 0 {
+			*d = by
+		}
+	}
+	or(&r.CoolDown, 15*time.Minute)
+	or(&r.Window, 5*time.Minute)
+	or(&r.Wait, 30*time.Minute)
+	or(&r.MaxWait, 24*time.Hour)
+	if r.Rate == 0 {
+		r.Rate = 50
+	}
+	if r.MaxReplays == 0 {
+		r.MaxReplays = 3
+	}
+}
+
+// check completes a rule and returns what is wrong with it.
+func (r *Rule) check(wrong func(key, format string, args ...any)) {
+	if r.Name == "" {
+		wrong("name", "required: it is written to ledgers")
+	}
+	if _, err := path.Match(r.Topics, ""); r.Topics == "" || err != nil {
+		wrong("topics", "%q is not a pattern: * is any text, ? any character, [abc] one of these", r.Topics)
+	}
+	if len(r.Classes) == 0 {
+		wrong("classes", "required: a rule for all classes would redrive bugs")
+	}
+	for _, d := range []struct {
+		key string
+		is  time.Duration
+	}{{"cool-down", r.CoolDown}, {"window", r.Window}, {"wait", r.Wait}} {
+		if d.is < 0 {
+			wrong(d.key, "%v is below 0", d.is)
+		}
+	}
+	if r.MaxWait < r.Wait {
+		wrong("max-wait", "%s is below wait, %s", duration.Short(r.MaxWait), duration.Short(r.Wait))
+	}
+	if r.Rate < 0 {
+		wrong("rate", "%v is below 0: it is in records a second", r.Rate)
+	}
+	if r.MaxReplays < 0 {
+		wrong("max-replays", "%d is below 0: it is how often one record may be redriven", r.MaxReplays)
+	}
+	zone, err := time.LoadLocation(r.Zone)
+	if r.zone = zone; err != nil {
+		wrong("zone", "%q is no time zone: as in Europe/Berlin", r.Zone)
+	}
+	r.decides = rule.Rule{Name: r.Name, CoolDown: r.CoolDown, Wait: r.Wait, MaxWait: r.MaxWait}
+	for i, text := range r.Times {
+		t, err := rule.ParseTimes(text)
+		if err != nil {
+			wrong(fmt.Sprintf("times[%d]", i), "%v", err)
+		}
+		r.decides.Times = append(r.decides.Times, t)
+	}
+}
+
+// ruleList is the content of a file of rules.
+type ruleList struct {
+	// Rules are applied in this order.
+	Rules []Rule `yaml:"rules"`
+}
+
+// parseRules reads a file of rules. name is for errors.
+func parseRules(name string, text []byte) ([]Rule, error) {
+	var content ruleList
+	file, mistakes := yamlfile.Decode(name, text, &content)
+	if file == nil {
+		return nil, mistakes
+	}
+	var all []error
+	if content.Rules == nil { // an editor empties a file before it writes it
+		all = append(all, &KeyError{Key: "rules", Problem: "required: a list of rules, or [] for none"})
+	}
+	names := map[string]bool{}
+	for i := range content.Rules {
+		r := &content.Rules[i]
+		r.withDefaults()
+		wrong := func(key, format string, args ...any) {
+			all = append(all, &KeyError{Key: fmt.Sprintf("rules[%d].%s", i, key), Problem: fmt.Sprintf(format, args...)})
+		}
+		r.check(wrong)
+		if names[r.Name] {
+			wrong("name", "%q: another rule has this name", r.Name)
+		}
+		names[r.Name] = true
+		r.before = content.Rules[:i:i]
+	}
+	if err := errors.Join(mistakes, file.Further(errors.Join(all...), nil)); err != nil {
+		return nil, file.At(err)
+	}
+	return content.Rules, nil
+}
+
+// readRules reads a file of rules, and again when it changes.
+func readRules(name string, log *slog.Logger) (*yamlfile.Watched[[]Rule], error) {
+	f, err := yamlfile.Watch(name, parseRules, log)
+	return f, ofFile("rules-file", err)
+}

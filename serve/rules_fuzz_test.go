@@ -1,0 +1,26 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+)
+
+// A file of rules is refused with its name and the line, or its rules can be applied.
+func FuzzParseRules_RefusesWithTheLine(f *testing.F) {
+	for _, text := range []string{"", "rules:", "rules: []", "rules: [{name: a, topics: '*', classes: [x], times: [Mon-Fri 08:00-18:00], zone: Europe/Berlin}]", "rules: [{name: a}]", "\t", "rules: &a [*a]", "{", "rules: [{rate: .nan}]"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseRules("rules.yaml", []byte(text))
+		switch {
+		case err != nil && (all != nil || !strings.HasPrefix(err.Error(), "rules.yaml")):
+			t.Errorf("%q: %d rules, %v", text, len(all), err)
+		case err == nil:
+			for i := range all {
+				if all[i].Name == "" || all[i].zone == nil || all[i].CoolDown < 0 || !(all[i].Rate > 0) {
+					t.Errorf("%q has the rule %+v", text, all[i])
+				}
+			}
+		}
+	})
+}

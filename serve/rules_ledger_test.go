@@ -1,0 +1,140 @@
+package serve_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/api"
+)
+
+// known returns what the server knows of orders.dlq, when it has read it.
+func (is *station) known() (got api.Topic) {
+	is.t.Helper()
+	is.within(time.Minute, "orders.dlq was read", func() bool {
+		return is.ask(http.MethodGet, "/topics/orders.dlq", "", &got) == http.StatusOK && got.Known != nil
+	})
+	return got
+}
+
+func (is *station) createLedger() {
+	is.t.Helper()
+	compact := "compact"
+	admin := kadm.NewClient(is.writer())
+	if _, err := admin.CreateTopic(is.t.Context(), 1, 1, map[string]*string{"cleanup.policy": &compact}, "orders.dlq.ledger"); err != nil {
+		is.t.Fatal(err)
+	}
+}
+
+// A rule brought letters home. Their ledger is deleted and recreated, and does not know that. The
+// rule sends them no second time, also at a server that begins later, until an operator resumes it.
+// Nor does it if the ledger is created while another server runs than when it was deleted.
+func TestRules_ARecreatedLedgerMakesThemWaitForAnOperator(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"at once": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				is := outageAt(t, k, 3)
+				is.broken.Store(false)
+				cfg := serve.Config{RulesFile: rules(t, soon)}
+				stop := is.serve(cfg)
+				is.within(10*time.Minute, "all letters came home", func() bool { return is.done.Load() == 3 })
+				is.within(10*time.Minute, "the run is done", func() bool {
+					now := is.known()
+					return now.Open == 0 && now.Pending == 0 && now.Run == ""
+				})
+				k.DeleteTopic("orders.dlq.ledger")
+				if restart {
+					time.Sleep(time.Minute)
+					stop()
+					stop = is.serve(cfg)
+					time.Sleep(time.Minute)
+				}
+				is.createLedger()
+				for range 2 {
+					is.within(5*time.Minute, "the letters are open again", func() bool { return is.known().Open == 3 })
+					time.Sleep(time.Hour)
+					if n := is.done.Load(); n != 3 {
+						t.Errorf("%d records were handled, want 3", n)
+					}
+					on := ask[[]api.Rule](is, "/rules")[0].On[0]
+					if on.Paused == nil || on.Paused.By != "rule outage" || on.Would != "nothing" {
+						t.Errorf("the rule is %+v", on)
+					}
+					stop()
+					stop = is.serve(cfg)
+				}
+				_ = is.known()
+				if n := is.log.count("a rule could not be applied"); n > 0 {
+					t.Errorf("the rule could not be paused at the first try, and %d times in all", n)
+				}
+				if n := len(ask[[]api.RuleEvent](is, "/rules/outage/history")); n != 1 {
+					t.Errorf("the ledger has %d decisions, want one", n)
+				}
+				if code := is.ask(http.MethodPost, "/rules/outage/topics/orders.dlq/resume", `{"why":"send all"}`, nil); code != http.StatusOK {
+					t.Fatalf("resuming: %d", code)
+				}
+				is.within(10*time.Minute, "the rule goes on", func() bool { return is.done.Load() == 6 })
+			})
+		})
+	}
+}
+
+// refused returns the answer of a broker that lets nobody write.
+func refused(r *kmsg.ProduceRequest) *kmsg.ProduceResponse {
+	is := r.ResponseKind().(*kmsg.ProduceResponse)
+	for _, t := range r.Topics {
+		topic := kmsg.NewProduceResponseTopic()
+		topic.Topic, topic.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			partition := kmsg.NewProduceResponseTopicPartition()
+			partition.Partition, partition.ErrorCode = p.Partition, kerr.TopicAuthorizationFailed.Code
+			topic.Partitions = append(topic.Partitions, partition)
+		}
+		is.Topics = append(is.Topics, topic)
+	}
+	return is
+}
+
+// The new ledger takes nothing yet. The rule waits all the same, and says why.
+func TestRules_WaitThoughTheNewLedgerTakesNothing(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		is := outageAt(t, k, 3)
+		is.broken.Store(false)
+		is.serve(serve.Config{RulesFile: rules(t, soon)})
+		is.within(10*time.Minute, "all letters came home", func() bool { return is.done.Load() == 3 })
+		is.within(10*time.Minute, "the run is done", func() bool {
+			now := is.known()
+			return now.Open == 0 && now.Pending == 0 && now.Run == ""
+		})
+		k.Cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			return refused(r.(*kmsg.ProduceRequest)), nil, true
+		})
+		k.DeleteTopic("orders.dlq.ledger")
+		is.createLedger()
+		is.within(5*time.Minute, "the letters are open again", func() bool { return is.known().Open == 3 })
+		for range 10 {
+			on := ask[[]api.Rule](is, "/rules")[0].On[0]
+			if on.Paused == nil || !strings.Contains(on.Paused.Why, "the ledger is newer than letters of the topic") {
+				t.Fatalf("the rule is %+v", on)
+			}
+			time.Sleep(10 * time.Minute)
+		}
+		if n := is.done.Load(); n != 3 {
+			t.Errorf("%d records were handled, want 3", n)
+		}
+		if n := is.log.count("a rule could not be applied"); n == 0 || n > 20 {
+			t.Errorf("the log has %d times that the rule could not be paused", n)
+		}
+	})
+}

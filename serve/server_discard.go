@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/request"
+)
+
+// discardLetter discards an open letter.
+func (s *Server) discardLetter(ctx context.Context, in *request.Discard) (api.Resolved, error) {
+	f := api.Filter{Offset: []string{fmt.Sprintf("%d:%d", in.Partition, in.Offset)}}
+	got, err := s.discard(ctx, in.Topic.Topic, &f, 1, &in.Body)
+	if !isProblem(err, api.WrongNumber) {
+		return got, err
+	}
+	t, err := s.topicFor(ctx, in.Topic.Topic, access.Operator)
+	if err != nil {
+		return got, err
+	}
+	l, _, err := dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
+	if err != nil {
+		return got, s.problemOn(ctx, t, err)
+	}
+	return got, problem(api.NotOpen, "letter %s/%d/%d is %s: only an open letter can be discarded", in.Topic.Topic, in.Partition, in.Offset, l.State)
+}
+
+// discardLetters discards the open letters that a filter selects, if their number is the expected
+// one.
+func (s *Server) discardLetters(ctx context.Context, in *request.BulkDiscard) (api.Resolved, error) {
+	return s.discard(ctx, in.Topic.Topic, &in.Body.Filter, in.Body.Expect, &in.Body.DiscardRequest)
+}
+
+// places are letters by partition, in the order of their offsets.
+type places map[int32][]int64
+
+func (p places) has(l *dlq.Letter) bool {
+	_, ok := slices.BinarySearch(p[l.Record.Partition], l.Record.Offset)
+	return ok
+}
+
+// discard discards letters. It counts them first, and then discards these and no others: all of
+// them, or none if something changed meanwhile.
+func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect int64, o *api.DiscardRequest) (api.Resolved, error) {
+	why, err := reasonOf(o.Why, true)
+	if err != nil {
+		return api.Resolved{}, err
+	}
+	t, sel, err := s.chooseOpen(ctx, name, f)
+	if err != nil {
+		return api.Resolved{}, err
+	}
+	release, err := t.alone(ctx)
+	if err != nil {
+		return api.Resolved{}, s.problemOn(ctx, t, err)
+	}
+	defer release()
+	frozen, err := dlq.Freeze(ctx, name, s.cfg.Kafka...)
+	if err != nil {
+		return api.Resolved{}, s.problemOn(ctx, t, err)
+	}
+	ledger := dlq.NewLedger(name, t.Ledger, s.cfg.Kafka...)
+	counted, n := places{}, int64(0)
+	for l, err := range ledger.Letters(ctx, sel.whole(), frozen, dlq.OpenOnly) {
+		if err != nil {
+			return api.Resolved{}, s.problemOn(ctx, t, err) // what cannot be read cannot be counted
+		}
+		counted[l.Record.Partition] = append(counted[l.Record.Partition], l.Record.Offset)
+		n++
+	}
+	if ledger.Missing() {
+		return api.Resolved{}, problemOf(t.noLedger())
+	}
+	if n != expect {
+		return api.Resolved{}, problem(api.WrongNumber, "the filter selects %d open letters of %s, and %d are expected: nothing was done; look again at what it selects%s", n, name, expect, sentence(sel.problem()))
+	}
+	// A run that began, or an outcome that came, since the ledger was read.
+	if err := ledger.Read(ctx, nil, nil); err != nil {
+		return api.Resolved{}, s.problemOn(ctx, t, err)
+	}
+	for partition, offsets := range counted {
+		slices.Sort(offsets)
+		for _, offset := range offsets {
+			if state := ledger.State(partition, offset); state.Resolves() {
+				return api.Resolved{}, problem(api.Changed, "letter %s/%d/%d is %s by now: nothing was done; look again at what the filter selects", name, partition, offset, state)
+			}
+		}
+	}
+	only := sel.filter
+	only.Match = counted.has
+	done, err := ledger.Discard(ctx, only, frozen, dlq.DiscardOptions{By: access.From(ctx).Name, Why: why, Compensated: o.Compensated})
+	s.refreshed(ctx, t)
+	if err != nil {
+		err = s.problemOn(ctx, t, err)
+		switch p, ok := errors.AsType[*huma.ErrorModel](err); {
+		case ok && done == n:
+			p.Detail = fmt.Sprintf("all %d letters are recorded as discarded, but: %s", n, p.Detail)
+		case ok && done > 0:
+			p.Detail = fmt.Sprintf("%d of %d letters were discarded before the error; look at those that are still open, and discard them again: %s", done, n, p.Detail)
+		}
+		return api.Resolved{}, err
+	}
+	return api.Resolved{Letters: done}, nil
+}
+
+// sentence returns a text as a further part of a sentence.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; " + text
+}
+
+// reopenLetter withdraws that a letter was discarded.
+func (s *Server) reopenLetter(ctx context.Context, in *request.Reopen) (api.Resolved, error) {
+	name := in.Topic.Topic
+	why, err := reasonOf(in.Body.Why, true)
+	if err != nil {
+		return api.Resolved{}, err
+	}
+	t, err := s.topicFor(ctx, name, access.Operator)
+	if err != nil {
+		return api.Resolved{}, err
+	}
+	release, err := t.alone(ctx)
+	if err != nil {
+		return api.Resolved{}, s.problemOn(ctx, t, err)
+	}
+	defer release()
+	ledger := dlq.NewLedger(name, t.Ledger, s.cfg.Kafka...)
+	f := dlq.Filter{Ranges: []dlq.Range{dlq.At(in.Partition, in.Offset)}}
+	n, err := ledger.Reopen(ctx, f, dlq.Cursor{}, dlq.ReopenOptions{By: access.From(ctx).Name, Why: why})
+	switch {
+	case err != nil:
+		return api.Resolved{}, s.problemOn(ctx, t, err)
+	case n == 0:
+		if _, _, err := ledger.Find(ctx, in.Partition, in.Offset); err != nil {
+			return api.Resolved{}, s.problemOn(ctx, t, err)
+		}
+		return api.Resolved{}, problem(api.NotOpen, "letter %s/%d/%d is not discarded: there is nothing to withdraw", name, in.Partition, in.Offset)
+	}
+	s.refreshed(ctx, t)
+	return api.Resolved{Letters: n}, nil
+}
+
+// refreshed brings the book up to what was just written, so that the sender sees it. An error is
+// met by the next round.
+func (s *Server) refreshed(ctx context.Context, t *topic) {
+	if err := t.book.Refresh(ctx); err != nil {
+		s.log.Debug("siding: a dead-letter topic is read again later", "topic", t.DeadLetterTopic.Topic, "error", err)
+	}
+}

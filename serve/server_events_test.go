@@ -1,0 +1,56 @@
+package serve_test
+
+import (
+	"testing"
+
+	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/client"
+)
+
+// Whoever follows a run sees each state once, up to the last, though the connection breaks and
+// another server answers.
+func TestServer_EventsGoOnBehindTheLastOne(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	c.outage(12)
+	first, _ := c.serve(serve.Config{})
+	second, _ := c.serve(serve.Config{})
+	opens(t, first, "orders.dlq", 12)
+	run, err := first.Start(t.Context(), "orders.dlq", api.RunRequest{RunOptions: api.RunOptions{Pace: api.Pace{Rate: 4, RampMs: -1, WindowMs: 3000}}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var last client.Event
+	take := func(cl *client.Client, most int) {
+		for e, err := range cl.Follow(t.Context(), "orders.dlq", run.ID, last.ID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[e.ID] || e.Run.Counts.Sent < last.Run.Counts.Sent {
+				t.Errorf("event %s comes behind %s: %+v", e.ID, last.ID, e.Run.Counts)
+			}
+			seen[e.ID], last = true, e
+			if most--; most == 0 {
+				return
+			}
+		}
+	}
+	take(first, 2)
+	take(second, 1)
+	take(first, -1) // more than the second in which a request must be read
+	if last.Run.State != "done" || last.Run.Counts.Succeeded != 12 || len(seen) < 4 {
+		t.Errorf("%d events, the last is %+v", len(seen), last)
+	}
+	n := len(seen)
+	take(first, -1)
+	if len(seen) != n {
+		t.Errorf("%d events come behind the last one", len(seen)-n)
+	}
+	for _, err := range first.Follow(t.Context(), "orders.dlq", "nobody", "") {
+		if !client.IsProblem(err, api.NoRun) {
+			t.Errorf("a run that does not exist: %v", err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package serve
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/request"
+)
+
+// mostShown bounds what is shown of a key, a header or a value, in bytes.
+const mostShown = 1 << 20
+
+// getLetter returns a letter with its history, and to readers what it carries.
+func (s *Server) getLetter(ctx context.Context, in *request.Letter) (api.LetterDetail, error) {
+	t, err := s.topicFor(ctx, in.Topic.Topic, access.Viewer)
+	if err != nil {
+		return api.LetterDetail{}, err
+	}
+	l, notes, err := dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
+	if err != nil {
+		return api.LetterDetail{}, s.problemOn(ctx, t, err)
+	}
+	l, redacted := s.redact.Letter(l)
+	is := detailOf(l, s.redact.Notes(notes))
+	is.Redacted = redacted
+	if access.From(ctx).On(in.Topic.Topic) >= access.Reader {
+		is.Content = contentOf(l)
+	}
+	return is, nil
+}
+
+// detailOf returns a letter as the API shows it to viewers.
+func detailOf(l *dlq.Letter, notes []*dlq.LedgerRecord) api.LetterDetail {
+	m := &l.Meta
+	d := api.LetterDetail{
+		Letter: api.Letter{
+			Partition: l.Record.Partition, Offset: l.Record.Offset, State: string(l.State), FailedAt: l.FailedAt().UTC(), EnteredAt: l.Record.Timestamp.UTC(),
+			Class: m.Class, Fingerprint: m.Fingerprint, Reason: string(m.Reason), Group: m.Group, Version: m.Version,
+		},
+		Message: m.Message, Stack: m.Stack, Attempts: m.Attempts, Original: *positionOf(m.Original), ProducedAt: timeOr(m.Original.Timestamp), FirstFailedAt: timeOr(m.FirstFailedAt),
+		History: []api.Attempt{}, Ledger: []api.LedgerEntry{}, TraceParent: m.TraceParent,
+	}
+	if m.Redrive.ID != "" {
+		d.Redriven = &api.Redriven{Run: m.Redrive.ID, Count: m.Redrive.Count, From: *positionOf(m.Redrive.From), At: timeOr(m.Redrive.At)}
+	}
+	for _, a := range m.History {
+		d.History = append(d.History, api.Attempt{Number: a.Number, Call: a.Run, Class: a.Class, At: a.At.UTC(), Verdict: a.Verdict, Message: a.Message})
+	}
+	for _, n := range notes {
+		if n.Err != nil {
+			continue
+		}
+		e := api.LedgerEntry{State: string(n.Entry.State), At: n.Entry.At.UTC(), By: n.Entry.By, Why: n.Entry.Why, Run: n.Entry.Run, Class: n.Entry.Class, Edited: n.Entry.Edited}
+		if e.At = n.Entry.At.UTC(); n.Entry.At.IsZero() {
+			e.At = n.Record.Timestamp.UTC()
+		}
+		if n.Entry.Target.Topic != "" {
+			e.Target = positionOf(n.Entry.Target)
+		}
+		d.Ledger = append(d.Ledger, e)
+	}
+	return d
+}
+
+func positionOf(p headers.Position) *api.Position {
+	return &api.Position{Topic: p.Topic, Partition: p.Partition, Offset: p.Offset}
+}
+
+// contentOf returns what a letter carries, without siding's own headers.
+func contentOf(l *dlq.Letter) *api.Content {
+	c := &api.Content{Key: bytesOf(l.Record.Key), Value: bytesOf(l.Record.Value), Headers: []api.Header{}}
+	for _, h := range headers.Strip(l.Record.Headers) {
+		c.Headers = append(c.Headers, api.Header{Key: h.Key, Value: bytesOf(h.Value)})
+	}
+	return c
+}
+
+func bytesOf(b []byte) api.Bytes {
+	if b == nil {
+		return api.Bytes{}
+	}
+	is := api.Bytes{Size: len(b)}
+	if len(b) > mostShown {
+		b, is.Cut = b[:mostShown], true
+		for n := 1; n < utf8.UTFMax; n++ { // a character may have been cut
+			if whole := b[:len(b)-n]; !utf8.Valid(b) && utf8.Valid(whole) {
+				b = whole
+			}
+		}
+	}
+	if utf8.Valid(b) {
+		text := string(b)
+		is.Text = &text
+	} else {
+		is.Base64 = b
+	}
+	return is
+}

@@ -1,0 +1,153 @@
+package serve
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/request"
+)
+
+// listGroups returns the open letters by class and fingerprint. Filters that take reading the
+// letters are refused: groups are counted by the book.
+func (s *Server) listGroups(ctx context.Context, in *request.Groups) ([]api.Group, error) {
+	if readsLetters(&in.Filter) {
+		return nil, problem(api.BadFilter, "groups are counted without reading the letters: key, header, attempts and where are for lists of letters")
+	}
+	t, sel, err := s.choose(ctx, in.Topic.Topic, &in.Filter, access.Viewer)
+	if err != nil {
+		return nil, err
+	}
+	first := t.firsts()
+	all := []api.Group{}
+	for _, g := range t.book.Select(&sel.filter).Groups {
+		all = append(all, api.Group{
+			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < newFor, FailedAgain: g.FailedAgain,
+			Groups: g.Groups, Versions: g.Versions, Reasons: g.Reasons, Sample: s.redact.Message(g.Sample), Partition: g.Partition, Offset: g.Offset,
+		})
+	}
+	return all, nil
+}
+
+// listLetters returns a page of letters, the newest first.
+func (s *Server) listLetters(ctx context.Context, in *request.Letters) (api.Letters, error) {
+	t, sel, err := s.choose(ctx, in.Topic.Topic, &in.Filter, access.Viewer)
+	if err != nil {
+		return api.Letters{}, err
+	}
+	var before dlq.Cursor
+	if in.Cursor != "" {
+		if before, err = dlq.ParseCursor(in.Cursor); err != nil {
+			return api.Letters{}, problem(api.BadCursor, "the cursor cannot be read: %v: begin without one", err)
+		}
+		if before.Topic != in.Topic.Topic || len(before.End) == 0 {
+			return api.Letters{}, problem(api.BadCursor, "the cursor is of %q: begin without one", before.Topic)
+		}
+	}
+	resolved := len(in.State) > 0
+	if sel.reads != nil {
+		return s.readPage(ctx, t, sel, resolved, before, in.Limit)
+	}
+	rows, next, more := t.book.Page(&sel.filter, resolved, before, in.Limit)
+	page := api.Letters{Letters: []api.Letter{}}
+	for i := range rows {
+		page.Letters = append(page.Letters, letterOf(&rows[i]))
+	}
+	if more {
+		page.Next = next.String()
+	}
+	return page, nil
+}
+
+// Bounds of the work for a page whose letters have to be read.
+const (
+	mostRead     = 20_000
+	longestRead  = 5 * time.Second
+	firstBatch   = 200
+	largestBatch = 5_000
+	nearOffsets  = 1_000 // letters that stand as near are read in one go
+)
+
+// readPage returns a page of letters that a selection cannot choose without reading them. It goes
+// through what the book selects, the newest first, until the page is full or a bound is reached. So
+// a page may be short, and even empty, though there is a next one.
+func (s *Server) readPage(ctx context.Context, t *topic, sel *selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
+	page.Letters = []api.Letter{}
+	defer func() { page.Problem = sel.problem() }()
+	began := time.Now()
+	for batch := firstBatch; ; batch = min(2*batch, largestBatch) {
+		rows, next, more := t.book.Page(&sel.filter, resolved, before, batch)
+		fits, err := s.fitting(ctx, t, sel, rows)
+		if err != nil {
+			return page, s.problemOn(ctx, t, err)
+		}
+		for i := range rows {
+			if len(page.Letters) == limit { // the next page begins with this row
+				next.End = maps.Clone(next.End)
+				for _, r := range rows[i:] {
+					next.End[r.Partition] = max(next.End[r.Partition], r.Offset+1)
+				}
+				page.Next = next.String()
+				return page, nil
+			}
+			page.Examined++
+			if fits[[2]int64{int64(rows[i].Partition), rows[i].Offset}] {
+				page.Letters = append(page.Letters, letterOf(&rows[i]))
+			}
+		}
+		before = next
+		switch {
+		case !more:
+			return page, nil
+		case len(page.Letters) == limit || page.Examined >= mostRead || time.Since(began) > longestRead:
+			page.Next = next.String()
+			return page, nil
+		}
+	}
+}
+
+// fitting reads the letters of rows, and returns the places of those that a selection chooses.
+func (s *Server) fitting(ctx context.Context, t *topic, sel *selection, rows []book.Row) (map[[2]int64]bool, error) {
+	fits := map[[2]int64]bool{}
+	if len(rows) == 0 {
+		return fits, nil
+	}
+	offsets := map[int32][]int64{}
+	for i := range rows {
+		fits[[2]int64{int64(rows[i].Partition), rows[i].Offset}] = false
+		offsets[rows[i].Partition] = append(offsets[rows[i].Partition], rows[i].Offset)
+	}
+	var f dlq.Filter
+	for partition, all := range offsets {
+		slices.Sort(all)
+		for i, o := range all {
+			if i > 0 && o-all[i-1] <= nearOffsets {
+				f.Ranges[len(f.Ranges)-1].Until = o + 1
+				continue
+			}
+			f.Ranges = append(f.Ranges, dlq.At(partition, o))
+		}
+	}
+	for l, err := range dlq.Read(ctx, t.DeadLetterTopic.Topic, f, dlq.Cursor{}, s.cfg.Kafka...) {
+		if err != nil {
+			return nil, err
+		}
+		at := [2]int64{int64(l.Record.Partition), l.Record.Offset}
+		if _, asked := fits[at]; asked { // others stand between them
+			fits[at] = sel.reads(l)
+		}
+	}
+	return fits, nil
+}
+
+func letterOf(r *book.Row) api.Letter {
+	return api.Letter{
+		Partition: r.Partition, Offset: r.Offset, State: string(r.State), FailedAt: r.FailedAt.UTC(), EnteredAt: r.EnteredAt.UTC(),
+		Class: r.Kind.Class, Fingerprint: r.Kind.Fingerprint, Reason: string(r.Kind.Reason), Group: r.Kind.Group, Version: r.Kind.Version,
+	}
+}

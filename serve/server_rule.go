@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+)
+
+// listRules returns the rules, with their states on the topics that the sender may see.
+func (s *Server) listRules(ctx context.Context, _ *request.Nothing) ([]api.Rule, error) {
+	all := []api.Rule{}
+	if s.rules == nil {
+		return all, nil
+	}
+	topics, now := s.topicsFor(ctx, access.Viewer), time.Now()
+	everywhere := access.From(ctx).On("") >= access.Viewer
+	for _, r := range s.rules.Get() {
+		is := api.Rule{
+			Name: r.Name, Topics: r.Topics, Classes: listed(r.Classes), Groups: listed(r.Groups), CoolDownMs: r.CoolDown.Milliseconds(), Times: listed(r.Times), Zone: r.zone.String(),
+			Rate: r.Rate, WindowMs: r.Window.Milliseconds(), MaxReplays: r.MaxReplays, WaitMs: r.Wait.Milliseconds(), MaxWaitMs: r.MaxWait.Milliseconds(), On: []api.RuleOnTopic{},
+		}
+		for _, t := range topics {
+			if r.covers(t) {
+				is.On = append(is.On, s.ruleOn(t, &r, now))
+			}
+		}
+		if len(is.On) > 0 || everywhere {
+			all = append(all, is)
+		}
+	}
+	return all, nil
+}
+
+// ruleOn returns the state of a rule on a topic. What people wrote may quote letters.
+func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
+	j, err := t.judge(r, now)
+	is := api.RuleOnTopic{
+		Topic: t.DeadLetterTopic.Topic, Open: j.state.IsOpen(), Cause: s.redact.Text(j.state.Why), Would: "nothing", Why: s.redact.Text(j.why), Letters: j.facts.Open,
+	}
+	if j.state.IsOpen() {
+		is.Until = timeOr(j.state.Until)
+	}
+	if j.paused != nil {
+		is.Paused = &api.Paused{By: j.paused.By, At: j.paused.At, Why: s.redact.Text(j.paused.Why)}
+	}
+	switch {
+	case err != nil:
+		is.Why = err.Error()
+	case t.book.Progress().Complete.IsZero():
+		is.Why = "the topic is still being read"
+	case j.do == rule.Redrive:
+		is.Would = doRedrive
+	case j.do == rule.Canary:
+		is.Would = doCanary
+	}
+	if failed := t.lastError(r); failed != nil && is.Would != "nothing" {
+		is.Why = s.redact.Text(fmt.Sprintf("%s; the last try failed: %v", j.why, failed))
+	}
+	return is
+}
+
+// ruleFor returns a rule and a topic that it is for.
+func (s *Server) ruleFor(ctx context.Context, in *request.RuleOn, least access.Role) (*Rule, *topic, error) {
+	t, err := s.topicFor(ctx, in.Topic.Topic, least)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.rules != nil {
+		for _, r := range s.rules.Get() {
+			if r.Name == in.Rule.Rule && r.covers(t) {
+				return &r, t, nil
+			}
+		}
+	}
+	return nil, nil, problem(api.NoRule, "there is no rule %q for %s", in.Rule.Rule, in.Topic.Topic)
+}
+
+// tryRule returns what a rule would do now. It changes nothing.
+func (s *Server) tryRule(ctx context.Context, in *request.RuleOn) (api.RuleOnTopic, error) {
+	r, t, err := s.ruleFor(ctx, in, access.Viewer)
+	if err != nil {
+		return api.RuleOnTopic{}, err
+	}
+	if err := t.book.Refresh(ctx); err != nil {
+		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
+	}
+	return s.ruleOn(t, r, time.Now()), nil
+}
+
+// pauseRule keeps a rule from beginning runs on a topic. A run that goes on is not touched.
+func (s *Server) pauseRule(ctx context.Context, in *request.Pause) (api.RuleOnTopic, error) {
+	return s.decideRule(ctx, in, doPause)
+}
+
+// resumeRule withdraws that a rule was paused.
+func (s *Server) resumeRule(ctx context.Context, in *request.Pause) (api.RuleOnTopic, error) {
+	return s.decideRule(ctx, in, doResume)
+}
+
+func (s *Server) decideRule(ctx context.Context, in *request.Pause, do string) (api.RuleOnTopic, error) {
+	why, err := reasonOf(in.Body.Why, false)
+	if err != nil {
+		return api.RuleOnTopic{}, err
+	}
+	r, t, err := s.ruleFor(ctx, &in.RuleOn, access.Admin)
+	if err != nil {
+		return api.RuleOnTopic{}, err
+	}
+	if err := t.book.Refresh(ctx); err != nil {
+		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
+	}
+	d := decision{V: 1, At: time.Now().UTC(), Do: do, By: access.From(ctx).Name, Why: why}
+	// The last one counts, whatever the clocks of the servers say that wrote those before.
+	if all := t.decisions(r.Name); len(all) > 0 && !d.At.After(all[0].At) {
+		d.At = all[0].At.Add(time.Millisecond)
+	}
+	if err := s.decided(ctx, t, r.Name, &d); err != nil {
+		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
+	}
+	if err := t.book.Refresh(ctx); err != nil {
+		return api.RuleOnTopic{}, problem(api.Kafka, "rule %s is %s on %s, but its state cannot be read: %v", r.Name, do, in.Topic.Topic, err)
+	}
+	return s.ruleOn(t, r, time.Now()), nil
+}
+
+// ruleHistory returns what a rule did, and who paused and resumed it, the newest first.
+func (s *Server) ruleHistory(ctx context.Context, in *request.History) ([]api.RuleEvent, error) {
+	all := []api.RuleEvent{}
+	for _, t := range s.topicsFor(ctx, access.Viewer) {
+		for _, d := range t.decisions(in.Rule.Rule) {
+			all = append(all, api.RuleEvent{Topic: t.DeadLetterTopic.Topic, At: d.At, What: d.Do, By: d.By, Why: s.redact.Text(d.Why), Run: d.Run, End: s.redact.Text(d.End)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b api.RuleEvent) int { return b.At.Compare(a.At) })
+	if in.Limit > 0 {
+		all = all[:min(in.Limit, len(all))]
+	}
+	return all, nil
+}

@@ -1,0 +1,443 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+)
+
+// rulePrefix and a rule's name are who redrove a letter, in ledgers.
+const rulePrefix = "rule "
+
+func ruleName(r *Rule) string { return rulePrefix + r.Name }
+
+// judged is what a rule does about a topic at a moment, and why.
+type judged struct {
+	state  rule.State
+	filter dlq.Filter
+	facts  rule.Facts
+	paused *decision
+	do     rule.Action
+	why    string
+}
+
+// judge asks a rule what it does about a topic.
+func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
+	if j.state, err = t.ruleState(r.Name, now); err == nil {
+		err = t.unreliable()
+	}
+	if err != nil {
+		return j, err // what nobody knows is no permission
+	}
+	j.state, _ = t.settled(r, j.state, now)
+	j.paused = t.paused(r.Name)
+	j.filter = r.filter(t)
+	last := t.lastFailed(r, now)
+	j.facts = rule.Facts{
+		Open: t.book.Select(&j.filter).Open, LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,
+	}
+	j.do, j.why = r.decides.Decide(now.In(r.zone), &j.state, j.facts)
+	return j, nil
+}
+
+// lastFailed returns when a letter of a rule's classes failed last: when its service says so,
+// unless that is yet to come, or when this server heard of it. The clock of the service may be
+// wrong. What the server finds at its first look failed when its letter was written, by the clock
+// of whoever sets the topic's timestamps, if that is later.
+func (t *topic) lastFailed(r *Rule, now time.Time) time.Time {
+	f := dlq.Filter{Classes: r.Classes}
+	came := fmt.Sprint(t.book.Came(&f), " ", t.book.LastFailed(&f))
+	f.Until = now
+	last := t.book.LastFailed(&f)
+	if !t.book.Progress().Complete.IsZero() {
+		says := t.book.LastEntered(&dlq.Filter{Classes: r.Classes})
+		if says.Before(last) {
+			says = last
+		}
+		if heard := t.hear("failure/"+r.Name, came, now, says); heard.After(last) {
+			last = heard
+		}
+	}
+	return last
+}
+
+// settled returns a state of a rule with the ends of its runs that no server has noted: an operator
+// aborted the run, or the server ended with it. ends has these runs.
+func (t *topic) settled(r *Rule, state rule.State, now time.Time) (_ rule.State, ends []redrive.Outcome) {
+	noted := map[string]bool{}
+	for _, d := range t.decisions(r.Name) {
+		noted[d.Run] = d.End != "" && !strings.HasPrefix(d.End, notBegun)
+	}
+	for _, o := range t.known() {
+		if ended, decided := noted[o.ID]; !decided || ended || !o.State.Finished() {
+			continue
+		}
+		ends = append(ends, o)
+		switch {
+		case state.Run == o.ID: // the state has it, and the decision has not
+		case o.State == redrive.Aborted:
+			state = r.decides.Ended(t.hear("run/"+o.ID, o.Cause, now, o.Ended), state, o.Cause)
+		default:
+			state = r.decides.Ended(now, state, "")
+		}
+		state.Run = o.ID
+	}
+	return state, ends
+}
+
+// settle notes the ends of a rule's runs that no server has noted, and which decisions have no run.
+func (s *Server) settle(ctx context.Context, t *topic, r *Rule, now time.Time) (any bool, err error) {
+	state, err := t.ruleState(r.Name, now)
+	if err != nil {
+		return false, err
+	}
+	state, ended := t.settled(r, state, now)
+	ends := map[string]string{}
+	for i := range ended {
+		ends[ended[i].ID] = endOf(ended[i].Cause)
+	}
+	known := t.known()
+	for _, d := range t.decisions(r.Name) {
+		// A suspended server may begin the run still: then settled has its end.
+		if d.Run != "" && d.End == "" && !slices.ContainsFunc(known, func(o redrive.Outcome) bool { return o.ID == d.Run }) {
+			ends[d.Run] = notBegun + "its server ended"
+		}
+	}
+	if len(ends) == 0 {
+		return false, nil
+	}
+	if len(ended) > 0 {
+		if err := s.runner.note(ctx, t, ruleStateNote(r.Name), state); err != nil {
+			return true, err
+		}
+	}
+	for _, d := range t.decisions(r.Name) {
+		if end := ends[d.Run]; end != "" {
+			d.End = end
+			if err := s.decided(ctx, t, r.Name, &d); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, t.book.Refresh(ctx)
+}
+
+// notBegun begins the end of a decision whose run was not begun, with the reason behind it.
+const notBegun = "not begun: "
+
+// endOf says how a run ended; cause is why it aborted.
+func endOf(cause string) string {
+	if cause == "" {
+		return "done"
+	}
+	return "aborted: " + cause
+}
+
+// applyRule begins a run if a rule wants one, and returns when it has ended. After an error the
+// rule rests on the topic: longer each time.
+func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
+	if t.hasLedger() != nil {
+		return nil // the log has it
+	}
+	now := time.Now()
+	if d := t.forgot(r.Name); d != nil {
+		return s.holdRule(ctx, t, r, d, now)
+	}
+	if any, err := s.settle(ctx, t, r, now); any || err != nil {
+		return err // the next round decides
+	}
+	j, err := t.judge(r, now)
+	if err != nil {
+		return err
+	}
+	left := t.leftRun(ruleName(r))
+	if left != nil && j.facts.Manual || left == nil && j.do == rule.Nothing {
+		return nil
+	}
+	rests := t.resting(r, now)
+	switch without := leaving(j.filter, rests.groups); {
+	case rests.wait > 0 && (left != nil || len(rests.groups) == 0 || t.book.Select(&without).Open == 0):
+		return nil
+	case left != nil:
+		err = s.goOn(ctx, t, r, left)
+	default:
+		err = s.beginRun(ctx, t, r, &j, rests.groups)
+	}
+	if ctx.Err() == nil {
+		t.rest(r, time.Now(), err)
+	}
+	return err
+}
+
+// holdRule writes to a new ledger that a rule waits for an operator. After an error it is tried
+// again like a run.
+func (s *Server) holdRule(ctx context.Context, t *topic, r *Rule, d *decision, now time.Time) error {
+	if t.resting(r, now).wait > 0 {
+		return nil
+	}
+	err := errors.Join(s.decided(ctx, t, r.Name, d), t.book.Refresh(ctx))
+	if t.rest(r, time.Now(), err); err == nil {
+		s.log.Warn("siding: a rule waits until an operator resumes it", "rule", r.Name, "topic", t.DeadLetterTopic.Topic, "why", d.Why)
+	}
+	return err
+}
+
+// beginRun begins a run as a rule decided, and returns when it has ended. It leaves letters out
+// that cannot come home to their groups: without, and those of which it learns.
+func (s *Server) beginRun(ctx context.Context, t *topic, r *Rule, j *judged, without []string) error {
+	var homeless error
+	for {
+		err := s.beginRunOf(ctx, t, r, j, leaving(j.filter, without))
+		refused, ok := errors.AsType[*redrive.RefusedError](err)
+		switch {
+		case ok && len(refused.Groups) > 0:
+			homeless, without = err, append(slices.Clone(without), refused.Groups...)
+		case ok && refused.Reason == redrive.RefusedNothing && homeless != nil:
+			return homeless // there are no others
+		default:
+			return err
+		}
+	}
+}
+
+// leaving returns a filter without the letters of some groups.
+func leaving(f dlq.Filter, groups []string) dlq.Filter {
+	if len(groups) > 0 {
+		fits := f.Match
+		f.Match = func(l *dlq.Letter) bool { return !slices.Contains(groups, l.Meta.Group) && (fits == nil || fits(l)) }
+	}
+	return f
+}
+
+// beginRunOf begins a run of letters that a filter selects.
+func (s *Server) beginRunOf(ctx context.Context, t *topic, r *Rule, j *judged, f dlq.Filter) error {
+	d := decision{V: 1, At: time.Now().UTC(), Do: doRedrive, Why: j.why}
+	selection := redrive.Selection{Topic: t.DeadLetterTopic.Topic, Filter: f, MaxRedrives: r.MaxReplays}
+	if j.do == rule.Canary {
+		d.Do = doCanary
+		at, err := s.canary(ctx, t, r, &f)
+		if err != nil {
+			return err
+		}
+		selection.Filter.Ranges = []dlq.Range{at}
+	}
+	plan, err := s.redriver.Plan(ctx, selection)
+	if err != nil {
+		return err
+	}
+	d.Run = plan.ID
+	if err := s.decided(ctx, t, r.Name, &d); err != nil {
+		return err // what is not in the ledger is not done
+	}
+	return s.runRule(ctx, t, r, &d, func(on func(redrive.Event)) (redrive.Outcome, error) {
+		return s.redriver.Run(ctx, plan, redrive.RunOptions{
+			By: ruleName(r), Why: j.why, Pace: redrive.Pace{Rate: r.Rate, Window: r.Window}, On: on,
+			Veto: func(ctx context.Context) error { return s.stands(ctx, t, r, j.do) },
+		})
+	})
+}
+
+// canary returns the place of the letter that shows whether a fault is over: the oldest open one
+// that may be redriven. One that failed as a canary comes back with a redrive more, and is refused
+// in the end.
+func (s *Server) canary(ctx context.Context, t *topic, r *Rule, f *dlq.Filter) (dlq.Range, error) {
+	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, s.cfg.Kafka...)
+	any := false
+	for l, err := range ledger.Letters(ctx, *f, dlq.Cursor{}, dlq.OpenOnly) {
+		switch {
+		case err != nil:
+			return dlq.Range{}, err
+		case l.Meta.Group == "" || l.Meta.Original.Topic != t.Source: // nobody knows its home
+		case l.Meta.Redrive.Count < r.MaxReplays:
+			return dlq.At(l.Record.Partition, l.Record.Offset), nil
+		default:
+			any = true
+		}
+	}
+	if !any {
+		return dlq.Range{}, &redrive.RefusedError{Topic: t.DeadLetterTopic.Topic, Reason: redrive.RefusedNothing, Detail: "no open letter fits that can come home"}
+	}
+	return dlq.Range{}, fmt.Errorf("each letter was redriven %d times: max-replays", r.MaxReplays)
+}
+
+// firstRest is how long a rule rests on a topic after an error. Each further one doubles it, up to
+// the rule's wait.
+const firstRest = 30 * time.Second
+
+// resting returns the rest of a rule on the topic; the zero value if it may try again.
+func (t *topic) resting(r *Rule, now time.Time) rest {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if is := t.rests[r.Name]; now.Before(is.until) {
+		return is
+	}
+	return rest{}
+}
+
+// lastError returns why a rule could not do on the topic what it wanted to do last; nil if it
+// could.
+func (t *topic) lastError(r *Rule) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rests[r.Name].err
+}
+
+// rest makes a rule rest on the topic after an error, and forgets the rests without one.
+func (t *topic) rest(r *Rule, now time.Time, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		delete(t.rests, r.Name)
+		return
+	}
+	if t.rests == nil {
+		t.rests = map[string]rest{}
+	}
+	wait := min(max(2*t.rests[r.Name].wait, firstRest), max(r.Wait, firstRest))
+	is := rest{until: now.Add(wait), wait: wait, err: err}
+	if refused, ok := errors.AsType[*redrive.RefusedError](err); ok {
+		is.groups = refused.Groups
+	}
+	t.rests[r.Name] = is
+}
+
+// errForbidden reports that a rule would not decide any more as it did.
+var errForbidden = errors.New("the rule would not begin it any more")
+
+// stands checks a decision of a rule while its run is being claimed. This server may have been
+// suspended for hours since it decided. So it asks the rule again, with all that the ledger has by
+// now: that somebody paused the rule, or aborted its run, that another server owns the topic and
+// has opened the circuit. The file may have another rule, or none.
+func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) error {
+	if err := t.reread(ctx); err != nil {
+		return err
+	}
+	if !slices.Contains(s.owned(), t) {
+		return fmt.Errorf("%w: another server owns the topic", errForbidden)
+	}
+	rules := s.ruleList()
+	i := slices.IndexFunc(rules, func(is Rule) bool { return is.Name == r.Name && is.covers(t) })
+	if i < 0 {
+		return fmt.Errorf("%w: it left the file of rules", errForbidden)
+	}
+	j, err := t.judge(&rules[i], time.Now())
+	switch {
+	case err != nil:
+		return err
+	case j.do == rule.Nothing:
+		return fmt.Errorf("%w: %s", errForbidden, j.why)
+	case j.do != do:
+		return fmt.Errorf("%w: by now it does something else, since %s", errForbidden, j.why)
+	}
+	return nil
+}
+
+// leftRun returns the run of somebody that no process owns any more; nil if there is none.
+func (t *topic) leftRun(by string) *redrive.Outcome {
+	for _, o := range t.known() {
+		if o.By == by && t.silent(&o) {
+			return &o
+		}
+	}
+	return nil
+}
+
+// goOn continues a rule's run whose server ended.
+func (s *Server) goOn(ctx context.Context, t *topic, r *Rule, left *redrive.Outcome) error {
+	d := decision{V: 1, At: left.Started.UTC(), Do: doRedrive, Why: left.Why, Run: left.ID}
+	all := t.decisions(r.Name)
+	if i := slices.IndexFunc(all, func(is decision) bool { return is.Run == left.ID }); i >= 0 {
+		d = all[i]
+	} else if err := s.decided(ctx, t, r.Name, &d); err != nil {
+		return err
+	}
+	err := s.runRule(ctx, t, r, &d, func(on func(redrive.Event)) (redrive.Outcome, error) {
+		return s.redriver.Resume(ctx, left.Topic, left.ID, redrive.RunOptions{By: ruleName(r), On: on}, redrive.IfSilent())
+	})
+	if refused, ok := errors.AsType[*redrive.RefusedError](err); ok && refused.Reason == redrive.RefusedOwned {
+		return nil // another server was faster
+	}
+	if err != nil && ctx.Err() == nil {
+		s.runner.hinder(left.Topic, left.ID, err)
+	}
+	return err
+}
+
+// runRule runs a redrive of a rule, and notes how it ended.
+func (s *Server) runRule(ctx context.Context, t *topic, r *Rule, d *decision, run func(func(redrive.Event)) (redrive.Outcome, error)) error {
+	f := s.runner.follow(t.DeadLetterTopic.Topic)
+	o, err := run(f.see)
+	f.end(ctx, o, err)
+	if ctx.Err() != nil {
+		return nil // another server goes on with the run
+	}
+	switch _, failed := errors.AsType[*redrive.FailedAgainError](err); {
+	case err == nil || failed:
+	case f.run == nil && d.End == "": // it was not claimed
+		d.End = notBegun + err.Error()
+		if errors.Is(err, errForbidden) {
+			err = nil
+		}
+		return errors.Join(err, s.decided(ctx, t, r.Name, d), t.book.Refresh(ctx))
+	default:
+		return err // settle notes the end of a run that somebody else has
+	}
+	// This server may have been suspended, and another one has settled the run, and decided anew.
+	if err := t.reread(ctx); err != nil || !slices.Contains(s.owned(), t) {
+		return err
+	}
+	_, err = s.settle(ctx, t, r, time.Now())
+	return err
+}
+
+// decided writes a decision to the ledger, and deletes those that are too old.
+func (s *Server) decided(ctx context.Context, t *topic, rule string, d *decision) error {
+	if all := t.decisions(rule); len(all) > mostDecisions {
+		inForce := standing(all)
+		for i := range all[mostDecisions:] {
+			if old := &all[mostDecisions+i]; old != inForce {
+				_ = s.runner.note(ctx, t, old.name(rule), nil) // the next one tries again
+			}
+		}
+	}
+	return s.runner.note(ctx, t, d.name(rule), d)
+}
+
+// applyRules applies the rules to topics, one at a time to each topic.
+func (s *Server) applyRules(ctx context.Context, topics []*topic, running *sync.WaitGroup) {
+	rules := s.ruleList()
+	if len(rules) == 0 {
+		return
+	}
+	for _, t := range topics {
+		if t.book.Progress().Complete.IsZero() || !t.ruled.CompareAndSwap(false, true) {
+			continue
+		}
+		running.Go(func() {
+			defer t.ruled.Store(false)
+			for i := range rules {
+				if !rules[i].covers(t) {
+					continue
+				}
+				if err := s.applyRule(ctx, t, &rules[i]); err != nil && ctx.Err() == nil {
+					s.log.Warn("siding: a rule could not be applied", "rule", rules[i].Name, "topic", t.DeadLetterTopic.Topic, "error", err)
+				}
+			}
+		})
+	}
+}
+
+// covers reports whether a rule is for a topic.
+func (r *Rule) covers(t *topic) bool {
+	fits, _ := path.Match(r.Topics, t.DeadLetterTopic.Topic)
+	return fits
+}

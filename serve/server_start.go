@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/request"
+)
+
+// startRun begins a run of the letters that a filter selects.
+func (s *Server) startRun(ctx context.Context, in *request.Start) (api.Run, error) {
+	t, sel, err := s.chooseOpen(ctx, in.Topic.Topic, &in.Body.Filter)
+	if err != nil {
+		return api.Run{}, err
+	}
+	return s.start(ctx, t, sel, in.IdempotencyKey, &in.Body)
+}
+
+// redriveLetter begins a run of one letter.
+func (s *Server) redriveLetter(ctx context.Context, in *request.Redrive) (api.Run, error) {
+	body := api.RunRequest{Filter: api.Filter{Offset: []string{fmt.Sprintf("%d:%d", in.Partition, in.Offset)}}, RunOptions: in.Body}
+	t, sel, err := s.chooseOpen(ctx, in.Topic.Topic, &body.Filter)
+	if err != nil {
+		return api.Run{}, err
+	}
+	return s.start(ctx, t, sel, in.IdempotencyKey, &body)
+}
+
+// start begins a run, unless the same request has begun one.
+func (s *Server) start(ctx context.Context, t *topic, sel *selection, key string, in *api.RunRequest) (api.Run, error) {
+	id := access.From(ctx)
+	var err error
+	if in.Why, err = reasonOf(in.Why, false); err != nil {
+		return api.Run{}, err
+	}
+	release, err := t.alone(ctx)
+	if err != nil {
+		return api.Run{}, s.problemOn(ctx, t, err)
+	}
+	defer release()
+	text, err := json.Marshal(in)
+	if err != nil {
+		return api.Run{}, problem(api.InvalidRequest, "%v", err)
+	}
+	note := runNote{V: 1, By: id.Name, At: time.Now().UTC(), Request: hashOf(string(text))}
+	if key != "" {
+		note.Key = hashOf(id.Name, key)
+		if run, err := s.begun(ctx, t, &note); run != nil || err != nil {
+			return or(run), err
+		}
+	}
+	run, err := s.startNew(ctx, t, sel, in, &note)
+	if key != "" && (isProblem(err, api.UnfinishedRun) || isProblem(err, api.NothingSelected)) {
+		// Perhaps another server was faster with the same request.
+		if was := s.awaitBegun(ctx, t, &note, isProblem(err, api.UnfinishedRun)); was != nil {
+			return *was, nil
+		}
+	}
+	return run, err
+}
+
+// startNew begins a run. Its note comes before its claim: so whoever finds no note after planning
+// has planned before any run of the same request began, and only one of these plans can be claimed.
+func (s *Server) startNew(ctx context.Context, t *topic, sel *selection, in *api.RunRequest, n *runNote) (api.Run, error) {
+	name := t.DeadLetterTopic.Topic
+	p, err := s.plan(ctx, t, sel, &in.RunOptions)
+	switch {
+	case err != nil:
+		return api.Run{}, err
+	case in.Expect != nil && *in.Expect != p.Letters:
+		return api.Run{}, problem(api.WrongNumber, "%d letters of %s would be sent, and %d are expected: nothing was done; look again at what the filter selects", p.Letters, name, *in.Expect)
+	}
+	if n.Key != "" {
+		if run, err := s.begun(ctx, t, n); run != nil || err != nil {
+			return or(run), err
+		}
+	}
+	if err := s.noteRun(ctx, t, p.ID, n); err != nil {
+		return api.Run{}, s.problemOn(ctx, t, err) // what is not in the ledger is not done
+	}
+	o, err := s.runner.launch(name, func(ctx context.Context, on func(redrive.Event)) (redrive.Outcome, error) {
+		return s.redriver.Run(ctx, p, redrive.RunOptions{
+			By: n.By, Why: in.Why, Pace: paceOf(&in.Pace), On: on, Veto: func(ctx context.Context) error { return s.isNew(ctx, t, n) },
+		})
+	})
+	if errors.Is(err, errBegun) {
+		if run, err := s.begun(ctx, t, n); run != nil || err != nil {
+			return or(run), err
+		}
+	}
+	if _, refused := errors.AsType[*redrive.RefusedError](err); refused {
+		_ = s.runner.note(ctx, t, runNotes+p.ID, nil) // a note without a run does no harm
+	}
+	if err != nil {
+		return api.Run{}, s.problemOn(ctx, t, err)
+	}
+	return s.runAs(t, &o), nil
+}
+
+// errBegun reports that the same request has begun another run meanwhile, which may have ended.
+var errBegun = errors.New("the same request began a run on another server")
+
+// isNew checks, while a run is being claimed, that its request has begun no other one.
+func (s *Server) isNew(ctx context.Context, t *topic, n *runNote) error {
+	if n.Key == "" {
+		return nil
+	}
+	switch run, err := s.begun(ctx, t, n); {
+	case err != nil:
+		return err
+	case run != nil:
+		return errBegun
+	}
+	return nil
+}
+
+func or(run *api.Run) api.Run {
+	if run == nil {
+		return api.Run{}
+	}
+	return *run
+}
+
+// begun returns the run that the same request has begun, on whichever server; nil if there is none.
+func (s *Server) begun(ctx context.Context, t *topic, n *runNote) (*api.Run, error) {
+	if err := t.book.Refresh(ctx); err != nil {
+		return nil, s.problemOn(ctx, t, err) // it is not known whether the run was begun
+	}
+	for id, is := range t.runNotes() {
+		if is.Key != n.Key || time.Since(is.At) > keyTime {
+			continue
+		}
+		if is.Request != n.Request {
+			return nil, problem(api.KeyReused, "this Idempotency-Key began run %s/%s with another request: take a new key", t.DeadLetterTopic.Topic, id)
+		}
+		o, err := s.outcomeOf(ctx, t, id)
+		switch {
+		case isProblem(err, api.NoRun):
+			continue // it was refused, or is not claimed yet
+		case err != nil:
+			return nil, err
+		}
+		run := s.runAs(t, &o)
+		return &run, nil
+	}
+	return nil, nil
+}
+
+// Another server that got the same request at the same time may be about to claim its run.
+const (
+	awaitNote      = 5 * time.Second
+	awaitNoteEvery = 500 * time.Millisecond
+)
+
+func (s *Server) awaitBegun(ctx context.Context, t *topic, n *runNote, again bool) *api.Run {
+	for end := time.Now().Add(awaitNote); ; {
+		if run, err := s.begun(ctx, t, n); run != nil && err == nil {
+			return run
+		}
+		if !again || time.Now().After(end) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(awaitNoteEvery):
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/client"
+)
+
+// cluster is an embedded broker with dead-letter topics.
+type cluster struct {
+	t    *testing.T
+	fake *kfake.Cluster
+	opts []kgo.Opt
+	cl   *kgo.Client
+	n    int64
+}
+
+func newCluster(t *testing.T, sources ...string) *cluster {
+	t.Helper()
+	var topics []string
+	for _, s := range sources {
+		topics = append(topics, s, s+".dlq", s+".dlq.ledger")
+	}
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, topics...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	c := &cluster{t: t, fake: fake, opts: []kgo.Opt{kgo.SeedBrokers(fake.ListenAddrs()...)}}
+	if c.cl, err = kgo.NewClient(append(c.opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.cl.Close)
+	return c
+}
+
+// fail writes n letters of a source.
+func (c *cluster) fail(source, class string, n int) {
+	c.t.Helper()
+	w := dlq.NewWriter(c.cl, source+".dlq")
+	for range n {
+		c.n++
+		done := make(chan error, 1)
+		now := time.Now()
+		w.Write(c.t.Context(), &kgo.Record{Topic: source, Partition: int32(c.n % 3), Offset: c.n, Value: []byte("v")}, headers.Meta{
+			Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: int32(c.n % 3), Offset: c.n}, Group: "billing", Attempts: 1, Class: class,
+			Message: "it failed", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
+		}, func(err error) { done <- err })
+		if err := <-done; err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// write writes a letter of a record, whose position it sets.
+func (c *cluster) write(source, class string, r *kgo.Record) {
+	c.t.Helper()
+	c.n++
+	r.Topic, r.Partition, r.Offset = source, int32(c.n%3), c.n
+	done := make(chan error, 1)
+	now := time.Now()
+	dlq.NewWriter(c.cl, source+".dlq").Write(c.t.Context(), r, headers.Meta{
+		Original: headers.Position{Topic: source, Partition: r.Partition, Offset: r.Offset}, Group: "billing", Attempts: int(c.n), Class: class,
+		Message: "it failed", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
+	}, func(err error) { done <- err })
+	if err := <-done; err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// serve runs a server that answers over HTTP, and returns a client without credentials.
+func (c *cluster) serve(cfg serve.Config) (cl *client.Client, stop func()) {
+	c.t.Helper()
+	s, end := c.run(cfg)
+	return c.clientOf(s, ""), end
+}
+
+// clientOf returns a client of a server that sends a token. Reading a request is limited to a
+// second, as a server limits it, so that a test sees what lasts longer.
+func (c *cluster) clientOf(s *serve.Server, token string) *client.Client {
+	c.t.Helper()
+	h := httptest.NewUnstartedServer(s.Handler())
+	h.Config.ReadTimeout = time.Second
+	h.Start()
+	c.t.Cleanup(h.Close)
+	cl, err := client.New(h.URL, token, h.Client())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return cl
+}
+
+// opens waits until a topic has so many open letters.
+func opens(t *testing.T, cl *client.Client, topic string, n int64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d letters of %s are open", n, topic), func() bool {
+		is, err := cl.Topic(t.Context(), topic)
+		return err == nil && is.Known != nil && is.Open == n
+	})
+}
+
+// run runs a server until the test ends, or until stop is called.
+func (c *cluster) run(cfg serve.Config) (s *serve.Server, stop func()) {
+	c.t.Helper()
+	cfg.Kafka, cfg.Refresh = c.opts, 500*time.Millisecond
+	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(c.t.Output(), nil)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Errorf("Run returned %v", err)
+		}
+	}
+	c.t.Cleanup(stop)
+	return s, stop
+}
+
+// get returns what a path of a server answers.
+func get(t *testing.T, s *serve.Server, path string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
+	s.Handler().ServeHTTP(w, r)
+	return w.Body.String()
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after 30 s: not %s", what)
+		}
+	}
+}
+
+// shows waits until /metrics has a line.
+func shows(t *testing.T, s *serve.Server, line string) {
+	t.Helper()
+	var last string
+	defer func() {
+		if t.Failed() {
+			t.Log(last)
+		}
+	}()
+	eventually(t, line, func() bool {
+		last = get(t, s, "/metrics")
+		return strings.Contains(last, line+"\n")
+	})
+}
+
+func TestServer_MetricsCountLetters(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders", "bills")
+	s, _ := c.run(serve.Config{})
+	c.fail("orders", "tax.TableMiss", 7)
+	c.fail("orders", "decode", 2)
+	shows(t, s, `siding_dead_letters_open{error_type="tax.TableMiss",messaging_destination_name="orders.dlq"} 7`)
+	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 2`)
+	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="orders.dlq"} 2`)
+	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="bills.dlq"} 0`)
+	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+	if _, err := l.Discard(t.Context(), dlq.Filter{Classes: []string{"decode"}}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 0`)
+	shows(t, s, `siding_dead_letters_resolved{messaging_destination_name="orders.dlq",siding_letter_state="discarded"} 2`)
+	shows(t, s, `siding_dead_letters_written_total{error_type="decode",messaging_destination_name="orders.dlq"} 2`)
+}
+
+// hook is a receiver of notifications.
+type hook struct {
+	*httptest.Server
+	got chan string
+}
+
+func newHook(t *testing.T) *hook {
+	h := &hook{got: make(chan string, 100)}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		var m struct{ Title, Message string }
+		if err := json.Unmarshal(text, &m); err != nil {
+			m.Message = string(text)
+		}
+		h.got <- m.Title + "|" + m.Message
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// An incident is told once, though servers come and go, and once when it is over.
+func TestServer_TellsAnIncidentOnce(t *testing.T) {
+	c := newCluster(t, "orders")
+	h := newHook(t)
+	t.Setenv("HOOK", "generic+"+h.URL+"?template=json")
+	cfg := serve.Config{
+		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5}}},
+		Notify: []serve.Receiver{{Name: "hook", URLEnv: "HOOK"}},
+	}
+	_, stop := c.run(cfg)
+	c.fail("orders", "decode", 6)
+	told := map[string]int{}
+	for range 2 { // open, and a new class
+		select {
+		case m := <-h.got:
+			told[m]++
+		case <-time.After(30 * time.Second):
+			t.Fatalf("told %v", told)
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("told %v, want of an open letter and of a new class", told)
+	}
+	time.Sleep(2 * time.Second) // it is noted
+	stop()
+	_, _ = c.run(cfg)
+	select {
+	case m := <-h.got:
+		t.Errorf("the next server tells %q again", m)
+	case <-time.After(5 * time.Second):
+	}
+}
+
+// reader returns a client that reads a topic from its beginning.
+func (c *cluster) reader(topic string) *kgo.Client {
+	c.t.Helper()
+	cl, err := kgo.NewClient(append(c.opts, kgo.ConsumeTopics(topic))...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(cl.Close)
+	return cl
+}

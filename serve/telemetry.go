@@ -1,0 +1,201 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/book"
+)
+
+const scope = "github.com/sidingkafka/siding/serve"
+
+// Attributes of siding's own. docs/serve.md explains them.
+const (
+	stateKey     = attribute.Key("siding.letter.state")
+	withinKey    = attribute.Key("siding.within")
+	thresholdKey = attribute.Key("siding.threshold")
+	runStateKey  = attribute.Key("siding.run.state")
+	ruleKey      = attribute.Key("siding.rule.name")
+	ruleStateKey = attribute.Key("siding.rule.state")
+)
+
+// resolvedStates are the states by which resolved letters are counted.
+var resolvedStates = []dlq.State{dlq.Succeeded, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Unfollowed, dlq.Compensated, dlq.Duplicate}
+
+var runStates = []redrive.State{redrive.Canary, redrive.Sending, redrive.Waiting, redrive.Watching, redrive.Done, redrive.Aborted}
+
+// instruments are observed when a meter collects. Each server observes the topics that it owns, so
+// the values of several servers add up.
+type instruments struct {
+	open, recent, expiring, resolved, fresh, unread, runs, rules, held metric.Int64ObservableUpDownCounter
+	written, outcomes                                                  metric.Int64ObservableCounter
+	oldest, first, expiry, thresholds                                  metric.Int64ObservableGauge
+	success                                                            metric.Float64ObservableGauge
+}
+
+// observe registers the server's instruments with a meter provider.
+func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, error) {
+	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
+	var in instruments
+	var all []metric.Observable
+	var errs []error
+	sum := func(i *metric.Int64ObservableUpDownCounter, name, unit, description string) {
+		var err error
+		*i, err = meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		all, errs = append(all, *i), append(errs, err)
+	}
+	counter := func(i *metric.Int64ObservableCounter, name, unit, description string) {
+		var err error
+		*i, err = meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+		all, errs = append(all, *i), append(errs, err)
+	}
+	gauge := func(i *metric.Int64ObservableGauge, name, unit, description string) {
+		var err error
+		*i, err = meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
+		all, errs = append(all, *i), append(errs, err)
+	}
+	sum(&in.open, "siding.dead_letters.open", "{record}", "Open dead letters by class.")
+	sum(&in.recent, "siding.dead_letters.recent", "{record}", "Dead letters that came within the last five minutes, by class.")
+	counter(&in.written, "siding.dead_letters.written", "{record}", "Dead letters that came since the server knows the topic, by class.")
+	gauge(&in.first, "siding.dead_letters.first_written", "s", "When the first dead letter of a class was written, in Unix seconds.")
+	sum(&in.fresh, "siding.dead_letters.new_classes", "{class}", "Classes that are new: never seen before.")
+	gauge(&in.oldest, "siding.dead_letters.oldest_open", "s", "When the oldest open dead letter was written, in Unix seconds.")
+	gauge(&in.expiry, "siding.dead_letters.next_expiry", "s", "When retention takes the oldest open dead letter, in Unix seconds.")
+	sum(&in.expiring, "siding.dead_letters.expiring", "{record}", "Open dead letters that retention takes within a time.")
+	sum(&in.resolved, "siding.dead_letters.resolved", "{record}", "Resolved dead letters that are still in their topic, by state.")
+	gauge(&in.thresholds, "siding.dead_letters.threshold", "{limit}", "Limits of alerts, as the configuration sets them for the topic: numbers of letters, and seconds.")
+	sum(&in.unread, "siding.dead_letters.unread", "{record}", "Offsets of dead-letter topics that the server has still to read; its other metrics lack these.")
+	counter(&in.outcomes, "siding.redrive.outcomes", "{record}", "Redriven dead letters by outcome, since the server knows the topic.")
+	sum(&in.runs, "siding.redrive.runs", "{run}", "Redrive runs by state.")
+	sum(&in.rules, "siding.redrive.rules", "{rule}", "Rules that redrive, by the state of their circuit, or paused.")
+	sum(&in.held, "siding.dead_letters.held", "{record}", "Dead letters beyond the limits of retention that stay: they are open, or stand behind a letter that stays.")
+	var err error
+	in.success, err = meter.Float64ObservableGauge("siding.redrive.success", metric.WithUnit("1"),
+		metric.WithDescription("Share of the letters of the last run that succeeded, of those that succeeded or failed."))
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		now, rules := time.Now(), s.ruleList()
+		for _, t := range s.owned() {
+			s.report(o, &in, t, now, rules)
+		}
+		return nil
+	}, append(all, in.success)...)
+}
+
+// report observes a topic.
+func (s *Server) report(o metric.Observer, in *instruments, t *topic, now time.Time, rules []Rule) {
+	name := semconv.MessagingDestinationName(t.DeadLetterTopic.Topic)
+	at := func(more ...attribute.KeyValue) metric.ObserveOption {
+		return metric.WithAttributes(append(more, name)...)
+	}
+	progress := t.book.Progress()
+	o.ObserveInt64(in.unread, progress.Unread, at())
+	if progress.Read.IsZero() {
+		return // what nobody knows is not 0
+	}
+	f := t.figures(now, rules)
+	s.reportClasses(o, in, t, &f, at)
+	moment := func(i metric.Int64Observable, when time.Time) {
+		if !when.IsZero() {
+			o.ObserveInt64(i, when.Unix(), at())
+		}
+	}
+	moment(in.oldest, f.oldest)
+	moment(in.expiry, f.nextExpiry)
+	o.ObserveInt64(in.fresh, int64(len(f.newClasses)), at())
+	if t.config.Retention != nil && t.retainer.next.Load() > 0 { // it was judged
+		o.ObserveInt64(in.held, t.retainer.held.Load(), at())
+	}
+	is := t.config.thresholds()
+	for _, limit := range []struct {
+		name string
+		is   int64
+	}{
+		{"warn_open", is.WarnOpen},
+		{"page_open", is.PageOpen},
+		{"new", is.New},
+		{"oldest", int64(is.Oldest / time.Second)},
+		{"new_class", int64(is.NewClass / time.Second)},
+		{"retention", int64(is.Retention / time.Second)},
+	} {
+		if limit.is > 0 {
+			o.ObserveInt64(in.thresholds, limit.is, at(thresholdKey.String(limit.name)))
+		}
+	}
+	for i, n := range f.expiring {
+		o.ObserveInt64(in.expiring, n, at(withinKey.String(hours(expiryHours[i]))))
+	}
+	for _, state := range resolvedStates {
+		o.ObserveInt64(in.resolved, f.resolved[state], at(stateKey.String(string(state))))
+	}
+	for _, state := range book.Outcomes {
+		o.ObserveInt64(in.outcomes, f.flow.Outcomes[state], at(stateKey.String(string(state))))
+	}
+	if share, known := f.success(); known {
+		o.ObserveFloat64(in.success, share, at())
+	}
+	for _, state := range runStates {
+		o.ObserveInt64(in.runs, f.runs[state], at(runStateKey.String(string(state))))
+	}
+	for i := range f.circuits {
+		for _, state := range circuitStates {
+			var n int64
+			if f.circuits[i].name() == state {
+				n = 1
+			}
+			o.ObserveInt64(in.rules, n, at(ruleKey.String(f.circuits[i].rule), ruleStateKey.String(state)))
+		}
+	}
+}
+
+// reportClasses observes what a topic counts by class: MaxClasses of them, and the others as one.
+func (s *Server) reportClasses(o metric.Observer, in *instruments, t *topic, f *figures, at func(...attribute.KeyValue) metric.ObserveOption) {
+	type numbers struct {
+		open, recent, written, first int64
+		gone                         bool // the topic has no letter of them any more
+	}
+	labels := map[string]numbers{}
+	classes := slices.SortedFunc(maps.Keys(f.writtenBy), func(a, b string) int {
+		return cmp.Or(cmp.Compare(f.writtenBy[b], f.writtenBy[a]), cmp.Compare(a, b))
+	})
+	for _, class := range classes {
+		label := t.label(class, s.cfg.MaxClasses)
+		is := labels[label]
+		is.open += f.openBy[class]
+		is.recent += f.recentBy[class]
+		is.first = max(is.first, f.firstBy[class].Unix()) // of several, the one that came last
+		labels[label] = is
+	}
+	for class, n := range f.flow.Written {
+		label := t.label(class, s.cfg.MaxClasses)
+		is, ok := labels[label]
+		is.gone = is.gone || !ok
+		is.written += n
+		labels[label] = is
+	}
+	for label, is := range labels {
+		class := at(semconv.ErrorTypeKey.String(label))
+		o.ObserveInt64(in.written, is.written, class)
+		if !is.gone {
+			o.ObserveInt64(in.open, is.open, class)
+			o.ObserveInt64(in.recent, is.recent, class)
+			o.ObserveInt64(in.first, is.first, class)
+		}
+	}
+}
+
+// hours returns a time in hours, as in 48h.
+func hours(d time.Duration) string { return strconv.Itoa(int(d/time.Hour)) + "h" }

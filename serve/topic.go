@@ -1,0 +1,359 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/book"
+)
+
+// topic is a dead-letter topic of the cluster.
+type topic struct {
+	redrive.DeadLetterTopic
+	config Topic // what the configuration says of it
+	book   *book.Book
+	ruled  atomic.Bool // a rule is being applied
+	// unledgered reports that the ledger did not exist when the brokers were last asked.
+	unledgered atomic.Bool
+	// starting has one element while a request begins a run, or discards letters.
+	starting chan struct{}
+	adopting atomic.Bool // a run of another server is being resumed
+	retainer retainer
+
+	mu    sync.Mutex
+	read  position    // of the brokers' when the book was last refreshed
+	asked time.Time   // when they were asked for it
+	ours  time.Time   // since when this server owns the topic; zero if it does not
+	ids   [2][16]byte // of the topic and its ledger
+	brokerConfig
+	runs     []redrive.Outcome
+	classes  classes
+	heard    map[string]heard
+	rests    map[string]rest // by rule
+	arrivals []arrival       // within newWithin, the oldest first
+
+	noteAgain time.Time // when a note may be tried again after one that could not be written
+
+	refreshing bool
+	failed     error  // the last refresh
+	broken     error  // runs that cannot be read; nil if all can
+	logged     string // the trouble that was logged last
+	retryIn    time.Duration
+	retryAt    time.Time
+}
+
+// rest is a time in which a rule does nothing on a topic, after an error.
+type rest struct {
+	until  time.Time
+	wait   time.Duration
+	err    error
+	groups []string // to which letters cannot come home; those of others do not rest
+}
+
+// heard is something that another process wrote, and when this server heard of it.
+type heard struct {
+	what string
+	at   time.Time
+}
+
+// hear returns when something happened that a ledger tells of, by the clock of this server. The
+// clock of whoever wrote it may be wrong. What is new since the server looked last has happened
+// just now. What the server finds at its first look happened when it says so, and not in the
+// future.
+func (t *topic) hear(about, what string, now, says time.Time) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hears(about, what, now, says)
+}
+
+// hears is [topic.hear] for whoever holds mu.
+func (t *topic) hears(about, what string, now, says time.Time) time.Time {
+	was, looked := t.heard[about]
+	if looked && was.what == what {
+		return was.at
+	}
+	if t.heard == nil {
+		t.heard = map[string]heard{}
+	}
+	at := now
+	if !looked && says.Before(now) {
+		at = says
+	}
+	t.heard[about] = heard{what, at}
+	return at
+}
+
+// position is how far a dead-letter topic and its ledger are: the sums of the partitions' offsets,
+// and how many of these the brokers told. A recreated topic may have the same ones, so it has the
+// ids of the two topics.
+type position struct {
+	start, end, ledger int64
+	told               int
+	ids                [2][16]byte
+}
+
+// refresh brings the book and the runs up to the brokers' position, unless they are there. asked is
+// when the brokers were asked for it. Records of the ledger that this version cannot read are no
+// error: all else is known, and reading again would not help. After an error about some partitions
+// the book has the letters of the others.
+func (t *topic) refresh(ctx context.Context, at position, asked time.Time) error {
+	t.mu.Lock()
+	at.ids = t.ids
+	before := t.read
+	if p := t.book.Progress(); at == before && isWhole(p.Problem) && !p.Complete.IsZero() {
+		t.asked = asked
+		t.mu.Unlock()
+		return nil
+	}
+	t.mu.Unlock()
+	missed := t.book.Refresh(ctx)
+	if isWhole(missed) {
+		missed = nil
+	} else if t.book.Progress().Read.Before(asked) {
+		return missed
+	}
+	t.keepRuns()
+	if missed == nil {
+		t.mu.Lock()
+		t.read, t.asked = at, asked
+		t.mu.Unlock()
+	}
+	return missed
+}
+
+// keepRuns keeps the runs as the book has them now.
+func (t *topic) keepRuns() {
+	runs, broken := t.book.Runs()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.runs, t.broken = runs, broken
+	for i := range runs {
+		t.hearBeat(&runs[i])
+	}
+}
+
+// identify keeps the ids of the dead-letter topic and of its ledger, as they are now.
+func (t *topic) identify(topic, ledger [16]byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ids = [2][16]byte{topic, ledger}
+}
+
+// hearBeat notes that a run has a new heartbeat, if it has, and returns when it came. mu is held.
+func (t *topic) hearBeat(o *redrive.Outcome) time.Time {
+	about := "heartbeat/" + o.ID
+	if o.State.Finished() {
+		delete(t.heard, about)
+		return o.Heartbeat
+	}
+	return t.hears(about, fmt.Sprint(o.Claim, o.Heartbeat.UnixNano()), time.Now(), o.Heartbeat)
+}
+
+// silent reports whether no process seems to own a run: it recorded that it stopped, or this server
+// has heard of no heartbeat for a while. The clock of the process does not count.
+func (t *topic) silent(o *redrive.Outcome) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch was, known := t.heard["heartbeat/"+o.ID]; {
+	case o.State.Finished():
+		return false
+	case !o.Stopped.IsZero():
+		return true
+	case known: // of what the ledger had last
+		return time.Since(was.at) > o.SilentAfter
+	}
+	return time.Since(t.hearBeat(o)) > o.SilentAfter
+}
+
+// isWhole reports whether a refresh of a book missed nothing, but for what a newer siding wrote.
+func isWhole(err error) bool { return err == nil || errors.Is(err, dlq.ErrNewerVersion) }
+
+// Waits before a topic is read again that could not be read; each further one is twice as long.
+const (
+	leastRetry = 2 * time.Second
+	mostRetry  = 2 * time.Minute
+)
+
+// noLedger is the error of what needs the ledger while there is none.
+func (t *topic) noLedger() error {
+	return fmt.Errorf("%s %w: create the topic %s, compacted, with as many partitions as %s", t.DeadLetterTopic.Topic, ErrNoLedger, t.Ledger, t.DeadLetterTopic.Topic)
+}
+
+// hasLedger returns [topic.noLedger] if the ledger did not exist when the brokers were last asked.
+func (t *topic) hasLedger() error {
+	if t.unledgered.Load() {
+		return t.noLedger()
+	}
+	return nil
+}
+
+// beginRefresh reports whether the topic may be read now, and reserves that until endRefresh.
+func (t *topic) beginRefresh(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refreshing || now.Before(t.retryAt) {
+		return false
+	}
+	t.refreshing = true
+	return true
+}
+
+// couldNot reports whether the last refresh failed.
+func (t *topic) couldNot() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed != nil
+}
+
+func (t *topic) endRefresh(err error, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refreshing, t.failed = false, err
+	if err == nil {
+		t.retryIn, t.retryAt = 0, time.Time{}
+		return
+	}
+	t.retryIn = min(max(2*t.retryIn, leastRetry), mostRetry)
+	t.retryAt = now.Add(t.retryIn)
+}
+
+// trouble returns why not all of the topic could be read, if that was not logged yet.
+func (t *topic) trouble() error {
+	missed := t.book.Progress().Problem
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := cmp.Or(t.failed, missed, t.broken)
+	if err == nil {
+		t.logged = ""
+		return nil
+	}
+	if err.Error() == t.logged {
+		return nil
+	}
+	t.logged = err.Error()
+	return err
+}
+
+// unreliable returns why nobody knows which letters came home: the ledger has what this version
+// cannot read, or it forgets; nil if all is known. Without that no rule acts on the topic.
+func (t *topic) unreliable() error {
+	missed := t.book.Progress().Problem
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errors.Is(missed, dlq.ErrNewerVersion) {
+		return missed
+	}
+	return cmp.Or(t.broken, t.forgets)
+}
+
+// reread reads what the ledger has now.
+func (t *topic) reread(ctx context.Context) error {
+	if err := t.book.Refresh(ctx); err != nil {
+		return err
+	}
+	t.keepRuns()
+	_, broken := t.book.Runs()
+	return broken
+}
+
+// known returns the runs, as the ledger had them when it was last read, oldest first.
+func (t *topic) known() []redrive.Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.runs)
+}
+
+// saw keeps a run that was read since the last refresh.
+func (t *topic) saw(o redrive.Outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.runs = slices.Clone(t.runs) // others may read the old ones
+	i := slices.IndexFunc(t.runs, func(r redrive.Outcome) bool { return r.ID == o.ID })
+	switch {
+	case i < 0:
+		t.runs = append(t.runs, o)
+	case newer(&o, &t.runs[i]):
+		t.runs[i] = o
+	default:
+		return
+	}
+	t.hearBeat(&o)
+}
+
+// newer reports whether an outcome of a run was recorded after another one.
+func newer(a, b *redrive.Outcome) bool {
+	if a.State.Finished() != b.State.Finished() {
+		return a.State.Finished()
+	}
+	return a.Heartbeat.After(b.Heartbeat) || !a.Stopped.IsZero() && b.Stopped.IsZero() && !a.Heartbeat.Before(b.Heartbeat)
+}
+
+// mayNote reports whether a note to the ledger may be tried. After one that could not be written
+// that takes a while.
+func (t *topic) mayNote(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !now.Before(t.noteAgain)
+}
+
+// restNotes keeps notes from being tried until a time.
+func (t *topic) restNotes(until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noteAgain = until
+}
+
+// alone lets one request at a time change the topic, until release is called.
+func (t *topic) alone(ctx context.Context) (release func(), err error) {
+	select {
+	case t.starting <- struct{}{}:
+		return func() { <-t.starting }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// decides reports whether this server may decide about the topic: it owns the topic, and has read
+// what the owner before it noted. It tells of incidents as soon as it has read some partitions: one
+// that is silent must not hide the letters of the others. Only [Server.Run] calls it.
+func (t *topic) decides(owned bool) (tells, acts bool) {
+	read := t.book.Progress().Read
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !owned {
+		t.ours = time.Time{}
+		return false, false
+	}
+	if t.ours.IsZero() {
+		t.ours = time.Now()
+	}
+	acts = t.asked.After(t.ours)
+	return acts || read.After(t.ours), acts
+}
+
+// readSince reports whether all of the topic was read at some time after that one.
+func (t *topic) readSince(at time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked.After(at) && !t.book.Progress().Complete.IsZero()
+}
+
+// unfinished returns the run of the topic that is not finished; empty if there is none.
+func (t *topic) unfinished() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.runs {
+		if !t.runs[i].State.Finished() {
+			return t.runs[i].ID
+		}
+	}
+	return ""
+}
