@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/serve"
 )
 
 // demoTime is how long the demo may take.
@@ -19,14 +21,19 @@ const demoTime = time.Minute
 var errDemoTime = errors.New("the demo takes more than a minute, so it was stopped: this machine is too busy for it")
 
 func newDemo(t *tool) *cobra.Command {
-	return &cobra.Command{
+	var serves bool
+	var listen string
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show an incident and its end, on a broker in this process",
 		Long: `Demo needs no cluster. It runs a consumer with bugs until 2,000 records are dead letters, and fixes one of three causes.
 It redrives the letters of that cause, then those of another one, which is not fixed. It prints each command as you
 would type it, and takes less than a minute. The rate and the window are set to keep it short: omit them in practice.`,
-		Example: "  redrive demo",
+		Example: "  redrive demo\n  redrive demo --serve",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if serves {
+				return serveDemo(cmd.Context(), t, listen)
+			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoTime, errDemoTime)
 			defer cancel()
 			err := playDemo(ctx, t)
@@ -36,6 +43,35 @@ would type it, and takes less than a minute. The rate and the window are set to 
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&serves, "serve", false, "run a server over the incident, until it is interrupted, instead of the commands")
+	cmd.Flags().StringVar(&listen, "listen", "", "with --serve: `address` of the HTTP server, host:port")
+	return cmd
+}
+
+// serveDemo runs a server over an incident that goes on: some records fail each second.
+func serveDemo(ctx context.Context, t *tool, listen string) error {
+	c, err := t.flags.Redaction(t.env)
+	if err != nil {
+		return usage(err)
+	}
+	i, err := startIncident(
+		bug{"tax.TableMiss", "no tax rate for region", 1200, false}, bug{"payment.Declined", "the bank said no", 500, false},
+		bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
+	)
+	if err != nil {
+		return err
+	}
+	defer i.stop()
+	t.screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.broker)
+	if _, err := i.fail(ctx); err != nil {
+		return err
+	}
+	going, cancel := context.WithCancel(ctx)
+	var goes sync.WaitGroup
+	goes.Go(func() { i.goOn(going) })
+	defer goes.Wait()
+	defer cancel()
+	return runServer(ctx, &session{tool: t, Cluster: c, opts: i.kafka}, serve.Config{Listen: listen})
 }
 
 // demoPace makes a run short enough to be watched.

@@ -112,7 +112,7 @@ func (i *incident) handle(_ context.Context, r *kgo.Record) error {
 func (i *incident) OnDeadLettered(consumer.Routed) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.left--; i.left == 0 {
+	if i.left--; i.left == 0 { // later ones go on
 		close(i.failed)
 	}
 }
@@ -149,5 +149,26 @@ func (i *incident) fail(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("the service ended: %w", i.err)
 	case <-i.failed:
 		return len(records), nil
+	}
+}
+
+// goOn produces some records each second, most of which fail.
+func (i *incident) goOn(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		classes := []string{"fine"}
+		for _, b := range i.bugs {
+			classes = append(classes, b.class)
+		}
+		r := &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "later-%d", n), Value: []byte(classes[n%len(classes)])}
+		if err := i.cl.ProduceSync(ctx, r).FirstErr(); err != nil {
+			return // the broker is gone
+		}
 	}
 }

@@ -1,7 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,4 +70,82 @@ func TestPlayDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 			t.Errorf("the README shows %q, which the demo does not print", line[1])
 		}
 	}
+}
+
+// A newcomer opens the address that the demo prints. The console there has the incident, which goes
+// on: some records fail each second. Ctrl-C ends broker, service and server in order.
+func TestServeDemo_ShowsTheIncidentUntilItIsInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds of real time")
+	}
+	t.Parallel()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), demoTime, errDemoTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "demo", "--serve", "--listen", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "REDRIVE_TEST_AS=command", "SIDING_BROKERS=127.0.0.1:1", "SIDING_DLQ_NAME={topic}.dead")
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	words := bufio.NewReader(pipe)
+	said, address := "", ""
+	for address == "" {
+		line, err := words.ReadString('\n')
+		if said += line; err != nil {
+			t.Fatalf("it ended before it printed an address: %s", said)
+		}
+		if strings.HasPrefix(line, "http://127.0.0.1:") {
+			address = strings.TrimSpace(line)
+		}
+	}
+	if strings.HasSuffix(address, ":8642") {
+		t.Errorf("it listens at %s, not where --listen says", address)
+	}
+	shows := func(path string, want ...*regexp.Regexp) {
+		t.Helper()
+		lacks := fmt.Errorf("%s was not asked", path)
+		for tick := time.Tick(50 * time.Millisecond); lacks != nil; {
+			lacks = answers(ctx, address+path, want)
+			select {
+			case <-ctx.Done():
+				t.Fatalf("%v: %v", context.Cause(ctx), lacks)
+			case <-tick:
+			}
+		}
+	}
+	shows("/", regexp.MustCompile(`href="/topics/orders\.dlq"`), regexp.MustCompile(`2,0(0[1-9]|[1-9]\d) open`))
+	shows("/topics/orders.dlq", regexp.MustCompile(`tax\.TableMiss`), regexp.MustCompile(`payment\.Declined`), regexp.MustCompile(`decode`))
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(words)
+	if err := cmd.Wait(); err != nil || !strings.HasSuffix(string(rest), "stopping; once more ends at once\n") {
+		t.Errorf("it ended by %v, and said %s", err, rest)
+	}
+}
+
+// answers asks an address, and returns what is wrong with its answer.
+func answers(ctx context.Context, address string, want []*regexp.Regexp) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		err = errors.Join(err, errors.New(answer.Status))
+	}
+	for _, w := range want {
+		if !w.Match(text) {
+			err = errors.Join(err, fmt.Errorf("%s lacks %s", address, w))
+		}
+	}
+	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/serve/archive"
 )
 
 func newExport(t *tool) *cobra.Command {
@@ -27,6 +28,10 @@ func newExport(t *tool) *cobra.Command {
 		Long: `Export writes the open dead letters, or all of them, to stdout. Each line is a JSON object with key, value and headers
 in base64, whatever -o is. Import makes the same records of them.
 
+With --archive it writes them to a new file, or to an object of S3-compatible storage: s3://bucket/key. In a folder,
+which ends in a slash, the archive's name is that of the topic and the time, and it is compressed, as is any whose name
+ends in .gz. An archive appears when it is complete, and was read back.
+
 With --decoded each object also has "decoded": key, value and headers as JSON or text, for jq. Import takes such lines,
 too. If something is redacted, the lines have only that, and import refuses them: an export without --decoded is byte
 for byte, and hides nothing.
@@ -35,22 +40,41 @@ Export changes nothing. To discard what was exported, give discard the same filt
 		Example: `  redrive export orders.dlq
   redrive export orders.dlq --all --until 2026-11-01
   redrive export orders.dlq --class decode | gzip
+  redrive export orders.dlq --archive s3://letters/
   redrive export orders.dlq --decoded | jq 'select(.decoded.value.amount > 100)'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err := flags.Compile(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return export(cmd.Context(), s, args[0], sel, how) }, err)
+			sel, err1 := flags.Compile(t.now())
+			target, err2 := archiveTarget(how.archive)
+			return t.with(cmd.Context(), func(s *session) error { return export(cmd.Context(), s, args[0], sel, how, target) }, err1, err2)
 		},
 	}
 	flags = addSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
 	cmd.Flags().BoolVar(&how.decoded, "decoded", false, "add key, value and headers as JSON or text")
+	cmd.Flags().StringVar(&how.archive, "archive", "", "write a new `archive` and not to stdout: a file, a folder/, or s3://bucket/key")
+	offerFiles(cmd, "archive")
 	return cmd
 }
 
 // exporting is the flags of export besides the filters.
-type exporting struct{ all, decoded bool }
+type exporting struct {
+	all, decoded bool
+	archive      string
+}
 
-func export(ctx context.Context, s *session, topic string, sel *selection.Selection, how exporting) error {
+// archiveTarget reads the location of an archive; nil without one.
+func archiveTarget(location string) (*archive.Target, error) {
+	if location == "" {
+		return nil, nil
+	}
+	target, err := archive.Parse(location, archive.S3{})
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	return target, nil
+}
+
+func export(ctx context.Context, s *session, topic string, sel *selection.Selection, how exporting, target *archive.Target) error {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
@@ -69,6 +93,9 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 	if how.decoded {
 		write = s.exportDecoded
 	}
+	if target != nil {
+		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.tool, found)) })
+	}
 	n, err := write(s.screen.Data(), counted(s.tool, found))
 	warnOfWhere(s.tool, sel)
 	if err != nil {
@@ -81,6 +108,32 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 		s.screen.Say("%s", nothing(topic, how.all))
 	}
 	return nil
+}
+
+// errNothing ends an archive of no letters.
+var errNothing = errors.New("there are no letters")
+
+// exportTo exports letters to an archive.
+func exportTo(ctx context.Context, s *session, topic string, sel *selection.Selection, how exporting, target *archive.Target, write func(io.Writer) (int64, error)) error {
+	a, err := target.Write(ctx, topic, archive.NewID(s.now()), func(w io.Writer) (int64, error) {
+		n, err := write(w)
+		if err == nil && n == 0 {
+			return 0, errNothing
+		}
+		return n, readFailed(topic, err)
+	})
+	warnOfWhere(s.tool, sel)
+	switch {
+	case errors.Is(err, errNothing):
+		s.screen.Say("%s, so no archive was written", nothing(topic, how.all))
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.screen.Object(
+		output.NewField("topic", "TOPIC", topic), output.NewField("exported", "EXPORTED", a.Letters),
+		output.NewField("archive", "ARCHIVE", a.Location), output.NewField("sha256", "SHA-256", a.SHA256),
+	)
 }
 
 // exportDecoded is [dlq.Export] whose lines also have what the bytes mean. Where something is
@@ -137,11 +190,6 @@ func (t *tool) decodedLine(l *dlq.Letter) ([]byte, error) {
 		raw.Write(append(line, '\n'))
 	}
 	return slices.Concat(bytes.TrimSuffix(raw.Bytes(), []byte("}\n")), []byte(`,"decoded":`), added, []byte("}\n")), nil
-}
-
-// writeLetters exports letters and shows their number meanwhile.
-func writeLetters(t *tool, w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
-	return dlq.Export(w, counted(t, found))
 }
 
 // counted shows the number of letters that were taken.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,4 +65,25 @@ func TestExport_DecodesForPrograms(t *testing.T) {
 	want := `{"v":1,"topic":"orders.dlq","partition":0,"offset":2,"timestamp":1795176000000,"redacted":true,"decoded":{"key":"7","keyEncoding":"text","value":{"card":"[redacted]","n":9007199254740993},`
 	prints(t, got, exitDone, want, "warning: import refuses these lines")
 	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout)), exitError, "", "line 1: not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
+}
+
+// An archive has what stdout would have, compressed, and import takes it.
+func TestExport_WritesAnArchive(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	file := filepath.Join(t.TempDir(), "letters.jsonl.gz")
+	got := b.redrive(t, "export", "orders.dlq", "--all", "--archive", file, "-o", "json")
+	if got.code != exitDone || got.stderr != "" || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","exported":7,"archive":"`+file+`","sha256":"`) {
+		t.Errorf("%+v", got)
+	}
+	prints(t, b.redrive(t, "import", "again.dlq", file), exitDone, "IMPORTED  7\n", "")
+	b.wantHeld(t, "again.dlq", b.hold(t, "orders.dlq"))
+	prints(t, b.redrive(t, "export", "orders.dlq", "--archive", file), exitError, "", file+" already exists and is never overwritten")
+	absent := filepath.Join(t.TempDir(), "none.jsonl")
+	prints(t, b.redrive(t, "export", "orders.dlq", "--class", "none", "--archive", absent), exitDone, "", "no archive was written")
+	if _, err := os.Stat(absent); err == nil {
+		t.Error("there is an archive of no letters")
+	}
+	prints(t, b.redrive(t, "export", "orders.dlq", "--archive", "s3://"), exitUsage, "", "is not s3://bucket/folder/")
 }

@@ -3,23 +3,24 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/serve/archive"
 )
 
 func newImport(t *tool) *cobra.Command {
 	var how dlq.ImportOptions
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "import TOPIC FILE",
+		Use:   "import TOPIC ARCHIVE",
 		Short: "Write the letters of an export into a dead-letter topic",
-		Long: `Import writes the letters of a file that export or prune --archive wrote into the dead-letter topic TOPIC, as new
-dead letters: key, value and headers byte for byte, each into the partition that it was in.
+		Long: `Import writes the letters of a file that export or prune wrote, or the server, into the dead-letter topic TOPIC, as
+new dead letters: key, value and headers byte for byte, each into the partition that it was in. The file may be
+compressed by gzip, be an object s3://bucket/key, or a folder, of which all archives are imported.
 
 Import checks the whole file first, and writes nothing of a file that is cut short or broken. If writing fails, a part
 of the letters is in the topic, and the message has their number: import the file again. A letter that the topic still
@@ -32,7 +33,8 @@ outcomes of another topic or cluster. An archive of prune holds resolved letters
 Import is refused while a run on the topic is unfinished. A run that begins meanwhile may abort itself, since it takes
 new dead letters for failures.`,
 		Example: `  redrive import orders.dlq orders.jsonl
-  redrive import orders.dlq archive.jsonl --keep-timestamps`,
+  redrive import orders.dlq archive.jsonl.gz --keep-timestamps
+  redrive import orders.dlq s3://letters/orders.dlq/20261123T090000.000Z-1f3a9c04.jsonl.gz`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault // files
@@ -40,9 +42,9 @@ new dead letters for failures.`,
 			return completeTopic(t, false)(cmd, args, start)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := openArchive(args[1])
+			file, err := archive.Open(cmd.Context(), args[1], archive.S3{})
 			if err == nil {
-				defer file.Close()
+				defer func() { _ = file.Close() }() // it was only read
 			}
 			return t.with(cmd.Context(), func(s *session) error { return importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
 		},
@@ -52,19 +54,7 @@ new dead letters for failures.`,
 	return cmd
 }
 
-// openArchive opens a file that can be read twice.
-func openArchive(name string) (*os.File, error) {
-	info, err := os.Stat(name) // before opening it, which would wait on a pipe
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file: import reads it twice, first to check it, so save it to one", name)
-	}
-	return os.Open(name)
-}
-
-func importLetters(ctx context.Context, s *session, topic string, file *os.File, how dlq.ImportOptions, yes bool) error {
+func importLetters(ctx context.Context, s *session, topic string, file *archive.Reader, how dlq.ImportOptions, yes bool) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err

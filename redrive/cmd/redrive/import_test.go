@@ -56,7 +56,7 @@ func TestImport_TakesNothingOfABrokenFile(t *testing.T) {
 		{"again.dlq", save(t, "no JSON\n"+whole), exitError, "nothing was written: line 1"},
 		{"narrow.dlq", save(t, whole), exitError, "nothing was written: "},
 		{"again.dlq", absent, exitUsage, "no such file"},
-		{"again.dlq", t.TempDir(), exitUsage, "is not a regular file"},
+		{"again.dlq", t.TempDir(), exitUsage, "there is no archive"},
 		{"orders", save(t, whole), exitUsage, "orders is not a dead-letter topic"},
 		{"payments.dlq", save(t, whole), exitError, "topic payments.dlq does not exist"},
 	} {

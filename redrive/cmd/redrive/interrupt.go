@@ -21,7 +21,11 @@ const together = 500 * time.Millisecond
 // outlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
 // process. Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one
 // starts have the signal as usual.
-func outlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+func outlivePipes() { signal.Notify(broken, syscall.SIGPIPE) }
+
+// broken gets the signals of broken pipes, and nobody reads them. The signals of a process reach no
+// channel that was made in virtual time.
+var broken = make(chan os.Signal, 1)
 
 // interruptible returns a context that the first Ctrl-C cancels, with the cause errInterrupted.
 // SIGTERM does the same, and SIGHUP unless the process ignores it, as under nohup. A signal within

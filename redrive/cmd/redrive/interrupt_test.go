@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 	case "deaf":
 		deaf()
 	}
+	outlivePipes() // the first signal that a process asks for must not be asked for in virtual time
 	if flag.Parse(); testing.Short() {
 		_ = flag.Set("test.parallel", "6")
 	}
@@ -136,6 +138,25 @@ func TestInterruptible_EndsAVerbWithItsCode(t *testing.T) {
 	if want := "\nstopping; once more ends at once\nredrive: interrupted\n"; stderr.String() != want {
 		t.Errorf("stderr = %q, want %q", stderr, want)
 	}
+}
+
+// A run in virtual time is over, and somewhere in the process a pipe breaks.
+func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(*testing.T) { outlivePipes() })
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGPIPE)
+	t.Cleanup(func() { signal.Stop(heard) })
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	if _, err := in.WriteString("x"); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("writing ended with %v", err)
+	}
+	in.Close()
+	<-heard
 }
 
 // The pipe of `redrive run … 2>&1 | head -1` broke, and the signal killed the run like a crash. It

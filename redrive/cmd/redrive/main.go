@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/user"
 	"time"
+	_ "time/tzdata" // rules name time zones, and an image may have none
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )

@@ -4,22 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/serve/archive"
 )
 
 // A pruning is the flags of prune.
 type pruning struct {
+	*operator
 	olderThan, archive string
 	discarded          string
-	yes                bool
+	maxAge             string
+	keep               dlq.Retention
+	yes, dryRun        bool
 }
 
 func newPrune(t *tool) *cobra.Command {
@@ -35,30 +39,75 @@ it, and the next prune deletes it.
 Prune counts the letters first and asks you to type their number. Without a terminal, as in a cron job, pass --yes. If
 a letter has to stay when prune is about to delete, such as one that was reopened meanwhile, prune deletes nothing.
 
+With --max-age or --max-count prune keeps the letters within these limits. The stricter one counts, and the oldest
+letters go first, by when they entered the topic. --open also deletes open and pending letters beyond the limits. The
+server does the same by its configuration, by the clock.
+
 With --older-than prune also deletes open and pending letters that were written before that time. With
 --discarded-older-than prune also deletes the notes of records that consumers discarded before that time, which list
 --discarded shows. It does not ask about notes.
 
 With --archive it first writes all letters that it is going to delete to a file, as export does: byte for byte, with
-nothing redacted. If that fails, it deletes nothing. Without an archive deleted letters are lost.
+nothing redacted. It reads the archive back and compares the SHA-256. If any of that fails, it deletes nothing. The
+archive may be a new file, a folder that ends in a slash, or s3://bucket/key, also of S3-compatible storage
+(AWS_ENDPOINT_URL_S3, AWS_REGION and the credentials of AWS's tools). Without an archive deleted letters are lost.
+
+The ledger has who deleted how many letters, when, why, and where the archive is. --dry-run only counts.
 
 Prune is refused while a run on the topic is unfinished. A run that begins while prune deletes counts the deleted
 letters as expired, and does not send them.`,
 		Example: `  redrive prune orders.dlq
   redrive prune orders.dlq --older-than 30d --archive orders.jsonl
+  redrive prune orders.dlq --max-age 180d --max-count 1000000 --archive s3://letters/ --dry-run
   redrive prune orders.dlq --discarded-older-than 90d --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			before, err1 := beforeNow("older-than", p.olderThan, t.now(), "open letters")
 			notes, err2 := beforeNow("discarded-older-than", p.discarded, t.now(), "notes")
-			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, notes, p) }, err1, err2)
+			target, err3 := archiveTarget(p.archive)
+			err4 := p.limits(t.now())
+			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, notes, p, target) }, err1, err2, err3, err4)
 		},
 	}
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
+	cmd.Flags().StringVar(&p.maxAge, "max-age", "", "keep letters that were written after this `time`: 180d (ago), 2026-11-20, or RFC 3339")
+	cmd.Flags().Int64Var(&p.keep.MaxCount, "max-count", 0, "keep this `number` of letters, the newest of the topic")
+	cmd.Flags().BoolVar(&p.keep.Open, "open", false, "with --max-age or --max-count: also delete letters that are open or have no outcome")
+	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only count what would be deleted")
 	cmd.Flags().StringVar(&p.discarded, "discarded-older-than", "", "also delete notes of records that consumers discarded before this `time`")
-	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `file`, which import reads")
+	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `archive`, which import reads: a file, a folder/, or s3://bucket/key")
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask for confirmation")
 	offerFiles(cmd, "archive")
+	section(cmd, sectionLedger, func(set *pflag.FlagSet) { p.operator = addOperator(t, set) })
 	return cmd
+}
+
+// limits completes the limits that the flags set, and checks them.
+func (p *pruning) limits(now time.Time) error {
+	after, err := beforeNow("max-age", p.maxAge, now, "letters")
+	switch {
+	case err != nil:
+		return err
+	case p.keep.MaxCount < 0:
+		return fmt.Errorf("--max-count: %d: the number of letters that stay, at least 1", p.keep.MaxCount)
+	case !after.IsZero():
+		p.keep.MaxAge = now.Sub(after)
+	}
+	limited := p.keep.MaxAge > 0 || p.keep.MaxCount > 0
+	switch {
+	case p.keep.Open && !limited:
+		return errors.New("--open needs --max-age or --max-count; --older-than deletes open letters too")
+	case limited && p.olderThan != "":
+		return errors.New("--older-than cannot be combined with --max-age and --max-count: with these, --open deletes open letters")
+	}
+	return nil
+}
+
+// find returns what can be deleted.
+func (p *pruning) find(ctx context.Context, l *dlq.Ledger, before, now time.Time, progress func(read, total int64)) (*dlq.Prunable, error) {
+	if p.keep.MaxAge > 0 || p.keep.MaxCount > 0 {
+		return l.PrunableBy(ctx, p.keep, now, progress)
+	}
+	return l.Prunable(ctx, before, progress)
 }
 
 // beforeNow is the time of a flag; zero without it.
@@ -95,7 +144,7 @@ func pruneQuestion(topic string, found *dlq.Prunable) string {
 	return what
 }
 
-func prune(ctx context.Context, s *session, topic string, before, notesBefore time.Time, p pruning) error {
+func prune(ctx context.Context, s *session, topic string, before, notesBefore time.Time, p pruning, target *archive.Target) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
@@ -104,18 +153,27 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 	if err != nil {
 		return err
 	}
-	unresolved := writeOutcomes(ctx, s.tool, r, topic)
+	unresolved := func() {}
+	if !p.dryRun {
+		unresolved = writeOutcomes(ctx, s.tool, r, topic)
+	}
 	ledger, err := idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
 	unresolved()
-	found, err := ledger.Prunable(ctx, before, progress(s.tool, "reading "+topic))
+	found, err := p.find(ctx, ledger, before, s.now(), progress(s.tool, "reading "+topic))
 	switch {
 	case err != nil:
 		return readFailed(topic, err)
+	case p.dryRun:
+		return showPrunable(s.tool, topic, found)
 	case len(found.Until) == 0:
-		s.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome", topic)
+		why := ""
+		if p.keep.MaxAge > 0 || p.keep.MaxCount > 0 {
+			why = ", or is within the limits"
+		}
+		s.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome%s", topic, why)
 		reportPending(s.tool, topic, found)
 		notes, err := pruneNotes(ctx, s, ledger, notesBefore)
 		return errors.Join(showPruned(s.tool, topic, found, nil, notes), err)
@@ -130,34 +188,35 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 	} else if found.Open > 0 { // nobody saw the question
 		s.screen.Say("%s", pruneQuestion(topic, found))
 	}
-	var archive any
-	if p.archive != "" {
-		if err := writeArchive(ctx, s, topic, found, p.archive); err != nil {
+	var written any
+	where := ""
+	if target != nil {
+		if where, err = writeArchive(ctx, s, topic, found, target); err != nil {
 			return err
 		}
-		archive = p.archive
+		written = where
 	}
 	if err := stillIdle(ctx, ledger); err != nil {
-		if p.archive != "" {
-			err = fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, p.archive)
+		if where != "" {
+			err = fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, where)
 		}
 		return err
 	}
 	s.screen.Status("deleting …")
-	err = ledger.Prune(ctx, found)
+	err = ledger.Prune(ctx, found, dlq.PruneOptions{By: p.by, Why: p.why, Archive: where})
 	if err != nil {
 		err = onTopic("DELETE", topic, err)
 		if errors.Is(err, dlq.ErrChanged) {
 			err = coded(exitRefused, err)
 		}
-		if p.archive != "" {
-			err = fmt.Errorf("%w; the archive %s exists and is complete: choose another name next time", err, p.archive)
+		if where != "" {
+			err = fmt.Errorf("%w; the archive %s exists and is complete: choose another name next time", err, where)
 		}
 		return err
 	}
 	reportPending(s.tool, topic, found)
 	notes, err := pruneNotes(ctx, s, ledger, notesBefore)
-	return errors.Join(showPruned(s.tool, topic, found, archive, notes), err)
+	return errors.Join(showPruned(s.tool, topic, found, written, notes), err)
 }
 
 // reportPending reports the letters that keep the letters behind them in the topic.
@@ -172,6 +231,18 @@ func reportPending(t *tool, topic string, found *dlq.Prunable) {
 		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, topic)
 }
 
+// showPrunable shows what would be deleted.
+func showPrunable(t *tool, topic string, p *dlq.Prunable) error {
+	return t.screen.Object(
+		output.NewField("topic", "TOPIC", topic),
+		output.NewField("wouldDelete", "WOULD DELETE", p.Letters),
+		output.NewField("open", "OPEN", unlessZero(p.Open)),
+		output.NewField("discarded", "DISCARDED", unlessZero(p.Discarded)),
+		output.NewField("pending", "PENDING", unlessZero(p.Pending)),
+		output.NewField("held", "HELD", explained(p.Held, ": open, without an outcome, or behind such a letter")),
+	)
+}
+
 func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) error {
 	return t.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
@@ -183,26 +254,18 @@ func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) erro
 	)
 }
 
-// writeArchive writes all letters that prune is going to delete to a new file. It removes a file
-// that it could not complete.
-func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, name string) error {
-	// an archive is never overwritten
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("nothing was deleted: archive: %s already exists and is never overwritten: choose another name", name)
-	}
+// writeArchive writes all letters that prune is going to delete to an archive, and returns where it
+// is.
+func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, target *archive.Target) (string, error) {
+	a, err := target.Write(ctx, topic, archive.NewID(s.now()), func(w io.Writer) (int64, error) {
+		n, err := dlq.Export(w, counted(s.tool, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...)))
+		if err == nil && n < p.Letters {
+			err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, letters(p.Letters))
+		}
+		return n, readFailed(topic, err)
+	})
 	if err != nil {
-		return fmt.Errorf("nothing was deleted: archive: %w", err)
+		return "", fmt.Errorf("nothing was deleted: %w", err)
 	}
-	n, err := writeLetters(s.tool, file, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...))
-	if err == nil && n < p.Letters {
-		err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, letters(p.Letters))
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("nothing was deleted: archive %s: %w", name, errors.Join(readFailed(topic, err), os.Remove(name)))
-	}
-	return nil
+	return a.Location, nil
 }

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -130,4 +136,92 @@ func TestPrune_LeavesACopyWithoutAnEntryToTheNext(t *testing.T) {
 	got := b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json")
 	prints(t, got, exitDone, `"deleted":2,`, "1 letter of orders.dlq: copies of resolved letters, without an entry in the ledger")
 	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json"), exitDone, `"deleted":1,`, "")
+}
+
+// The limits are those of the server. What a dry run counts is what is then deleted, archived and
+// told in the ledger.
+func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	was := b.hold(t, "orders.dlq")
+	ledger := func() []dlq.PruneRecord {
+		told, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", kgo.SeedBrokers(b.addr)).PruneRecords(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return told
+	}
+	got := b.redrive(t, "prune", "orders.dlq", "--max-count", "1", "--dry-run", "-o", "json")
+	exactly(t, got, exitDone, `{"topic":"orders.dlq","wouldDelete":1,"open":0,"discarded":1,"pending":0,"held":5}`+"\n", "")
+	got = b.redrive(t, "prune", "orders.dlq", "--max-age", "1m", "--max-count", "1", "--open", "--dry-run")
+	prints(t, got, exitDone, "WOULD DELETE  7\n", "")
+	got = b.redrive(t, "prune", "orders.dlq", "--max-count", "7", "--yes")
+	prints(t, got, exitDone, "DELETED  0\n", "or is within the limits")
+	b.wantHeld(t, "orders.dlq", was)
+	if told := ledger(); len(told) > 0 {
+		t.Errorf("the ledger tells of %+v", told)
+	}
+	folder := t.TempDir() + "/"
+	got = b.redrive(t, "prune", "orders.dlq", "--max-count", "1", "--open", "--yes", "--archive", folder, "--by", "ada", "--why", "OPS-1", "-o", "json")
+	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":6,`) || !strings.Contains(got.stdout, `"archive":"`+folder+"orders.dlq/") {
+		t.Errorf("%+v", got)
+	}
+	told := ledger()
+	if len(told) != 1 || told[0].By != "ada" || told[0].Why != "OPS-1" || told[0].Letters != 6 || !strings.HasPrefix(told[0].Archive, folder) {
+		t.Errorf("the ledger tells of %+v", told)
+	}
+	prints(t, b.redrive(t, "import", "again.dlq", folder), exitDone, "IMPORTED  6\n", "")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--open"}, "--open needs --max-age or --max-count"},
+		{[]string{"--max-count", "-1"}, "--max-count: -1: the number of letters that stay"},
+		{[]string{"--max-age", "0s"}, "--max-age: 0s is not in the past: all letters would be deleted"},
+		{[]string{"--max-age", "30d", "--older-than", "30d"}, "--older-than cannot be combined"},
+		{[]string{"--archive", "gs://letters"}, "--archive: \"gs://letters\": there is no storage gs://"},
+	} {
+		prints(t, b.redrive(t, append([]string{"prune", "orders.dlq", "--yes"}, c.args...)...), exitUsage, "", c.want, c.args)
+	}
+}
+
+// Storage with the interface of S3 takes archives too. While it refuses them, nothing is deleted.
+func TestPrune_ArchivesToS3(t *testing.T) {
+	var refuses atomic.Bool
+	backend := s3mem.New()
+	if err := backend.CreateBucket("letters"); err != nil {
+		t.Fatal(err)
+	}
+	fake := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuses.Load() {
+			http.Error(w, `<Error><Code>AccessDenied</Code><Message>refused</Message></Error>`, http.StatusForbidden)
+			return
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	t.Cleanup(storage.Close)
+	for key, value := range map[string]string{
+		"AWS_ENDPOINT_URL_S3": storage.URL, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+	} {
+		t.Setenv(key, value)
+	}
+	b := aftermath(t)
+	b.topic(t, "again.dlq", 2, nil)
+	was := b.hold(t, "orders.dlq")
+	args := []string{"prune", "orders.dlq", "--max-age", "1m", "--open", "--yes", "--archive", "s3://letters/dead/", "-o", "json"}
+	refuses.Store(true)
+	prints(t, b.redrive(t, args...), exitError, "", "nothing was deleted: archive: write s3://letters/dead/orders.dlq/20")
+	b.wantHeld(t, "orders.dlq", was)
+	refuses.Store(false)
+	prints(t, b.redrive(t, "export", "orders.dlq", "--all", "--archive", "s3://letters/all.jsonl.gz"), exitDone, "EXPORTED  7\n", "")
+	got := b.redrive(t, args...)
+	if got.code != exitDone || !strings.Contains(got.stdout, `"deleted":7,`) || !strings.Contains(got.stdout, `"archive":"s3://letters/dead/orders.dlq/20`) {
+		t.Errorf("%+v", got)
+	}
+	prints(t, b.redrive(t, "import", "again.dlq", "s3://letters/dead/"), exitDone, "IMPORTED  7\n", "")
+	b.wantHeld(t, "again.dlq", was)
+	prints(t, b.redrive(t, "import", "again.dlq", "s3://letters/all.jsonl.gz"), exitDone, "COPIES", "")
 }

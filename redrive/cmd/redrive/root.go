@@ -68,6 +68,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	}{
 		{groupInspect, []*cobra.Command{newTopics(t), newSummary(t), newList(t), newShow(t)}},
 		{groupRun, []*cobra.Command{newPlan(t), newRun(t), newRuns(t), newStatus(t), newResume(t), newAbort(t)}},
+		{groupServe, []*cobra.Command{newServe(t)}},
 		{groupResolve, []*cobra.Command{newDiscard(t), newReopen(t), newExport(t), newImport(t), newPrune(t)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

@@ -24,6 +24,7 @@ const (
 	groupInspect = "See what is there"
 	groupRun     = "Redrive"
 	groupResolve = "Discard, keep, delete"
+	groupServe   = "Watch"
 )
 
 var sections = []string{sectionLetters, sectionTarget, sectionEdit, sectionPace, sectionEnd, sectionLedger, sectionOthers}

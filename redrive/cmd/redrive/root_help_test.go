@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,6 +39,28 @@ func TestHelp_EachVerbHasExamples(t *testing.T) {
 		own := verb.Name() != "completion" && verb.Name() != "help" // those are cobra's
 		if own && (verb.Short == "" || verb.Long == "" || len(commandsIn(verb.Example)) != strings.Count(verb.Example, "\n")+1) {
 			t.Errorf("%s has no short help, long help or examples that are commands", verb.Name())
+		}
+	}
+}
+
+// The reference has each verb. For a while it did not have serve.
+func TestHelp_EachVerbIsInTheReference(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/redrive-reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Verbs\n")
+	table, _, _ = strings.Cut(table, "\n#")
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\|").FindAllStringSubmatch(table, -1) {
+		for _, verb := range regexp.MustCompile("`(\\w+)").FindAllStringSubmatch(row[1], -1) {
+			documented = append(documented, verb[1])
+		}
+	}
+	for _, verb := range newCommands().Commands() {
+		if name := verb.Name(); name != "help" && !slices.Contains(documented, name) {
+			t.Errorf("docs/redrive-reference.md has no verb %s, but %v", name, documented)
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
 
+	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
 )
 
 // process is what the operating system gives a command.

@@ -56,7 +56,9 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 		"import": {"import orders.dlq " + archive + " --yes"}, "prune": {"prune orders.dlq --yes"},
 		"discard": {"discard orders.dlq --offset 1:1 --why x", "discard orders.dlq --class tax --why x", "discard orders.dlq --class tax --why x --yes"}, "reopen": {"reopen orders.dlq --class tax --why x --yes"},
 		"export": {"export orders.dlq --decoded"}, // see TestExport_WarnsThatItRedactsNothing
-		"demo":   {}, "version": {}, "completion": {}, "help": {},
+		// The server shows nothing here; see TestRunServer_HidesWhatFlagsVariablesAndProfileHide.
+		"serve": {},
+		"demo":  {}, "version": {}, "completion": {}, "help": {},
 	}
 	var verbs []string
 	for _, verb := range newCommands().Commands() {

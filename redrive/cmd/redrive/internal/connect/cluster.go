@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
+	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -36,6 +36,8 @@ type Cluster struct {
 	Timeout time.Duration
 	// Redact is what is hidden of letters; nil hides nothing.
 	Redact *redact.Rules
+	// RedactTexts are the texts of these rules, for a server.
+	RedactTexts RedactTexts
 	// SecretVariables are variables of the environment that may hold secrets: siding's own, and
 	// those that the configuration file names, in whichever profile.
 	SecretVariables []string
@@ -49,3 +51,6 @@ type Cluster struct {
 	sasl string // the mechanism, or nothing
 	user string
 }
+
+// RedactTexts are the texts of rules, in words of the flags.
+type RedactTexts struct{ Paths, Headers, Patterns []string }

@@ -1,11 +1,14 @@
 package connect
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -177,6 +180,47 @@ func TestReach_EndsInTimeWithoutAnAnswer(t *testing.T) {
 			t.Errorf("error %v: the time is that of a wait", err)
 		}
 	}
+}
+
+// kgo looks at its context, sets the time limit of the read, and reads. Here the context ends just
+// before the limit is set, and what kgo does about that end comes first too.
+func TestReach_EndsWithAContextThatEndsJustBeforeTheRead(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	told := errors.New("told to end")
+	c, err := world{args: []string{"--brokers", mute(t), "--timeout", "1m"}, dial: func(ctx context.Context, network, host string) (net.Conn, error) {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, network, host)
+		return &lateConn{Conn: conn, end: func() { cancel(told) }, ended: make(chan struct{})}, err
+	}}.resolve(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := c.Reach(ctx); !errors.Is(err, told) || time.Since(start) > 5*time.Second {
+		t.Errorf("it ended by %v after %s, want %q at once", err, time.Since(start), told)
+	}
+}
+
+// lateConn ends a context before the first time limit of a read is set.
+type lateConn struct {
+	net.Conn
+	end   func()
+	ended chan struct{} // closed when kgo heard of it
+	once  sync.Once
+}
+
+func (c *lateConn) SetDeadline(at time.Time) error {
+	defer close(c.ended)
+	return c.Conn.SetDeadline(at)
+}
+
+func (c *lateConn) SetReadDeadline(at time.Time) error {
+	c.once.Do(func() {
+		c.end()
+		<-c.ended
+	})
+	return c.Conn.SetReadDeadline(at)
 }
 
 func TestReach_TriesTheNextBroker(t *testing.T) {

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -25,6 +26,7 @@ type world struct {
 	args   []string
 	env    map[string]string
 	config string
+	dial   func(ctx context.Context, network, host string) (net.Conn, error)
 }
 
 func (w world) resolve(t *testing.T) (*Cluster, error) {
@@ -34,7 +36,7 @@ func (w world) resolve(t *testing.T) (*Cluster, error) {
 	if err := set.Parse(w.args); err != nil {
 		t.Fatal(err)
 	}
-	env := Environment{Getenv: func(k string) string { return w.env[k] }, Folder: t.TempDir()}
+	env := Environment{Getenv: func(k string) string { return w.env[k] }, Folder: t.TempDir(), Dial: w.dial}
 	if w.config != "" {
 		write(t, filepath.Join(env.Folder, DefaultFile), w.config)
 	}

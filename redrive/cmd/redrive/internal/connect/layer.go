@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
+	"github.com/sidingkafka/siding/internal/redact"
 )
 
 // A layer is one place where settings come from. It returns a setting's text and where the text

@@ -1,15 +1,36 @@
 package connect
 
-import "github.com/sidingkafka/siding/redrive/cmd/redrive/internal/redact"
+import (
+	"errors"
+
+	"github.com/sidingkafka/siding/internal/redact"
+)
 
 // redaction reads what to hide. The places where settings come from add up: who hides one more
 // thing by a flag still hides what the profile hides.
 func (r *resolver) redaction(nothing bool) {
-	rules, err := redact.Parse(r.all(hidePaths), r.all(hideHeaders), r.all(hidePattern))
+	paths, headers, patterns := r.all(hidePaths), r.all(hideHeaders), r.all(hidePattern)
+	rules, err := redact.Parse(paths, headers, patterns)
 	switch {
 	case err != nil:
 		r.errs = append(r.errs, err)
 	case !nothing:
 		r.cluster.Redact = rules
+		r.cluster.RedactTexts = RedactTexts{texts(paths), texts(headers), texts(patterns)}
 	}
+}
+
+func texts(rules []redact.Text) (all []string) {
+	for _, t := range rules {
+		all = append(all, t.Text)
+	}
+	return all
+}
+
+// Redaction returns a cluster that has only what to hide, by flags and variables. Profiles are of
+// other clusters, and do not count.
+func (f *Flags) Redaction(env Environment) (*Cluster, error) {
+	r := &resolver{layers: layers{commandLine(f.set), variables(env.Getenv)}, cluster: &Cluster{}}
+	r.redaction(f.showAll)
+	return r.cluster, errors.Join(r.errs...)
 }

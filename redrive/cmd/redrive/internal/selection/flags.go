@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/serve/where"
 )
 
 // Flags are the options of the command line.
@@ -120,17 +121,17 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	s.Filter.EnteredSince, s.Filter.EnteredUntil = period("entered-since", f.enteredSince, "entered-until", f.enteredUntil)
 
 	var err error
-	s.Filter.Ranges, err = parseRanges(f.partitions, f.offsets)
+	s.Filter.Ranges, err = where.ParseRanges("--", f.partitions, f.offsets)
 	errs = append(errs, err)
 	s.Filter.Headers = parseHeaders(f.headers)
 
-	attempts := span{0, math.MaxInt64}
+	attempts := where.Span{To: math.MaxInt64}
 	if f.attempts != "" {
-		attempts, err = parseRange(f.attempts)
+		attempts, err = where.ParseSpan(f.attempts)
 		complain("attempts", err)
 	}
 	if f.where != "" {
-		s.Where, err = compileWhere(f.where)
+		s.Where, err = where.Compile(f.where)
 		complain("where", err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -138,7 +139,7 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	}
 	if f.attempts != "" || f.where != "" {
 		s.Filter.Match = func(l *dlq.Letter) bool {
-			return attempts.has(int64(l.Meta.Attempts)) && (s.Where == nil || s.Where.match(l))
+			return attempts.Has(int64(l.Meta.Attempts)) && (s.Where == nil || s.Where.Match(l))
 		}
 	}
 	return s, nil

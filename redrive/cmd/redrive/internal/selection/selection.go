@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/where"
 )
 
 // A Selection chooses dead letters.
@@ -12,7 +13,7 @@ type Selection struct {
 	// Filter decides about each letter. It is for one goroutine at a time.
 	Filter dlq.Filter
 	// Where is the expression of --where, or nil.
-	Where *Where
+	Where *where.Expression
 }
 
 // Missing returns the partitions that the flags name and that a topic with so many does not have.
@@ -33,7 +34,7 @@ func (s *Selection) WhereProblem(quotes bool) string {
 		return ""
 	}
 	if !quotes {
-		return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %s (the reason is hidden, since it may quote the letter: --no-redact shows it)", s.Where.Failed, s.Where.at)
+		return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %s (the reason is hidden, since it may quote the letter: --no-redact shows it)", s.Where.Failed, s.Where.FirstAt)
 	}
 	return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %v", s.Where.Failed, s.Where.First)
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/serve"
+)
+
+func newServe(t *tool) *cobra.Command {
+	var file, listen string
+	var checks bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server: console, HTTP API, metrics, notifications, rules, retention",
+		Long: `Serve watches the cluster's dead-letter topics, as far as their names follow the naming. People look at letters and
+redrive or discard them on a web console, programs do so by the HTTP API at /api/v1, and Prometheus reads /metrics. If
+the configuration says so, the server also tells people of incidents, redrives letters by rules, and archives and
+deletes letters by a retention. Without access control it listens on this machine only.
+
+Several servers share the work, and it does not matter which one is asked. A server keeps nothing: it can be stopped
+and started at any moment. docs/serve.md has all keys of the configuration. redrive demo --serve shows the console
+without a cluster.`,
+		Example: `  redrive serve
+  redrive serve --config serve.yaml
+  redrive serve --config serve.yaml --check`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := serverConfig(file, listen)
+			switch {
+			case checks && file == "":
+				return usage(errors.New("--check has nothing to check: give --config"))
+			case checks && err == nil:
+				for _, warning := range cfg.Warnings() {
+					t.screen.Say("warning: %v", warning)
+				}
+				t.screen.Say("%s and the files that it names are right", file)
+				return nil
+			case checks:
+				return usage(err)
+			}
+			return t.with(cmd.Context(), func(s *session) error { return runServer(cmd.Context(), s, cfg) }, err)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "the `file` of the server's configuration")
+	cmd.Flags().StringVar(&listen, "listen", "", "`address` of the HTTP server, host:port; in place of the file's")
+	cmd.Flags().BoolVar(&checks, "check", false, "check the configuration and the files that it names, and end; no broker is asked")
+	return cmd
+}
+
+// serverConfig reads the configuration of a server. Its error has every mistake, so that none is
+// found when brokers were asked already.
+func serverConfig(file, listen string) (cfg serve.Config, err error) {
+	if file != "" {
+		if cfg, err = serve.Load(file); err != nil {
+			return cfg, err
+		}
+	}
+	if listen == "" {
+		return cfg, nil
+	}
+	cfg.Listen = listen
+	if err := cfg.Check(); err != nil {
+		return cfg, fmt.Errorf("--%w", err)
+	}
+	return cfg, nil
+}
+
+// withRedaction returns what the configuration hides, and what flags, variables and the profile do.
+func withRedaction(r serve.Redact, also connect.RedactTexts) serve.Redact {
+	return serve.Redact{
+		Paths:    slices.Concat(r.Paths, also.Paths),
+		Headers:  slices.Concat(r.Headers, also.Headers),
+		Patterns: slices.Concat(r.Patterns, also.Patterns),
+	}
+}
+
+// runServer serves until the context ends, which is no error.
+func runServer(ctx context.Context, s *session, cfg serve.Config) error {
+	exporter, end, err := newExporter(ctx, s.env.Getenv)
+	if err != nil {
+		return usage(err)
+	}
+	defer end()
+	if exporter != nil {
+		cfg.MetricReaders = append(cfg.MetricReaders, exporter)
+	}
+	cfg.Kafka, cfg.Naming = s.opts, s.Naming
+	cfg.Redact = withRedaction(cfg.Redact, s.RedactTexts)
+	log := s.log
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(s.screen.Words(), nil))
+	}
+	server, err := serve.New(cfg, log)
+	if err != nil {
+		return usage(err)
+	}
+	l, err := server.Listen()
+	if err != nil {
+		return err
+	}
+	s.screen.Say("%s", addresses(&cfg, l.Addr()))
+	return server.Serve(ctx, l)
+}
+
+// addresses returns that of the listener, after the one that people know, if there is one.
+func addresses(cfg *serve.Config, listens net.Addr) string {
+	scheme := "http://"
+	if cfg.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	at := scheme + listens.String()
+	if cfg.URL == "" || cfg.URL == at {
+		return at
+	}
+	return cfg.URL + ", listening on " + at
+}
