@@ -1,0 +1,353 @@
+package charts
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sidingkafka/siding/serve"
+)
+
+var update = flag.Bool("update", false, "write the manifests and the generated parts of the chart again")
+
+const (
+	deploy   = "../../deploy"
+	chartDir = deploy + "/helm/siding-serve"
+	howTo    = "go test -C internal/charts . -update writes it"
+)
+
+func load(t *testing.T) *Chart {
+	t.Helper()
+	c, err := Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// values are values of the chart, as people write them and Helm reads them.
+func values(t *testing.T, text string) (v map[string]any) {
+	t.Helper()
+	numbers := func(d *json.Decoder) *json.Decoder {
+		d.UseNumber()
+		return d
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), &v, numbers); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// everything is a release with all that the chart has.
+const everything = `
+kafka:
+  brokers: [kafka-1:9093, kafka-2:9093]
+  options: {tls-ca: /etc/siding/kafka/ca.crt, sasl: SCRAM-SHA-512, sasl-user: siding, sasl-password-file: /etc/siding/kafka/password, tls: true}
+  secret: siding-kafka
+tls: {secret: siding-tls}
+config:
+  refresh: 5s
+  topics: [{match: payments*, criticality: critical, manual-only: true, alerts: {oldest: 30m, page-open: 1000000}}]
+  redact: {paths: [..card], headers: [authorization]}
+  notify: [{name: chat, url-env: CHAT_URL}]
+  access:
+    oidc: {issuer: https://login.example.com, client-id: siding, groups: {oncall: [{role: operator, topics: [payments*]}], "*": [{role: viewer}]}}
+rules: [{name: gateway, topics: payments*, classes: [http.503], times: [Mon-Fri 08:00-18:00], zone: Europe/Berlin, rate: 20}]
+env: [{name: CHAT_URL, valueFrom: {secretKeyRef: {name: siding-chat, key: url}}}]
+extraVolumes: [{name: more, emptyDir: {}}]
+extraVolumeMounts: [{name: more, mountPath: /more}]
+imagePullSecrets: [{name: registry}]
+ingress: {enabled: true, className: nginx, annotations: {a: b}, host: siding.example.com, tlsSecret: siding-example-com}
+serviceMonitor: {enabled: true, labels: {release: prometheus}, token: {secret: siding-prometheus}, tlsConfig: {insecureSkipVerify: true}}
+prometheusRule: {enabled: true, labels: {release: prometheus}}
+networkPolicy: {enabled: true, from: [{namespaceSelector: {}}], egress: [{ports: [{port: 9093}]}]}
+podAnnotations: {a: b}
+podLabels: {team: payments}
+nodeSelector: {a: b}
+tolerations: [{key: a, operator: Exists}]
+affinity: {nodeAffinity: {}}
+priorityClassName: high
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}]
+service: {annotations: {a: b}}
+serviceAccount: {annotations: {a: b}}
+`
+
+// rendered returns the objects of a release by the name of their template. Each is what Kubernetes
+// knows by that name, without a field that it does not know.
+func rendered(t *testing.T, v map[string]any) map[string]runtime.Object {
+	t.Helper()
+	made, err := load(t).Render(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(made, "NOTES.txt")
+	known := runtime.NewScheme()
+	if err := scheme.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	if err := monitoring.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDeserializer()
+	objects := map[string]runtime.Object{}
+	for name, text := range made {
+		o, _, err := decoder.Decode([]byte(text), nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+			continue
+		}
+		objects[name] = o
+	}
+	return objects
+}
+
+func TestChart_HasNothingThatHelmReports(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{}", everything} {
+		for _, m := range lint.RunAll(chartDir, values(t, text), "kafka").Messages {
+			t.Error(m)
+		}
+	}
+}
+
+// A pod may do nothing but what it needs, and both probes ask the server.
+func TestChart_PodsAreRestricted(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{}", everything} {
+		objects := rendered(t, values(t, text))
+		d, ok := objects["deployment.yaml"].(*apps.Deployment)
+		if !ok {
+			t.Fatalf("there is no Deployment: %v", slices.Sorted(maps.Keys(objects)))
+		}
+		pod := d.Spec.Template.Spec
+		c := pod.Containers[0]
+		if *d.Spec.Replicas != 2 || *pod.AutomountServiceAccountToken || *pod.EnableServiceLinks || !*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.RunAsUser == 0 ||
+			pod.SecurityContext.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *c.SecurityContext.AllowPrivilegeEscalation ||
+			!*c.SecurityContext.ReadOnlyRootFilesystem || !slices.Equal(c.SecurityContext.Capabilities.Drop, []core.Capability{"ALL"}) ||
+			c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
+			t.Errorf("the pod is %+v", pod)
+		}
+		wantScheme := core.URISchemeHTTP
+		if pod.Volumes[len(pod.Volumes)-1].Name == "more" {
+			wantScheme = core.URISchemeHTTPS
+		}
+		for path, probe := range map[string]*core.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+			if get := probe.HTTPGet; get.Path != path || get.Port.String() != c.Ports[0].Name || get.Scheme != wantScheme {
+				t.Errorf("the probe of %s is %+v", path, get)
+			}
+		}
+		volumes := map[string]bool{}
+		for _, v := range pod.Volumes {
+			volumes[v.Name] = true
+		}
+		for _, m := range c.VolumeMounts {
+			if !volumes[m.Name] {
+				t.Errorf("there is no volume %s", m.Name)
+			}
+			delete(volumes, m.Name)
+		}
+		if len(volumes) > 0 {
+			t.Errorf("volumes are mounted nowhere: %v", volumes)
+		}
+	}
+}
+
+// The objects name each other as they are named.
+func TestChart_ObjectsFitTogether(t *testing.T) {
+	t.Parallel()
+	objects := rendered(t, values(t, everything))
+	d := objects["deployment.yaml"].(*apps.Deployment)
+	labels := d.Spec.Template.Labels
+	fits := func(what string, selector map[string]string) {
+		t.Helper()
+		for k, v := range selector {
+			if labels[k] != v {
+				t.Errorf("the %s selects %s=%s, which the pod lacks", what, k, v)
+			}
+		}
+		if len(selector) == 0 {
+			t.Errorf("the %s selects everything", what)
+		}
+	}
+	s := objects["service.yaml"].(*core.Service)
+	monitor := objects["servicemonitor.yaml"].(*monitoring.ServiceMonitor)
+	fits("Deployment", d.Spec.Selector.MatchLabels)
+	fits("Service", s.Spec.Selector)
+	fits("PodDisruptionBudget", objects["poddisruptionbudget.yaml"].(*policy.PodDisruptionBudget).Spec.Selector.MatchLabels)
+	fits("NetworkPolicy", objects["networkpolicy.yaml"].(*networking.NetworkPolicy).Spec.PodSelector.MatchLabels)
+	labels = s.Labels
+	fits("ServiceMonitor", monitor.Spec.Selector.MatchLabels)
+	if e := monitor.Spec.Endpoints[0]; e.Port != s.Spec.Ports[0].Name || e.Path != "/metrics" || e.Authorization.Credentials.Name != "siding-prometheus" {
+		t.Errorf("Prometheus asks %+v", e)
+	}
+	if at := objects["ingress.yaml"].(*networking.Ingress).Spec.Rules[0].HTTP.Paths[0].Backend.Service; at.Name != s.Name || at.Port.Name != s.Spec.Ports[0].Name {
+		t.Errorf("the Ingress leads to %+v", at)
+	}
+	if d.Spec.Template.Spec.ServiceAccountName != objects["serviceaccount.yaml"].(*core.ServiceAccount).Name {
+		t.Error("the pod has another ServiceAccount")
+	}
+	env := map[string]string{}
+	for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+	want := map[string]string{
+		"SIDING_BROKERS": "kafka-1:9093,kafka-2:9093", "SIDING_SASL": "SCRAM-SHA-512", "SIDING_SASL_USER": "siding", "SIDING_TLS": "true",
+		"SIDING_TLS_CA": "/etc/siding/kafka/ca.crt", "SIDING_SASL_PASSWORD_FILE": "/etc/siding/kafka/password", "CHAT_URL": "",
+	}
+	if diff := cmp.Diff(want, env); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	made := slices.Sorted(maps.Keys(objects))
+	templates, err := filepath.Glob(chartDir + "/templates/*.yaml")
+	if err != nil || len(made) != len(templates) {
+		t.Errorf("of the templates %v, only %v are tried (%v)", templates, made, err)
+	}
+}
+
+// The server accepts the configuration that the chart makes.
+func TestChart_ConfigurationIsTheServers(t *testing.T) {
+	t.Setenv("CHAT_URL", "generic://127.0.0.1:1/")
+	for name, text := range map[string]string{
+		"defaults": "{}", "everything but TLS": everything + "\n", "only OIDC": "tokens: {secret: ''}\nconfig: {access: {oidc: {issuer: https://a.example.com, client-id: a}}}",
+	} {
+		v := values(t, text)
+		delete(v, "tls")
+		cm := rendered(t, v)["configmap.yaml"].(*core.ConfigMap)
+		dir := t.TempDir()
+		files := maps.Clone(cm.Data)
+		files["tokens.yaml"] = "tokens: [{name: a, sha256: " + strings.Repeat("a", 64) + ", grants: [{role: viewer}]}]\n"
+		for file, content := range files {
+			content = strings.ReplaceAll(content, "/etc/siding/tokens/", dir+"/")
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg, err := serve.Load(filepath.Join(dir, "serve.yaml"))
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, cm.Data["serve.yaml"])
+		}
+		if cfg.Listen != ":8642" || len(cm.Data["rules.yaml"]) > 0 != (cfg.RulesFile != "") {
+			t.Errorf("%s: %+v", name, cfg)
+		}
+		if name == "everything but TLS" && (cfg.URL != "https://siding.example.com" || cfg.Topics[0].Alerts.Oldest.Minutes() != 30 || cfg.Topics[0].Alerts.PageOpen != 1000000 || cfg.Access.OIDC == nil || cfg.Access.TokensFile == "") {
+			t.Errorf("%s: %+v", name, cfg)
+		}
+	}
+	if cm := rendered(t, values(t, everything))["configmap.yaml"].(*core.ConfigMap); !strings.Contains(cm.Data["serve.yaml"], "cert-file: /etc/siding/tls/tls.crt\n") {
+		t.Errorf("without the certificate: %s", cm.Data["serve.yaml"])
+	}
+}
+
+// What could not work is refused before it is installed, with what to do.
+func TestChart_RefusesWhatCouldNotWork(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"tokens: {secret: ''}":                    "nobody could use the server: set tokens.secret",
+		"serviceMonitor: {enabled: true}":         "Prometheus could not read the metrics: set serviceMonitor.token.secret",
+		"replicas: 3":                             "additional properties 'replicas' not allowed",
+		"config: {listn: x}":                      "additional properties 'listn' not allowed",
+		"config: {topics: [{criticality: high}]}": "missing property 'match'",
+		"config: {refresh: soon}":                 "'soon' does not match pattern",
+		"rules: [{name: a, topics: b}]":           "missing property 'classes'",
+		"kafka: {options: {sasl-password: x}}":    "sasl-password",
+		"kafka: {brokers: []}":                    "minItems",
+	} {
+		_, err := load(t).Render(values(t, text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The chart has the alerts of deploy/prometheus, and the schemas of the server's files.
+func TestChart_HasTheAlertsAndSchemas(t *testing.T) {
+	t.Parallel()
+	alerts, err := os.ReadFile(deploy + "/prometheus/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, chartDir+"/files/alerts.yaml", string(alerts))
+
+	rule := rendered(t, values(t, "prometheusRule: {enabled: true}"))["prometheusrule.yaml"].(*monitoring.PrometheusRule)
+	if len(rule.Spec.Groups) == 0 {
+		t.Error("there are no rules")
+	}
+	const file = chartDir + "/values.schema.json"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	defs := map[string]any{}
+	for _, name := range []string{"serve", "rules"} {
+		text, err := os.ReadFile(deploy + "/schema/" + name + ".schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var is map[string]any
+		if err := json.Unmarshal(text, &is); err != nil {
+			t.Fatal(err)
+		}
+		delete(is, "$schema")
+		if defs[name] = is; name == "rules" {
+			defs[name] = is["properties"].(map[string]any)["rules"]
+		}
+	}
+	schema["$defs"] = defs
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(schema); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, file, b.String())
+}
+
+// The manifests are what the chart makes of its default values.
+func TestManifests_AreThoseOfTheChart(t *testing.T) {
+	t.Parallel()
+	text, err := load(t).Manifests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, deploy+"/kubernetes/siding-serve.yaml", text)
+}
+
+// compare compares a file with what is generated, or writes it with -update.
+func compare(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s: %s (-want +got):\n%s", file, howTo, diff)
+	}
+}
