@@ -94,7 +94,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	if n, err := dlq.Export(&archive, dlq.Read(ctx, siblings.DLQ, dlq.Filter{}, dlq.Cursor{End: p.Until}, opts...)); n != 30 || err != nil {
 		t.Fatal(n, err)
 	}
-	if err := l.Prune(ctx, p); err != nil {
+	if err := l.Prune(ctx, p, dlq.PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	summarize(10, 0, 0)

@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/integration"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // site is a cluster with its services, as operators see it after an incident.
@@ -28,6 +29,8 @@ type site struct {
 	admin   *kadm.Client
 	// settings are further variables of the program, as NAME=value.
 	settings []string
+	// naming is that of the services; the program has its own, by settings.
+	naming retrytopics.Naming
 }
 
 // onKafka returns a site on the shared cluster.
@@ -80,7 +83,7 @@ func (s *site) deploy(topic, group string, tiers ...time.Duration) *service {
 	v := &service{site: s, topic: topic, group: group, ran: map[string][]string{}}
 	v.failing("tax")
 	v.Consumer = s.Run(consumer.Config{
-		Group: group, Topics: []string{topic}, CommitInterval: 100 * time.Millisecond, Policy: consumer.Policy{Tiers: tiers},
+		Group: group, Topics: []string{topic}, Naming: s.naming, CommitInterval: 100 * time.Millisecond, Policy: consumer.Policy{Tiers: tiers},
 		Handler: func(ctx context.Context, r *kgo.Record) error {
 			v.mu.Lock()
 			handle := v.handle

@@ -95,7 +95,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 			ledger := dlq.NewLedger(topic+".dlq", topic+".dlq.ledger", s.Opts()...)
 			prunable, err := ledger.Prunable(t.Context(), time.Time{}, nil)
 			if err == nil {
-				err = ledger.Prune(t.Context(), prunable)
+				err = ledger.Prune(t.Context(), prunable, dlq.PruneOptions{})
 			}
 			starts, listErr := s.admin.ListStartOffsets(t.Context(), topic+".dlq")
 			if err := errors.Join(err, listErr); err != nil {
