@@ -36,7 +36,7 @@ FUZZTIME ?= 10s
 # Tests with a larger heap take a third less CPU.
 heap := GOGC=1000 GOMEMLIMIT=1GiB
 
-.PHONY: all lint fmt quick test house integration soak chaos traps bench fuzz vulnerabilities release release-check tools
+.PHONY: all lint fmt quick test house integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -73,6 +73,28 @@ integration:
 	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -p 1 -parallel 8 -timeout 15m -skip '^TestRules_.*Defects$$' ./...); done; \
 	cd integration && go test -count=1 -parallel 8 -timeout 15m -run '^TestRules_.*Defects$$' ./chaos
 
+# A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
+# queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
+monitoring:
+	@cd deploy/monitoring && SIDING_MONITORING=1 SIDING_MONITORING_BROKERS=$(BROKERS) \
+	  go test -count=1 -v -timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' .
+
+# The console of redrive serve in a real Chromium: axe-core, keys, live pages, and what people do, over the embedded
+# broker; BROKER=kafka takes a real one, ONLY=TestFlows some tests. Root installs Chromium where it is missing;
+# CHROMIUM=path takes another one.
+browser: chromium
+	@$(own_image) cd serve/internal/browser && SIDING_BROWSER=$(if $(BROKER),$(BROKER),1) go test -count=1 -timeout 15m -run '$(ONLY)' -skip '^TestPictures_' .
+
+# The pictures of the docs, from that incident.
+pictures: chromium
+	@mkdir -p docs/pictures; cd serve/internal/browser && \
+	  SIDING_BROWSER=1 SIDING_PICTURES=$(CURDIR)/docs/pictures go test -count=1 -timeout 5m -run '^TestPictures_' .
+
+chromium:
+	@for c in "$${CHROMIUM:-}" chromium chromium-browser google-chrome; do command -v "$$c" >/dev/null && exit; done; \
+	echo "installing chromium"; apt-get update -qq; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
+
 # Runs of the program, killed at random moments and resumed: 20 on real Kafka, 180 on the embedded broker.
 soak:
 	@mkdir -p .cache; $(own_image) \
@@ -102,11 +124,17 @@ house:
 
 # Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
 # BEFORE=commit compares siding with itself as of that commit, not with bare franz-go.
+# ONLY=serve measures redrive serve with a million letters, also in Chromium, beside no other: serve/internal/browser/bench.
+ifeq ($(ONLY),serve)
+bench: chromium
+	@cd serve/internal/browser && go run ./bench
+else
 bench:
 	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	$(if $(BEFORE),git archive $(BEFORE) | tar x -C "$$dir"; (cd "$$dir/integration" && go build -o "$$dir/before" ./bench);) \
 	cd integration && go run ./bench $(if $(ONLY),-only $(ONLY)) $(if $(BROKERS),-brokers $(BROKERS)) \
 	  $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(BEFORE),-before "$$dir/before")
+endif
 
 # Each fuzz target for FUZZTIME. It makes an interesting input smaller for a second at most, not for a minute, in
 # which it would try nothing else.
@@ -123,6 +151,18 @@ fuzz:
 # Known vulnerabilities that the code reaches, of dependencies and of this Go version; asks the Go vulnerability database.
 vulnerabilities:
 	@for m in $(modules); do echo "vulnerabilities $$m"; (cd $$m && go run golang.org/x/vuln/cmd/govulncheck@$(govulncheck_version) -test ./...); done
+
+# The image of redrive, for a Docker Engine: make image IMAGE=registry/redrive:v1 ARCH=arm64. The program is static; its
+# certificates are those of this machine.
+IMAGE ?= siding/redrive:dev
+CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
+image: image-files
+	@docker build $(if $(ARCH),--platform linux/$(ARCH)) -f deploy/image/Dockerfile -t $(IMAGE) \
+	  --build-arg VERSION="$$(git describe --always --dirty --exclude='*')" --build-arg REVISION="$$(git rev-parse HEAD)" .
+
+image-files:
+	@mkdir -p .cache/image; cp -L $(CERTIFICATES) .cache/image/ca-certificates.crt; \
+	cd redrive/cmd/redrive && CGO_ENABLED=0 GOOS=linux $(if $(ARCH),GOARCH=$(ARCH)) go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/image/redrive .
 
 # Two commits and the tags of a release, here: make release VERSION=v0.1.0. Publishes nothing.
 release:

@@ -24,6 +24,8 @@ command -v jlink >/dev/null || packages+=(openjdk-17-jdk-headless)
 command -v mvn >/dev/null || packages+=(maven)
 # The race detector is built with cgo.
 command -v gcc >/dev/null || packages+=(gcc libc6-dev)
+command -v promtool >/dev/null || packages+=(prometheus)
+command -v chromium >/dev/null || packages+=(chromium)
 if [ ${#packages[@]} -gt 0 ]; then
   echo "installing ${packages[*]}"
   as_root apt-get update -qq

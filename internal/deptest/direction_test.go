@@ -19,18 +19,26 @@ var mayImport = map[string][]string{
 	"consumer":    {"dlq", "retrytopics", "headers", "classify", "internal"},
 	// An operator's tool must not carry a consumer: it works on topics that others consume.
 	"redrive": {"dlq", "retrytopics", "headers", "classify", "internal"},
+	// The server does all through dlq and redrive, so that it and the program cannot disagree.
+	"serve": {"redrive", "dlq", "retrytopics", "headers", "classify", "internal"},
 
 	".":           anything,
 	"internal":    anything,
 	"integration": anything,
 	"examples":    anything,
+	"deploy":      anything, // its tests run a service and a server in a real Prometheus
 }
 
 // besides lists further imports of single packages, each with its reason.
 var besides = map[string][]string{
 	// Its demo plays an incident in one process, which needs a service with a bug and a broker.
 	// They belong to the program, a module of its own; the engine does not import them.
-	"redrive/cmd/redrive": {"consumer", "github.com/twmb/franz-go/pkg/kfake"},
+	// Its verb serve runs the server.
+	"redrive/cmd/redrive": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake"},
+	// The program and the server select letters by the same expressions.
+	"redrive/cmd/redrive/internal/selection": {"serve"},
+	// It measures the server over the embedded broker.
+	"serve/internal/browser/bench": {"github.com/twmb/franz-go/pkg/kfake"},
 }
 
 func TestPackagesImportOnlyWhatTheyBuildOn(t *testing.T) {
@@ -109,10 +117,14 @@ func TestNobodyImportsExamples(t *testing.T) {
 	}
 }
 
-// The dependencies of containers stay in the modules that run containers.
+// The dependencies of containers stay in the modules that run containers: examples, and the console
+// in a browser.
 func TestOnlyExampleModulesImportIntegration(t *testing.T) {
 	t.Parallel()
 	for _, p := range readGraph(t).sorted() {
+		if moduleOf(t, p.dir) == "serve/internal/browser" {
+			continue
+		}
 		for _, name := range slices.Concat(p.imports, p.tested) {
 			if dir, ours := folder(name); ours && top(dir) == "integration" && p.top() != "integration" && (p.top() != "examples" || moduleOf(t, p.dir) == ".") {
 				t.Errorf("%s imports %s", p.dir, name)

@@ -5,7 +5,7 @@ package main
 // lowered.
 var ceilings = map[string]int{
 	"README.md words": 1500,
-	"DESIGN.md words": 12650,
+	"DESIGN.md words": 13500,
 
 	longComments: 0,
 	strayFiles:   0,

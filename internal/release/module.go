@@ -62,11 +62,11 @@ func published(modules []*goModule) (ordered []*goModule) {
 	return ordered
 }
 
-// isPublished reports whether the module is for users. Examples are to be copied, and nobody else
-// can import what is internal.
+// isPublished reports whether the module is for users. Examples are to be copied, deploy has what
+// operators load, and nobody else can import what is internal.
 func (m *goModule) isPublished() bool {
 	parts := strings.Split(m.dir, "/")
-	return parts[0] != "examples" && !slices.Contains(parts, "internal")
+	return parts[0] != "examples" && parts[0] != "deploy" && !slices.Contains(parts, "internal")
 }
 
 // tag returns the tag of the module's version; the go command finds a nested module by its folder.

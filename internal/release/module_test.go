@@ -17,7 +17,7 @@ func TestPublished_ModulesOfSiding(t *testing.T) {
 	for _, m := range published(modules) {
 		tags = append(tags, m.tag("v0.1.0"))
 	}
-	if want := []string{"v0.1.0", "integration/v0.1.0", "redrive/cmd/redrive/v0.1.0"}; !slices.Equal(tags, want) {
+	if want := []string{"v0.1.0", "integration/v0.1.0", "serve/v0.1.0", "redrive/cmd/redrive/v0.1.0"}; !slices.Equal(tags, want) {
 		t.Errorf("a release has the tags %v, want %v", tags, want)
 	}
 }

@@ -34,13 +34,13 @@ type workflow struct {
 }
 
 // What the hosted workflow runs is what .ci/run runs, each a step that anybody can repeat. Only the
-// search for vulnerabilities needs the network.
+// search for vulnerabilities needs the network. .ci/install.sh installs Debian's packages there.
 func TestWorkflow_RunsWhatCIRuns(t *testing.T) {
 	t.Parallel()
 	var hosted []string
 	for _, job := range readWorkflow(t).Jobs {
 		for _, s := range job.Steps {
-			if s.Run != "" {
+			if s.Run != "" && !strings.HasPrefix(s.Run, "sudo apt-get ") {
 				hosted = append(hosted, s.Run)
 			}
 		}
