@@ -361,9 +361,10 @@ func guarded(t *testing.T, permissions []kfake.ACL) *broker {
 	t.Helper()
 	admin := kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism())
 	b := newBroker(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"), kfake.User("PLAIN", "ann", "ann", permissions...)).open(t, admin)
-	for _, topic := range []string{"orders", "orders.retry.5s", "orders.dlq", "orders.dlq.ledger"} {
+	for _, topic := range []string{"orders", "orders.retry.5s", "orders.dlq.ledger"} {
 		b.topic(t, topic, 1, nil)
 	}
+	b.topic(t, "orders.dlq", 1, map[string]string{"retention.ms": "-1"}) // its letters are as old as noon
 	// A resolved letter, an open one, and a copy of the first. The ledger gets an entry about the
 	// copy when the first letter is pruned.
 	for _, offset := range []int64{7, 8, 7} {
