@@ -31,7 +31,8 @@ func TestExport_WarnsThatItRedactsNothing(t *testing.T) {
 func TestExport_DecodesForPrograms(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
-	b.topic(t, "orders.dlq", 1, map[string]string{"retention.ms": "-1"}) // its letters are as old as noon
+	// Its letters are as old as noon.
+	b.topic(t, "orders.dlq", 1, map[string]string{"retention.ms": "-1"})
 	b.topic(t, "orders.dlq.ledger", 1, nil)
 	b.produce(t,
 		&kgo.Record{Topic: "orders.dlq", Timestamp: noon, Key: []byte("7"), Value: []byte(`{"card":"4111","n":9007199254740993}`), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b\u009b")}, {Key: "a"}}},

@@ -364,7 +364,8 @@ func guarded(t *testing.T, permissions []kfake.ACL) *broker {
 	for _, topic := range []string{"orders", "orders.retry.5s", "orders.dlq.ledger"} {
 		b.topic(t, topic, 1, nil)
 	}
-	b.topic(t, "orders.dlq", 1, map[string]string{"retention.ms": "-1"}) // its letters are as old as noon
+	// Its letters are as old as noon.
+	b.topic(t, "orders.dlq", 1, map[string]string{"retention.ms": "-1"})
 	// A resolved letter, an open one, and a copy of the first. The ledger gets an entry about the
 	// copy when the first letter is pruned.
 	for _, offset := range []int64{7, 8, 7} {
