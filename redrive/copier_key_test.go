@@ -106,7 +106,7 @@ func TestCopier_KeepsKeysApartOnARecreatedSource(t *testing.T) {
 		time.Sleep(time.Minute)
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}})
-		succeeds(t, 1)(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
+		succeeds(t, 1)(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: 2 * time.Second}, nil)))
 		mu.Lock()
 		defer mu.Unlock()
 		if len(values) != 4 || values["billing/orders/0/3"] != "former" {

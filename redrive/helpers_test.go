@@ -345,6 +345,8 @@ func fixed(t *testing.T, k *consumertest.Kafka, n int, others ...string) *servic
 // ranOnce checks that each of n records of the class tax was processed once.
 func (s *service) ranOnce(t *testing.T, n int) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := range n {
 		if times := s.ran[fmt.Sprintf("tax:%d", i)]; times != 1 {
 			t.Errorf("record %d was processed %d times, want once", i, times)

@@ -48,7 +48,7 @@ func TestOriginals_ReadWithOneClient(t *testing.T) {
 			return nil, nil, false
 		})
 		began := time.Now()
-		succeeds(t, n)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}, nil)))
+		succeeds(t, n)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: 2 * time.Second}, nil)))
 		if took := time.Since(began); took > 5*time.Second || connections > n {
 			t.Errorf("it took %v and %d connections", took, connections)
 		}
@@ -82,7 +82,7 @@ func TestOriginals_AreReadAgainAfterAnError(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r, p := without(t, k, 20)
 		f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders", Err: kerr.UnknownServerError, Count: 3})
-		succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)))
+		succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second}, nil)))
 		if f.Hits() == 0 {
 			t.Error("there was no fault")
 		}

@@ -57,7 +57,7 @@ func TestDuplicate_OfARedrivenLetterIsNeverOpen(t *testing.T) {
 			copied(t, k, c.apart)
 			r := redriver(t, k)
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: c.filter})
-			succeeds(t, p.Letters)(r.Run(t.Context(), p, ann(redrive.Pace{Window: time.Second}, nil)))
+			succeeds(t, p.Letters)(r.Run(t.Context(), p, ann(redrive.Pace{Window: 2 * time.Second}, nil)))
 			outlived(t, k, r)
 		})
 	}
@@ -110,7 +110,7 @@ func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {
 			if err != nil || p.Until[0] > 1 {
 				t.Errorf("prune would delete %+v, and the copy with it (%v)", p, err)
 			}
-			succeeds(t, 1)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: time.Second}, nil)))
+			succeeds(t, 1)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: 2 * time.Second}, nil)))
 			k.Conserved()
 		})
 	}

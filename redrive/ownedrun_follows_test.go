@@ -89,7 +89,7 @@ func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
 		}) {
 			t.Fatalf("the plan warns of %v, %v", p, err)
 		}
-		ends(t, redrive.Counts{Succeeded: 5, Unfollowed: 5})(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
+		ends(t, redrive.Counts{Succeeded: 5, Unfollowed: 5})(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: 2 * time.Second}, nil)))
 		if got := states(t, k); got[dlq.Unfollowed] != 5 || got[dlq.Succeeded] != 5 {
 			t.Errorf("the ledger says %v", got)
 		}

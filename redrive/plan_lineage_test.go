@@ -34,7 +34,7 @@ func TestPlan_TakesLettersThatFailAfterASuccess(t *testing.T) {
 			s := letters(t, k, 3, succeeding)
 			r := redriver(t, k)
 			time.Sleep(time.Minute)
-			succeeds(t, 3)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
+			succeeds(t, 3)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Ramp: -1, Window: 2 * time.Second}, nil)))
 			time.Sleep(time.Minute)
 			s.set(failing("tax"))
 			again(t, k, s)

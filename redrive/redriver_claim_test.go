@@ -56,7 +56,7 @@ func TestClaim_RemovesSelectionsThatNoRunClaimed(t *testing.T) {
 		letters(t, k, 20, succeeding)
 		r := redriver(t, k)
 		k.Produce(dlq.RunRecord("orders.dlq.ledger", "crashed/selection/0", []byte("{}")), dlq.RunRecord("orders.dlq.ledger", "crashed/selection/1", []byte("{}")))
-		succeeds(t, 20)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: time.Second}, nil)))
+		succeeds(t, 20)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: 2 * time.Second}, nil)))
 		noSelections(t, k)
 	})
 }

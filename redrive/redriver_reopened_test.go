@@ -34,7 +34,7 @@ func TestRedriver_BringsBackWhatWasReopened(t *testing.T) {
 		if again.Letters != 3 || len(again.Warnings) > 0 {
 			t.Errorf("the plan has %d letters, and warns %q", again.Letters, again.Warnings)
 		}
-		succeeds(t, 3)(r.Run(t.Context(), again, ann(redrive.Pace{Canary: -1, Window: time.Second}, nil)))
+		succeeds(t, 3)(r.Run(t.Context(), again, ann(redrive.Pace{Canary: -1, Window: 2 * time.Second}, nil)))
 		if got := states(t, k); got[dlq.Succeeded] != 3 || got[dlq.Discarded] != 2 {
 			t.Errorf("the states are %v", got)
 		}

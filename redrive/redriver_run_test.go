@@ -201,7 +201,9 @@ func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
 			t.Errorf("the run ended with %v", err)
 		}
 		time.Sleep(time.Minute)
+		s.mu.Lock()
 		ran := len(s.ran)
+		s.mu.Unlock()
 		runs, err := second.Runs(t.Context(), "orders.dlq")
 		if err != nil || len(runs) != 1 || runs[0].State != redrive.Aborted || ran > 150 {
 			t.Errorf("the runs are %+v, %v; %d records ran", runs, err, ran)

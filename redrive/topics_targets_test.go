@@ -36,7 +36,7 @@ func TestTarget_MayBeAnotherRetryTopic(t *testing.T) {
 				t.Errorf("the plan has the targets %v, seen by %v", p.Targets, p.SeenBy)
 			}
 			began := time.Now()
-			succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Rate: -1, Window: time.Second}, nil)))
+			succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Rate: -1, Window: 2 * time.Second}, nil)))
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %v", took)
 			}

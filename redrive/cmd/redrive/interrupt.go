@@ -16,7 +16,7 @@ var errInterrupted = errors.New("interrupted")
 
 // together is the time in which several signals count as one: coreutils' timeout sends one to the
 // process and one to its group.
-const together = 500 * time.Millisecond
+var together = 500 * time.Millisecond
 
 // outlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
 // process. Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one

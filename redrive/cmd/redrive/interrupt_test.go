@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 
 // deaf is a command that goes on after the first Ctrl-C, as one does that has work to finish.
 func deaf() {
+	together = 3 * time.Second // for a test that is late with its signals
 	ctx, stop := interruptible(context.Background(), os.Stderr)
 	defer stop()
 	fmt.Println("working")

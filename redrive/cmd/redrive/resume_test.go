@@ -77,7 +77,7 @@ func TestResume_ChangesTheRateForOneOperator(t *testing.T) {
 	var mu sync.Mutex
 	for _, rate := range []string{"40", "15"} {
 		both.Go(func() {
-			r := s.redrive(t, "resume", o.Run, "--by", "rate-"+rate, "--rate", rate, "--window", "1s", "-o", "json")
+			r := s.redrive(t, "resume", o.Run, "--by", "rate-"+rate, "--rate", rate, "--window", "5s", "-o", "json")
 			mu.Lock()
 			defer mu.Unlock()
 			got[rate] = r
@@ -108,14 +108,14 @@ func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
 	s.fix("tax")
 	var beaten, refused, unasked, took result
 	var name string
-	lost := s.whileSending(t, "20", func(run string) {
+	lost := s.whileSending(t, "5", func(run string) {
 		name = run
 		refused = s.redrive(t, "plan", "orders.dlq")
 		beaten = s.redrive(t, "run", "orders.dlq")
 		unasked = s.redrive(t, "resume", name)
 		knowing := s.as()
 		knowing.stdin = "yes\n"
-		took = knowing.run(t, "resume", name, "--by", "ada", "-o", "json")
+		took = knowing.run(t, "resume", name, "--by", "ada", "--rate", "0", "-o", "json")
 	})
 	if refused.code != exitRefused || !strings.Contains(refused.stderr, "s ago: wait until it ends\n  redrive status "+name+" --follow shows how far it is\n") || strings.Contains(refused.stderr, "resume") {
 		t.Errorf("plan: %+v", refused)

@@ -58,7 +58,7 @@ func TestTarget_RunEndsTheChildrenToo(t *testing.T) {
 		_, err := os.ReadFile(pipe) // until no process has it open for writing
 		ended <- err
 	}()
-	_, err := told(t, "sleep 60 >"+pipe+" & wait", 500*time.Millisecond)
+	_, err := told(t, "sleep 60 >"+pipe+" & wait", 3*time.Second)
 	wants(t, err, "was given up")
 	select {
 	case err := <-ended:
