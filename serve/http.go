@@ -40,7 +40,7 @@ func (s *Server) Handler() http.Handler {
 		ready := s.ready
 		s.mu.Unlock()
 		if !ready {
-			http.Error(w, "the dead-letter topics are not known yet; the server's log says if something is wrong", http.StatusServiceUnavailable)
+			http.Error(w, notListed, http.StatusServiceUnavailable)
 		}
 	})
 	s.newAPI(mux)
@@ -76,6 +76,9 @@ func (s *Server) Listen() (net.Listener, error) {
 // peerTime is how long a connection of HTTP/2 may take no byte. A client that reads nothing of it
 // would hold its answers for ever.
 const peerTime = 30 * time.Second
+
+// notListed is told while a server that has just started knows no topic.
+const notListed = "the dead-letter topics are not known yet: ask again; the server's log says if something is wrong"
 
 // gcPercent keeps the heap small: what is kept of letters is large, and what comes and goes as they
 // are read is small beside it.

@@ -45,6 +45,7 @@ type Server struct {
 	reading   readPlaces
 	meters    *retentionMeters
 	retaining chan struct{} // has a place for each retention that is being applied
+	listed    chan struct{} // closed as soon as ready is true
 
 	mu      sync.Mutex
 	sharing *share.Sharing    // while Run runs
@@ -71,7 +72,7 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	}
 	s := &Server{
 		parts: p, cfg: cfg, log: log, redriver: r, registry: prometheus.NewRegistry(), topics: map[string]*topic{},
-		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}}, limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce), reading: newReadPlaces(),
+		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}}, limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce), listed: make(chan struct{}), reading: newReadPlaces(),
 	}
 	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(s.registry), otelprometheus.WithoutScopeInfo())
@@ -239,7 +240,10 @@ func (s *Server) discover(ctx context.Context, cl *kgo.Client) error {
 	if s.ready {
 		s.noteChanges(now)
 	}
-	s.topics, s.ready = now, true
+	if s.topics = now; !s.ready {
+		s.ready = true
+		close(s.listed)
+	}
 	return err
 }
 

@@ -12,10 +12,24 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
-// topicFor returns a topic on which the sender of the request has a role.
+// listTime is how long a request for a topic waits for a server that has just started, and has not
+// listed the topics yet, which takes some round trips to the brokers.
+const listTime = 5 * time.Second
+
+// topicFor returns a topic on which the sender of the request has a role. To a page that was left
+// open over a restart a server that knows no topic yet must not say that there is none.
 func (s *Server) topicFor(ctx context.Context, name string, least access.Role) (*topic, error) {
 	id := access.From(ctx)
 	has := id.On(name)
+	if has != access.None {
+		select {
+		case <-s.listed:
+		case <-ctx.Done():
+			return nil, problem(api.NotRunning, notListed)
+		case <-time.After(listTime):
+			return nil, problem(api.NotRunning, notListed)
+		}
+	}
 	t := s.topic(name)
 	switch {
 	case has == access.None || t == nil:

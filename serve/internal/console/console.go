@@ -162,11 +162,18 @@ func (e *pageError) GetStatus() int { return e.status }
 
 // roleOn returns the role that the sender of a request has on a topic.
 func (c *Console) roleOn(r *request, topic string) (access.Role, error) {
-	role, ok := c.data.Roles(r.who)[topic]
-	if !ok {
-		return access.None, &pageError{http.StatusNotFound, fmt.Sprintf("There is no dead-letter topic %q that %s may see.", topic, r.who.Name)}
+	if role, ok := c.data.Roles(r.who)[topic]; ok {
+		return role, nil
 	}
-	return role, nil
+	// A server that has just started may know it soon.
+	t, err := c.data.Topic(r.Context(), r.who, topic)
+	if err == nil {
+		return t.Role, nil
+	}
+	if known, ok := errors.AsType[withStatus](err); ok && known.GetStatus() != http.StatusNotFound {
+		return access.None, err
+	}
+	return access.None, &pageError{http.StatusNotFound, fmt.Sprintf("There is no dead-letter topic %q that %s may see.", topic, r.who.Name)}
 }
 
 var errNoPage = &pageError{http.StatusNotFound, "There is no such page."}
