@@ -66,10 +66,12 @@ test:
 	  (cd $$m && GOGC=400 go test -race -timeout 30m $$([ $$m = . ] || echo -count=1) ./...); done
 
 # The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
+# What the image has is compiled before: beside the tests it would take their CPU for a minute or two.
 # The runs with which the checker of make chaos is tested come last. Their processes are without the race detector, which takes most of the CPU: RACE=1 is for that.
 integration:
 	@mkdir -p .cache; $(own_image) \
 	export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
+	(cd redrive/cmd/redrive && CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o /dev/null .); \
 	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -race -count=1 -p 1 -parallel 8 -timeout 15m -skip '^TestRules_.*Defects$$' ./...); done; \
 	cd integration && go test -count=1 -parallel 8 -timeout 15m -run '^TestRules_.*Defects$$' ./chaos
 

@@ -126,7 +126,7 @@ func TestARunGoesOnWhileOthersFail(t *testing.T) {
 	produce("old", 20)
 	s.await("copies of what failed before the run", func() bool { return s.count(topic+".retry.1s") >= 20 })
 
-	p := s.begin("run", topic+".dlq", "--group", topic, "--rate", "100", "--ramp", "0", "--window", "3s")
+	p := s.begin("run", topic+".dlq", "--group", topic, "--rate", "100", "--ramp", "0", "--window", "10s")
 	if !p.prints("sending\n") {
 		t.Fatalf("it does not send, and prints\n%s", p.output())
 	}

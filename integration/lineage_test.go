@@ -80,7 +80,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o, err := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}})
+				o, err := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: 5 * time.Second}})
 				if err != nil || o.Counts.Succeeded != p.Letters {
 					t.Fatalf("the run of %d letters ended with %v, and %+v", p.Letters, err, o)
 				}

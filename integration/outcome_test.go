@@ -38,7 +38,7 @@ func TestOnlyTheGroupThatFailedRunsWhatIsBroughtBack(t *testing.T) {
 
 	sent := map[string]int{}
 	for i, name := range []string{"billing", "reports", "audit"} {
-		p := s.begin("run", topic+".dlq", "--group", topic+"-"+name, "--rate", "0", "--ramp", "0", "--window", "2s", "-o", "json").ends(0)
+		p := s.begin("run", topic+".dlq", "--group", topic+"-"+name, "--rate", "0", "--ramp", "0", "--window", "5s", "-o", "json").ends(0)
 		runs := s.rows("runs", topic+".dlq")
 		if status := s.rows("status", runs[i].text("run"))[0]; len(runs) != i+1 || status.number("succeeded") != n {
 			t.Errorf("of %s the status is %v, and it prints\n%s", name, status, p.output())

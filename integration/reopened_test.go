@@ -61,7 +61,7 @@ func TestReopened_LettersAndAStoredPlan(t *testing.T) {
 	}
 	run := func(p *redrive.Plan, want int64) {
 		t.Helper()
-		o, err := runner.Run(t.Context(), p, redrive.RunOptions{By: "ben", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: time.Second}})
+		o, err := runner.Run(t.Context(), p, redrive.RunOptions{By: "ben", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: 5 * time.Second}})
 		if err != nil || o.Counts.Succeeded != want {
 			t.Fatalf("the run ended with %v, and %+v", err, o)
 		}

@@ -19,7 +19,7 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	topic := topicName(t)
 	s.CreateTopic(topic, 1)
 	v := s.deploy(topic, topic, time.Second)
-	const n = 75
+	const n = 150
 	s.incident(topic, "order", n)
 	v.fixed()
 	r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
@@ -35,7 +35,7 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	var o redrive.Outcome
 	go func() {
 		var err error
-		o, err = r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: time.Second}, On: func(e redrive.Event) {
+		o, err = r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: 5 * time.Second}, On: func(e redrive.Event) {
 			if e.Counts.Sent > 5 {
 				once.Do(func() { close(begun) })
 			}

@@ -349,7 +349,7 @@ profiles:
 			if got := program.rows(append([]string{"summary", way.name + ".dlq"}, way.flags...)...); got[0].number("open") != 3 {
 				t.Errorf("the summary is %v, want 3 open letters", got)
 			}
-			run := program.begin(append([]string{"run", way.name + ".dlq", "--yes", "--by", "ann", "--ramp", "0", "--window", "1s"}, way.flags...)...).ends(0)
+			run := program.begin(append([]string{"run", way.name + ".dlq", "--yes", "--by", "ann", "--ramp", "0", "--window", "5s"}, way.flags...)...).ends(0)
 			if got := program.rows(append([]string{"runs", way.name + ".dlq"}, way.flags...)...); len(got) != 1 || got[0].number("succeeded") != 3 {
 				t.Errorf("the runs are %v, want one with 3 that succeeded; it printed\n%s", got, run.output())
 			}

@@ -24,7 +24,7 @@ func TestRun_AbortsWhenAShareOfAnyClassFails(t *testing.T) {
 		}
 		return bug("sku")
 	})
-	p := s.begin("run", topic+".dlq", "--yes", "--rate", "100", "--ramp", "0", "--window", "1s").ends(3)
+	p := s.begin("run", topic+".dlq", "--yes", "--rate", "20", "--ramp", "0", "--window", "1s").ends(3)
 	status := s.rows("status", s.rows("runs", topic+".dlq")[0].text("run"))[0]
 	// On a busy machine the letters of a second fail together, and look like new traffic first.
 	cause := status.text("cause")

@@ -126,7 +126,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 	},
 	// Trap 2: a rebalance occurs while a record waits, and the record is dropped.
 	"parked records wait on under the next owner": func(t *testing.T, f *fixture) {
-		const tier = 5 * time.Second
+		const tier = 15 * time.Second
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			switch facts := consumer.DeliveryOf(ctx, r); {
 			case facts.Attempt == 1:

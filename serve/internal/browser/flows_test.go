@@ -73,7 +73,7 @@ func TestFlows_AbortIsInReach(t *testing.T) {
 		tb.sees("document.querySelector('#runs form button').innerText === 'Abort'")
 	}
 	tb.checkAll("page with a run")
-	tb.do(chromedp.Click(chromedp.CSS("#runs form button")))
+	tb.abort()
 	tb.at("/topics/orders.dlq/runs/")
 	tb.reads("#live", "aborted")
 	tb.reads("#live", "not sent")
@@ -234,7 +234,7 @@ func TestFlows_TwoPeopleAtOnce(t *testing.T) {
 	ben.reads("#runs", "of orders.dlq")
 	ben.checkAll("plan, refused")
 	// What ben sees he may end.
-	ben.do(chromedp.Click(chromedp.CSS("#runs form button")))
+	ben.abort()
 	ben.at("/topics/orders.dlq/runs/")
 	anna.reads("#live", "aborted")
 	for _, tb := range people {

@@ -120,6 +120,22 @@ func (tb *tab) do(steps ...step) {
 	}
 }
 
+// abort clicks the button of the one run that goes on. Its card may just be replaced by a new one.
+func (tb *tab) abort() {
+	tb.t.Helper()
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS("#runs form button")))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "node") {
+			tb.t.Fatal(err)
+		}
+	}
+}
+
 // open loads a page. It is there when its scripts have run.
 func (tb *tab) open(url string) {
 	tb.t.Helper()
