@@ -21,16 +21,13 @@ const listTime = 5 * time.Second
 func (s *Server) topicFor(ctx context.Context, name string, least access.Role) (*topic, error) {
 	id := access.From(ctx)
 	has := id.On(name)
-	if has != access.None {
-		select {
-		case <-s.listed:
-		case <-ctx.Done():
-			return nil, problem(api.NotRunning, notListed)
-		case <-time.After(listTime):
+	t := s.topic(name)
+	if t == nil && has != access.None {
+		if !s.hasListed(ctx) {
 			return nil, problem(api.NotRunning, notListed)
 		}
+		t = s.topic(name)
 	}
-	t := s.topic(name)
 	switch {
 	case has == access.None || t == nil:
 		return nil, problem(api.NoTopic, "there is no dead-letter topic %q that %s may see", name, id.Name)
@@ -38,6 +35,17 @@ func (s *Server) topicFor(ctx context.Context, name string, least access.Role) (
 		return nil, problem(api.NoRole, "%s has the role %s on %s, and this takes the role %s", id.Name, has, name, least)
 	}
 	return t, nil
+}
+
+// hasListed reports whether the topics were listed. It waits if the server has just started.
+func (s *Server) hasListed(ctx context.Context) bool {
+	select {
+	case <-s.listed:
+		return true
+	case <-ctx.Done():
+	case <-time.After(listTime):
+	}
+	return false
 }
 
 // topicsFor returns the topics on which the sender of the request has a role, by name.
