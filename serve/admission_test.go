@@ -106,9 +106,7 @@ func TestAdmission_RefusesASlowBody(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
 		connect := is.listens()
-		is.within(time.Minute, "the letter is known", func() bool {
-			return send(t, is.Server, http.MethodGet, "/api/v1/topics/orders.dlq", "", "Authorization", "Bearer ada").StatusCode == http.StatusOK
-		})
+		is.knowsTheLetter("Authorization", "Bearer ada")
 		for what, request := range map[string]string{
 			"the API":          "POST /api/v1/topics/orders.dlq/plan HTTP/1.1" + ofAda + "Content-Type: application/json\nContent-Length: 100\n\n{",
 			"a form":           "POST /topics/orders.dlq/redrive HTTP/1.1" + ofAda + aForm + "Content-Length: 100\n\ndo=begin",
@@ -134,9 +132,7 @@ func TestAdmission_EndsARequestInItsTime(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
 		connect, silent := is.listens(), is.silence()
-		is.within(time.Minute, "the letter is known", func() bool {
-			return send(t, is.Server, http.MethodGet, "/api/v1/topics/orders.dlq/letters/0/0", "", "Authorization", "Bearer ada").StatusCode == http.StatusOK
-		})
+		is.knowsTheLetter("Authorization", "Bearer ada")
 		silent.Store(true)
 		const where = `{"filter":{"where":"true"}}`
 		for _, test := range []struct {
@@ -166,9 +162,7 @@ func TestAdmission_BoundsLongRequestsOfASender(t *testing.T) {
 		is := outageAt(t, k, 1)
 		is.serve(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, operators)}})
 		silent := is.silence()
-		is.within(time.Minute, "the letter is known", func() bool {
-			return send(t, is.Server, http.MethodGet, "/api/v1/topics/orders.dlq/letters/0/0", "", "Authorization", "Bearer ada").StatusCode == http.StatusOK
-		})
+		is.knowsTheLetter("Authorization", "Bearer ada")
 		silent.Store(true)
 		plan := func(who string) *http.Response {
 			return send(t, is.Server, http.MethodPost, "/api/v1/topics/orders.dlq/plan", `{"filter":{"where":"true"}}`, "Authorization", "Bearer "+who)

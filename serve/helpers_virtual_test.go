@@ -24,6 +24,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/api"
 )
 
 // station is a server in virtual time, over a broker with a service of orders.
@@ -186,6 +187,16 @@ func ask[T any](is *station, path string) (got T) {
 		is.t.Fatalf("GET %s: %d, %+v", path, code, got)
 	}
 	return got
+}
+
+// knowsTheLetter waits until the server has read the one letter that is open.
+func (is *station) knowsTheLetter(header ...string) {
+	is.t.Helper()
+	is.within(time.Minute, "the letter is known", func() bool {
+		answer := send(is.t, is.Server, http.MethodGet, "/api/v1/topics/orders.dlq", "", header...)
+		var topic api.Topic
+		return answer.StatusCode == http.StatusOK && json.NewDecoder(answer.Body).Decode(&topic) == nil && topic.Known != nil && topic.Open == 1
+	})
 }
 
 // within waits until something is so, for a virtual time.

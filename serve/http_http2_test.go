@@ -32,9 +32,7 @@ func TestServer_FollowsAQuietPageOverHTTP2(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
 		client := is.overHTTP2()
-		is.within(time.Minute, "the letter is known", func() bool {
-			return send(t, is.Server, http.MethodGet, "/api/v1/topics/orders.dlq", "", "Authorization", "Bearer ada").StatusCode == http.StatusOK
-		})
+		is.knowsTheLetter("Authorization", "Bearer ada")
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://localhost/topics/orders.dlq", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
