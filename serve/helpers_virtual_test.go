@@ -144,22 +144,7 @@ func (is *station) serve(cfg serve.Config, more ...kgo.Opt) (stop func()) {
 		is.t.Fatal(err)
 	}
 	is.Server = s
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			is.t.Errorf("Run returned %v", err)
-		}
-	}
-	is.t.Cleanup(stop)
-	return stop
+	return runUntil(is.t, s)
 }
 
 // ask sends a request of this machine, and decodes the answer.

@@ -36,10 +36,9 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		s.mu.Lock()
-		ready := s.ready
-		s.mu.Unlock()
-		if !ready {
+		select {
+		case <-s.listed:
+		default:
 			http.Error(w, notListed, http.StatusServiceUnavailable)
 		}
 	})

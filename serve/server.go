@@ -45,12 +45,11 @@ type Server struct {
 	reading   readPlaces
 	meters    *retentionMeters
 	retaining chan struct{} // has a place for each retention that is being applied
-	listed    chan struct{} // closed as soon as ready is true
+	listed    chan struct{} // closed when the topics were listed for the first time; mu is held
 
 	mu      sync.Mutex
 	sharing *share.Sharing    // while Run runs
 	topics  map[string]*topic // by name
-	ready   bool              // the topics were listed
 	why     error             // the last round's
 	apart   error             // why this server may not join its group; nil if it may
 }
@@ -237,13 +236,13 @@ func (s *Server) discover(ctx context.Context, cl *kgo.Client) error {
 			now[f.Topic].configure(configs[f.Topic], s.log)
 		}
 	}
-	if s.ready {
+	select {
+	case <-s.listed:
 		s.noteChanges(now)
+	default:
+		defer close(s.listed) // as soon as they are taken over
 	}
-	if s.topics = now; !s.ready {
-		s.ready = true
-		close(s.listed)
-	}
+	s.topics = now
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,22 +125,22 @@ func (c *cluster) run(cfg serve.Config) (s *serve.Server, stop func()) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	return s, runUntil(c.t, s)
+}
+
+// runUntil runs a server until the test ends, or until stop is called.
+func runUntil(t *testing.T, s *serve.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			c.t.Errorf("Run returned %v", err)
+			t.Errorf("Run returned %v", err)
 		}
-	}
-	c.t.Cleanup(stop)
-	return s, stop
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // get returns what a path of a server answers.
