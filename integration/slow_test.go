@@ -62,7 +62,7 @@ func (c *narrowConn) Write(b []byte) (written int, err error) {
 }
 
 // Transactions were bounded by the number of their letters, and expired on a slow connection each
-// time. redrive/slow_test.go tests it in virtual time, over several connections.
+// time. redrive/load_slow_test.go tests it in virtual time, over several connections.
 func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	t.Parallel()
 	s := onKafka(t)
