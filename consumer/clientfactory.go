@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"reflect"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -105,7 +104,7 @@ func (f *clientFactory) options(defaults, owned []kgo.Opt) []kgo.Opt {
 // The user's hooks may change a copy's headers; a tracer adds its own span. The record's own trace
 // headers are kept nevertheless.
 func (f *clientFactory) headerKeepers() (before, behind kgo.Opt) {
-	if reflect.ValueOf(f.user.OptValue(kgo.WithHooks)).Len() == 0 {
+	if hooks, _ := f.user.OptValue(kgo.WithHooks).([]kgo.Hook); len(hooks) == 0 {
 		return kgo.WithHooks(), kgo.WithHooks()
 	}
 	return kgo.WithHooks(forward.HeaderLender{}), kgo.WithHooks(forward.HeaderKeeper{})

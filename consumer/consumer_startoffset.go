@@ -212,27 +212,33 @@ func (c *Consumer) awaitStarts(lanes []*lane) {
 }
 
 // startDeferred sets deferred lanes to their starts. It runs in a turn of the source's poll loop.
-// It returns the lanes whose partition kgo knows as assigned: kgo ignores offsets of other
-// partitions.
+// It returns the lanes whose partitions took the start. Others wait: kgo has yet to ask where their
+// partitions start, or ignores an offset because it does not have the partition now.
 func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {
-		if !l.awaitsStart() {
-			delete(found, l)
-			continue
-		}
 		l.mu.Lock()
+		waits, asked := l.awaitsStartLocked(), l.intake == intakeReseeking
 		if l.positionsLoaded { // in an earlier session
 			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source.tracker.Next}
 			found[l] = at
 		}
 		l.mu.Unlock()
-		put(set, l.topic, l.partition, at.next)
+		switch {
+		case !waits:
+			delete(found, l)
+		case asked:
+			put(set, l.topic, l.partition, at.next)
+		}
 	}
 	c.group.SetOffsets(set)
-	taken := c.group.CommittedOffsets()
+	held := []map[string]map[int32]kgo.EpochOffset{c.group.UncommittedOffsets(), c.group.CommittedOffsets()}
 	for l, at := range found {
-		if got, ok := taken[l.topic][l.partition]; !ok || got.Offset != at.next.Offset {
+		want, asked := set[l.topic][l.partition]
+		if !asked || !slices.ContainsFunc(held, func(offsets map[string]map[int32]kgo.EpochOffset) bool {
+			got, ok := offsets[l.topic][l.partition]
+			return ok && got == want
+		}) {
 			continue
 		}
 		l.setStart(at)

@@ -1,7 +1,7 @@
 // Package client creates Kafka clients from options that other clients use at the same time.
 //
 // One option of kgo is written to by each client that is created from it: kgo.NewClient removes
-// duplicates from the codecs of kgo.ProducerBatchCompression in place (franz-go 1.22.2). Two
+// duplicates from the codecs of kgo.ProducerBatchCompression in place (franz-go 1.22.3). Two
 // clients created at once therefore race, although both write the same. Options cannot be copied,
 // since kgo hides their content.
 package client

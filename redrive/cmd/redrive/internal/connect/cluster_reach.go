@@ -37,9 +37,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 }
 
 // ask uses a client of its own, whose context ends the wait for a broker that accepts the
-// connection and never answers. It does not wait for that client: kgo sets the time limit of a new
-// connection's first read after it looked at the context, so a context that ends in between ends
-// nothing, and kgo waits for its own limit of 10 s.
+// connection and never answers.
 func (c *Cluster) ask(ctx context.Context, broker string) error {
 	share := c.Timeout / time.Duration(len(c.Brokers))
 	ctx, cancel := context.WithTimeout(ctx, share)
@@ -48,16 +46,8 @@ func (c *Cluster) ask(ctx context.Context, broker string) error {
 	if err != nil {
 		return err
 	}
-	answer := make(chan error, 1)
-	go func() {
-		defer cl.Close()
-		answer <- cl.Ping(ctx)
-	}()
-	select {
-	case err = <-answer:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	defer cl.Close()
+	err = cl.Ping(ctx)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("no answer came within %s", share.Round(time.Millisecond))
 	}
