@@ -18,6 +18,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Trap 6: compaction leaves gaps of any size, and a tracker that counts offsets waits for what was
@@ -143,8 +144,8 @@ func TestConsumerCommit_FinishedAboveTheFloorRunsOnce(t *testing.T) {
 		"killed":  kill,
 		"stopped": func(t *testing.T, _ *consumertest.Kafka, c *consumertest.Consumer) { _ = c.Stop() },
 	}
-	each(t, cross(cross(balancers, ends), map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}), 1,
-		func(t *testing.T, k *consumertest.Kafka, c pair[pair[[]kgo.Opt, func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)], consumer.Order]) {
+	each(t, cases.Cross(cases.Cross(balancers, ends), map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}), 1,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[[]kgo.Opt, func(*testing.T, *consumertest.Kafka, *consumertest.Consumer)], consumer.Order]) {
 			var calls atomic.Int64
 			var hang atomic.Bool
 			hang.Store(true)
@@ -160,7 +161,7 @@ func TestConsumerCommit_FinishedAboveTheFloorRunsOnce(t *testing.T) {
 				}
 				return ctx.Err()
 			}))
-			cfg.Kafka, cfg.Order = c.a.a, c.b
+			cfg.Kafka, cfg.Order = c.A.A, c.B
 			first := k.Run(cfg)
 			slow := k.Produce(
 				&kgo.Record{Topic: "orders", Key: []byte("alone"), Value: []byte("slow")},
@@ -172,12 +173,12 @@ func TestConsumerCommit_FinishedAboveTheFloorRunsOnce(t *testing.T) {
 			done.all(t, rest)
 			time.Sleep(time.Second) // more than a commit
 			committed(t, k, "orders", 0, 0)
-			c.a.b(t, k, first)
+			c.A.B(t, k, first)
 			second := k.Run(cfg) // the slow records hang again
 			done.all(t, k.Produce(&kgo.Record{Topic: "orders", Key: []byte("other"), Value: []byte("x")}))
 			time.Sleep(time.Second)
 			committed(t, k, "orders", 0, 0)
-			c.a.b(t, k, second)
+			c.A.B(t, k, second)
 			hang.Store(false)
 			calls.Store(0)
 			k.Run(cfg)

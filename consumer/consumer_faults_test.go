@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,13 +18,13 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Nothing is lost while brokers refuse, hang up and restart.
 func TestConsumer_LosesNothingUnderFaults(t *testing.T) {
 	t.Parallel()
-	seeds, _ := strconv.Atoi(os.Getenv("SIDING_SEEDS")) // more of them for a soak
-	for seed := range uint64(max(seeds, 12)) {
+	for _, seed := range cases.Seeds(12) {
 		for name, opts := range balancers {
 			t.Run(fmt.Sprintf("%s/seed %d", name, seed), func(t *testing.T) {
 				t.Parallel()
@@ -57,13 +56,13 @@ func TestConsumer_LosesNothingWhileLeadersMove(t *testing.T) {
 // thaw they handle what it sent meanwhile: commits and copies, perhaps of lanes that the other
 // member owns by now.
 func TestConsumer_LosesNothingWhenBrokersFreezeAndThaw(t *testing.T) {
-	each(t, cross(protocols, map[string]time.Duration{"1s": time.Second, "25s": 25 * time.Second, "5m": 5 * time.Minute}), 4,
-		func(t *testing.T, k *consumertest.Kafka, tt pair[[]kgo.Opt, time.Duration]) {
+	each(t, cases.Cross(protocols, map[string]time.Duration{"1s": time.Second, "25s": 25 * time.Second, "5m": 5 * time.Minute}), 4,
+		func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, time.Duration]) {
 			k.Patience = 10 * time.Minute
 			watchCommits(t, k)
 			frost := newFreezer(t, k)
 			cfg := config(handle)
-			cfg.Kafka = append([]kgo.Opt{kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, tt.a...)
+			cfg.Kafka = append([]kgo.Opt{kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, tt.A...)
 			k.Run(cfg)
 			cfg.Kafka = append([]kgo.Opt{frost.dialer()}, cfg.Kafka...)
 			frozen := k.Run(cfg)
@@ -72,7 +71,7 @@ func TestConsumer_LosesNothingWhenBrokersFreezeAndThaw(t *testing.T) {
 				inBatches(k, 5, 40, 100*time.Millisecond)
 				frost.freeze()
 				inBatches(k, 5, 40, 100*time.Millisecond)
-				time.Sleep(tt.b)
+				time.Sleep(tt.B)
 				frost.thaw()
 				inBatches(k, 5, 40, 100*time.Millisecond)
 				k.Conserved()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // A consumer was in no group, since the coordinator refused it. It had no lanes, and its health was
@@ -112,14 +113,14 @@ func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 // Sessions that ended soon after they began, again and again, left health OK for ever: each join
 // began to count anew. Nothing was consumed.
 func TestHealth_OfAMemberThatIsLostAgainAndAgainIsNotOK(t *testing.T) {
-	cases := cross(balancers, map[string][]kmsg.Key{"no heartbeat is accepted": {kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat}})
-	cases["no offset is told"] = pair[[]kgo.Opt, []kmsg.Key]{nil, []kmsg.Key{kmsg.OffsetFetch}}
-	each(t, cases, 1, func(t *testing.T, k *consumertest.Kafka, c pair[[]kgo.Opt, []kmsg.Key]) {
+	table := cases.Cross(balancers, map[string][]kmsg.Key{"no heartbeat is accepted": {kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat}})
+	table["no offset is told"] = cases.Pair[[]kgo.Opt, []kmsg.Key]{A: nil, B: []kmsg.Key{kmsg.OffsetFetch}}
+	each(t, table, 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[[]kgo.Opt, []kmsg.Key]) {
 		cfg := config(fine)
-		cfg.Kafka, cfg.DrainTimeout = c.a, time.Second
+		cfg.Kafka, cfg.DrainTimeout = c.A, time.Second
 		member := k.Run(cfg)
 		time.Sleep(time.Hour)
-		fault := k.Cluster.Fault(kfake.Fault{Keys: c.b, Count: -1, Err: kerr.UnknownServerError})
+		fault := k.Cluster.Fault(kfake.Fault{Keys: c.B, Count: -1, Err: kerr.UnknownServerError})
 		expel(t, k, 0)
 		time.Sleep(time.Minute)
 		isOK(t, member)

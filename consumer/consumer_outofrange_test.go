@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // The committed offset of a restored or recreated topic lies beyond the end of the new log. kgo
@@ -256,7 +257,7 @@ func shorten(k *consumertest.Kafka, topic string, end int64, looks int) {
 // is within the log, but the new records below it never ran. On a tier they were skipped.
 func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
 	type notice = func(*testing.T, *consumertest.Kafka, *consumertest.Consumer, string)
-	each(t, cross(map[string]notice{
+	each(t, cases.Cross(map[string]notice{
 		"while it is read": func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer, topic string) {
 			hits(t, k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.FencedLeaderEpoch}), 1)
 		},
@@ -264,8 +265,8 @@ func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
 			stop(t, c)
 			k.Run(config(busyOnce))
 		},
-	}, sourceAndTier), 1, func(t *testing.T, k *consumertest.Kafka, tt pair[notice, string]) {
-		c, topic := k.Run(config(busyOnce)), tt.b
+	}, sourceAndTier), 1, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[notice, string]) {
+		c, topic := k.Run(config(busyOnce)), tt.B
 		records := k.Produce(many(20)...)
 		handledOnce(k, records)
 		committed(t, k, "orders", 0, 20)
@@ -284,7 +285,7 @@ func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
 			resp.Topics = append(resp.Topics, rt)
 			return resp, nil, true
 		})
-		tt.a(t, k, c, topic)
+		tt.A(t, k, c, topic)
 		for _, r := range records[5:] {
 			k.Handled(r, 2)
 		}

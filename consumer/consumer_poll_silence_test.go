@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // threeLeaders makes three brokers, each of which leads one partition of orders and of its
@@ -108,7 +109,7 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 	// kgo learns the leaders anew when a retry partition is added at another position, and may ask
 	// the silent broker first.
 	const afterMetadata = 45 * time.Second
-	each(t, cross(protocols, map[string]fault{
+	each(t, cases.Cross(protocols, map[string]fault{
 		"alone":                              {nothing, nothing, inTime},
 		"its source's position out of range": {refused("orders", 2, kerr.OffsetOutOfRange), nothing, inTime},
 		"its tier's position out of range":   {refused("orders.retry.300ms", 2, kerr.OffsetOutOfRange), nothing, inTime},
@@ -119,29 +120,29 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 			}
 		}, 5 * time.Second},
 		"another tier's position": {nothing, refused("orders.retry.300ms", 0, kerr.OffsetOutOfRange), afterMetadata},
-	}), 3, func(t *testing.T, k *consumertest.Kafka, tt pair[[]kgo.Opt, fault]) {
+	}), 3, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, fault]) {
 		k.Patience = time.Hour
 		frost, journal := newFreezer(t, k), &flow{}
 		cfg := config(journal.handle)
 		cfg.Group = threeLeaders(t, k)
 		cfg.Kafka = append([]kgo.Opt{
 			frost.dialer(), kgo.FetchMaxWait(250 * time.Millisecond), kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second),
-		}, tt.a...)
+		}, tt.A...)
 		c := k.Run(cfg)
 		ctx, end := context.WithCancel(context.Background())
 		var producing sync.WaitGroup
 		cl := client(t, k, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
 		producing.Go(func() { journal.runs(ctx, cl) })
 		time.Sleep(20 * time.Second)
-		tt.b.before(k)
+		tt.B.before(k)
 		journal.take()
 		frost.freeze(k.Cluster.ListenAddrs()[2])
 		began := time.Now()
-		tt.b.meanwhile(k)
+		tt.B.meanwhile(k)
 		time.Sleep(2*time.Minute - time.Since(began))
 		handled, late := journal.take()
-		if handled[0] < 236 || handled[1] < 236 || late[0] > tt.b.late || late[1] > inTime {
-			t.Errorf("beside a leader that was silent for 2 minutes, %v records of the lanes were handled, the latest %v late; want 240 of the first two, %v and %v late at most", handled, late, tt.b.late, inTime)
+		if handled[0] < 236 || handled[1] < 236 || late[0] > tt.B.late || late[1] > inTime {
+			t.Errorf("beside a leader that was silent for 2 minutes, %v records of the lanes were handled, the latest %v late; want 240 of the first two, %v and %v late at most", handled, late, tt.B.late, inTime)
 		}
 		if handled[2] > 5 {
 			t.Errorf("%d records came from the silent leader", handled[2])

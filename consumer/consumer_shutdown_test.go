@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // copyStopped ends the consumer, which must take no longer than most. If it does, relief lets it
@@ -139,7 +140,7 @@ func TestConsumer_EndsInTimeThoughTheBrokersAreSilent(t *testing.T) {
 		handler consumer.Handler
 		timeout time.Duration
 	}
-	each(t, cross(protocols, cross(map[string]drain{
+	each(t, cases.Cross(protocols, cases.Cross(map[string]drain{
 		"handlers return": {handle, 20 * time.Second},
 		"copies wait":     {busyOnce, 3 * time.Second},
 		"handlers are cancelled": {func(ctx context.Context, r *kgo.Record) error {
@@ -149,18 +150,18 @@ func TestConsumer_EndsInTimeThoughTheBrokersAreSilent(t *testing.T) {
 	}, map[string]func(f *freezer){
 		"frozen":                              func(f *freezer) { f.freeze() },
 		"frozen, and no new connections come": func(f *freezer) { f.cutOff(); f.freeze() },
-	})), 2, func(t *testing.T, k *consumertest.Kafka, tt pair[[]kgo.Opt, pair[drain, func(*freezer)]]) {
+	})), 2, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, cases.Pair[drain, func(*freezer)]]) {
 		for _, wait := range []time.Duration{0, time.Second, 8 * time.Second, 14 * time.Second, 50 * time.Second, 10 * time.Minute} {
 			f := newFreezer(t, k)
-			cfg := config(tt.b.a.handler)
+			cfg := config(tt.B.A.handler)
 			cfg.Group = wait.String()
-			cfg.DrainTimeout, cfg.Policy.HandlerTimeout = tt.b.a.timeout, -1
-			cfg.Kafka = append([]kgo.Opt{f.dialer(), kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, tt.a...)
+			cfg.DrainTimeout, cfg.Policy.HandlerTimeout = tt.B.A.timeout, -1
+			cfg.Kafka = append([]kgo.Opt{f.dialer(), kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second)}, tt.A...)
 			log := logged(&cfg)
 			c := k.Run(cfg)
 			k.Produce(many(200)...)
 			time.Sleep(time.Millisecond)
-			tt.b.b(f)
+			tt.B.B(f)
 			time.Sleep(wait)
 			k.Produce(many(200)...)
 			began := time.Now()

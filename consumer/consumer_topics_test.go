@@ -14,28 +14,29 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // outage is a way to share partitions, and for how long a topic is gone before it is recreated.
-type outage = pair[[]kgo.Opt, time.Duration]
+type outage = cases.Pair[[]kgo.Opt, time.Duration]
 
-var outages = cross(balancers, map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second})
+var outages = cases.Cross(balancers, map[string]time.Duration{"at once": 0, "after a while": 20 * time.Second})
 
 // Trap 27: a topic is deleted and recreated while it is consumed. kgo since 1.22 refuses to read it
 // until the client forgets the old topic, and consumers read nothing of it until a restart.
 func TestConsumerTopics_RecreatedSourceIsReadAgain(t *testing.T) {
 	starts := map[string]consumer.Start{"start earliest": consumer.StartEarliest(), "start latest": consumer.StartLatest()}
-	each(t, cross(outages, starts), 2, func(t *testing.T, k *consumertest.Kafka, c pair[outage, consumer.Start]) {
+	each(t, cases.Cross(outages, starts), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[outage, consumer.Start]) {
 		k.CreateTopic("bills", 2)
 		var done ran
 		cfg := config(done.after(busyOnce))
-		cfg.Kafka, cfg.Start, cfg.Topics = c.a.a, c.b, []string{"orders", "bills"}
+		cfg.Kafka, cfg.Start, cfg.Topics = c.A.A, c.B, []string{"orders", "bills"}
 		log := logged(&cfg)
 		first, second := k.Run(cfg), k.Run(cfg)
 		done.all(t, k.Produce(many(100)...))
 		k.DeleteTopic("orders")
-		time.Sleep(c.a.b)
+		time.Sleep(c.A.B)
 		k.CreateTopic("orders", 3)
 		done.reset()
 		done.all(t, k.Produce(many(50)...))
@@ -61,13 +62,13 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 		var done ran
 		cfg := config(done.after(busyOnce))
 		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}, Breaker: noBreaker}
-		cfg.Kafka, cfg.Provision.Mode = c.a, retrytopics.Verify
+		cfg.Kafka, cfg.Provision.Mode = c.A, retrytopics.Verify
 		log := logged(&cfg)
 		provision(t, k, cfg)
 		k.Run(cfg)
 		handledOnce(k, k.Produce(many(100)...))
 		k.DeleteTopic("orders.retry.300ms")
-		time.Sleep(c.b)
+		time.Sleep(c.B)
 		k.CreateTopic("orders.retry.300ms", 2)
 		done.all(t, k.Produce(many(100)...))
 		k.Conserved()

@@ -37,31 +37,14 @@ func onOrders(t *testing.T, partitions int32, f func(*testing.T, *consumertest.K
 }
 
 // each runs a test as onOrders does, once for each of the named cases.
-func each[C any](t *testing.T, cases map[string]C, partitions int32, f func(*testing.T, *consumertest.Kafka, C)) {
+func each[C any](t *testing.T, table map[string]C, partitions int32, f func(*testing.T, *consumertest.Kafka, C)) {
 	t.Helper()
 	t.Parallel()
-	for name, c := range cases {
+	for name, c := range table {
 		t.Run(name, func(t *testing.T) {
 			onOrders(t, partitions, func(t *testing.T, k *consumertest.Kafka) { f(t, k, c) })
 		})
 	}
-}
-
-// pair is a case of two tables.
-type pair[A, B any] struct {
-	a A
-	b B
-}
-
-// cross combines each case of one table with each of another.
-func cross[A, B any](as map[string]A, bs map[string]B) map[string]pair[A, B] {
-	all := map[string]pair[A, B]{}
-	for nameA, a := range as {
-		for nameB, b := range bs {
-			all[nameA+"/"+nameB] = pair[A, B]{a, b}
-		}
-	}
-	return all
 }
 
 // stop ends a consumer that has no reason to fail.

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // storesAtMost makes the broker refuse metadata of more characters, as offset.metadata.max.bytes
@@ -74,10 +75,10 @@ func TestIsolator_FindsWhatKillsWithLittleMetadata(t *testing.T) {
 // A process ends in order while a suspect runs alone whose handler ignores the end, and is killed
 // then. That charges nothing.
 func TestIsolator_EndWhileOneIsAloneChargesNothing(t *testing.T) {
-	each(t, cross(orders, map[string]string{"alone": "n=2 s=3 g=AAM", "group": "n=2 s=3"}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"alone": "n=2 s=3 g=AAM", "group": "n=2 s=3"}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 		m := newMortal(t, k)
 		records := k.Produce(many(3)...)
-		left(t, k, "orders", 0, c.b)
+		left(t, k, "orders", 0, c.B)
 		var started, again atomic.Bool
 		cfg := config(m.handler(func(context.Context, *kgo.Record) bool { return false }, func(context.Context, *kgo.Record) error {
 			if started.Store(true); !again.Load() {
@@ -85,7 +86,7 @@ func TestIsolator_EndWhileOneIsAloneChargesNothing(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.DrainTimeout = c.a, time.Second
+		cfg.Order, cfg.DrainTimeout = c.A, time.Second
 		for i := range 4 {
 			first := k.Run(cfg)
 			eventually(t, "one runs", started.Load)
@@ -198,17 +199,17 @@ func TestIsolator_FindsWhatKillsWhileTheLimitChanges(t *testing.T) {
 
 // A tier leaves the configuration between the deaths that a retry in it causes. The retry is found.
 func TestIsolator_FindsARetryThatKillsInATierThatLeft(t *testing.T) {
-	each(t, cross(orders, map[string]int{"after 1 death": 1, "after 3 deaths": 3}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, int]) {
+	each(t, cases.Cross(orders, map[string]int{"after 1 death": 1, "after 3 deaths": 3}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, int]) {
 		m := newMortal(t, k)
 		records := k.Produce(many(30)...)
 		cfg := config(m.handler(func(ctx context.Context, r *kgo.Record) bool {
 			return r.Offset == 7 && consumer.DeliveryOf(ctx, r).Attempt == 2
 		}, busyOnce))
-		cfg.Order = c.a
+		cfg.Order = c.A
 		cfg.Policy.Tiers = []time.Duration{time.Second, time.Minute}
 		over := func() bool { return m.missing(records) == 1 && m.letters() == 1 }
 		for m.deaths < 6 && !over() {
-			if m.deaths >= c.b {
+			if m.deaths >= c.B {
 				cfg.Policy.Tiers = []time.Duration{time.Minute}
 			}
 			m.limited(cfg, m.deaths, over)

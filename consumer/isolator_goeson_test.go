@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 var unordered = map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}
@@ -23,19 +24,19 @@ var unordered = map[string]consumer.Order{"key": consumer.OrderKey, "none": cons
 // A kept record returns while suspects of its own feed are named and wait for a worker. They
 // must run.
 func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
-	each(t, cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, time.Duration]) {
+	each(t, cases.Cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		records := k.Produce(many(640)...)
 		left(t, k, "orders", 0, "n=2 s=640 g=AAE")
 		var done ran
 		cfg := config(done.after(func(_ context.Context, r *kgo.Record) error {
 			if r.Offset == 0 {
-				time.Sleep(stuckTimeout + 10*time.Second + c.b)
+				time.Sleep(stuckTimeout + 10*time.Second + c.B)
 				return nil
 			}
 			time.Sleep(time.Second)
 			return nil
 		}))
-		cfg.Order, cfg.Policy.HandlerTimeout, cfg.Concurrency = c.a, stuckTimeout, 3
+		cfg.Order, cfg.Policy.HandlerTimeout, cfg.Concurrency = c.A, stuckTimeout, 3
 		k.Run(cfg)
 		time.Sleep(30 * time.Minute)
 		n := 0
@@ -50,7 +51,7 @@ func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
 
 // The same with a retry that ran alone: the retries that are named beside it must run.
 func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
-	each(t, cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, time.Duration]) {
+	each(t, cases.Cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		const tier = "orders.retry.1m"
 		var done ran
 		cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
@@ -58,14 +59,14 @@ func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
 				return classify.Retryable(errBusy)
 			}
 			if r.Offset == 0 {
-				time.Sleep(stuckTimeout + 10*time.Second + c.b)
+				time.Sleep(stuckTimeout + 10*time.Second + c.B)
 				return nil
 			}
 			time.Sleep(time.Second)
 			return nil
 		}))
 		cfg.Policy.Tiers, cfg.Policy.Jitter, cfg.Policy.RetryBudget.Off = []time.Duration{time.Minute}, -1, true
-		cfg.Order, cfg.Policy.HandlerTimeout, cfg.Concurrency = c.a, stuckTimeout, 3
+		cfg.Order, cfg.Policy.HandlerTimeout, cfg.Concurrency = c.A, stuckTimeout, 3
 		first := k.Run(cfg)
 		var records []*kgo.Record
 		for i := range 640 {
@@ -178,7 +179,7 @@ func TestIsolator_RetryBudgetHoldsUpNoOtherTopic(t *testing.T) {
 
 // The zombie test under KIP-848.
 func TestIsolator_ZombieOfAServerSideGroupHoldsUpNoOther(t *testing.T) {
-	each(t, cross(orders, map[string]time.Duration{"no timeout": -1, "an hour": time.Hour}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, time.Duration]) {
+	each(t, cases.Cross(orders, map[string]time.Duration{"no timeout": -1, "an hour": time.Hour}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		k.Produce(onPartition(0, "guilty", 3)...)
 		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
 		stuck, release := make(chan struct{}), make(chan struct{})
@@ -192,7 +193,7 @@ func TestIsolator_ZombieOfAServerSideGroupHoldsUpNoOther(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.Kafka, cfg.Policy.HandlerTimeout = c.a, []kgo.Opt{kgo.ServerSideBalancer()}, c.b
+		cfg.Order, cfg.Kafka, cfg.Policy.HandlerTimeout = c.A, []kgo.Opt{kgo.ServerSideBalancer()}, c.B
 		cfg.DrainTimeout = time.Second
 		k.Run(cfg)
 		<-stuck
@@ -223,7 +224,7 @@ func TestIsolator_ZombieOfAServerSideGroupHoldsUpNoOther(t *testing.T) {
 
 // Hundreds of single suspects while one is kept: commits stay few, and all run.
 func TestIsolator_CommitsAreFewBesideALateOne(t *testing.T) {
-	each(t, cross(unordered, map[string]bool{"a wait": true, "none": false}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, bool]) {
+	each(t, cases.Cross(unordered, map[string]bool{"a wait": true, "none": false}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, bool]) {
 		var commits atomic.Int64
 		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
@@ -241,13 +242,13 @@ func TestIsolator_CommitsAreFewBesideALateOne(t *testing.T) {
 			if r.Offset == 2 {
 				<-release
 			}
-			if c.b {
+			if c.B {
 				time.Sleep(3 * time.Second)
 			}
 			n.Add(1)
 			return nil
 		})
-		cfg.Order, cfg.Policy.HandlerTimeout = c.a, stuckTimeout
+		cfg.Order, cfg.Policy.HandlerTimeout = c.A, stuckTimeout
 		k.Run(cfg)
 		for range 10 {
 			time.Sleep(time.Minute)
@@ -259,19 +260,19 @@ func TestIsolator_CommitsAreFewBesideALateOne(t *testing.T) {
 // Suspects that are repeated in place while their topic is paused and resumed, and some hang
 // past their timeouts: none is lost or handled twice, and they keep their order.
 func TestIsolator_PausesKeepTheOrderOfSuspects(t *testing.T) {
-	each(t, cross(cross(orders, map[string]string{"groups": "n=2 s=120", "alone": "n=2 s=120 g=AHg", "both": "n=2 s=120 g=ACg"}), map[string]bool{"late": true, "none": false}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, string], bool]) {
+	each(t, cases.Cross(cases.Cross(orders, map[string]string{"groups": "n=2 s=120", "alone": "n=2 s=120 g=AHg", "both": "n=2 s=120 g=ACg"}), map[string]bool{"late": true, "none": false}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, string], bool]) {
 		var records []*kgo.Record
 		for i := range 360 {
 			records = append(records, k.Produce(&kgo.Record{Topic: "orders", Key: fmt.Append(nil, "key-", i%20), Value: []byte("x")})...)
 		}
-		left(t, k, "orders", 0, c.a.b)
-		left(t, k, "orders", 1, c.a.b)
+		left(t, k, "orders", 0, c.A.B)
+		left(t, k, "orders", 1, c.A.B)
 		var mu sync.Mutex
 		calls, done, last, running := map[[2]int64]int{}, map[[2]int64]int{}, map[string]int64{}, map[string]bool{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			at := [2]int64{int64(r.Partition), r.Offset}
 			group := ""
-			switch c.a.a {
+			switch c.A.A {
 			case consumer.OrderPartition:
 				group = fmt.Sprint(r.Partition)
 			case consumer.OrderKey:
@@ -290,7 +291,7 @@ func TestIsolator_PausesKeepTheOrderOfSuspects(t *testing.T) {
 				defer mu.Unlock()
 				running[group] = false
 			}()
-			if c.b && r.Offset%40 == 7 && n == 1 {
+			if c.B && r.Offset%40 == 7 && n == 1 {
 				time.Sleep(3*time.Second + 500*time.Millisecond)
 			} else {
 				time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
@@ -311,7 +312,7 @@ func TestIsolator_PausesKeepTheOrderOfSuspects(t *testing.T) {
 			}
 			return nil
 		})
-		cfg.Order, cfg.Policy.HandlerTimeout = c.a.a, 2*time.Second
+		cfg.Order, cfg.Policy.HandlerTimeout = c.A.A, 2*time.Second
 		cfg.Policy.Immediate = consumer.Immediate{Attempts: 4, Base: 50 * time.Millisecond, Max: 200 * time.Millisecond}
 		run := k.Run(cfg)
 		for range 300 {

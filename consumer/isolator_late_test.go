@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 const stuckTimeout = 10 * time.Second
@@ -70,9 +71,9 @@ func TestIsolator_FindsWhatKillsAfterItsTimeout(t *testing.T) {
 
 // The same, while innocent suspects of another partition wait to run alone.
 func TestIsolator_ChargesNoneBesideAStuckOne(t *testing.T) {
-	each(t, cross(orders, map[string]int32{"killer first": 0, "killer last": 1}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, int32]) {
+	each(t, cases.Cross(orders, map[string]int32{"killer first": 0, "killer last": 1}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, int32]) {
 		m := newMortal(t, k)
-		p, q := c.b, 1-c.b
+		p, q := c.B, 1-c.B
 		k.Produce(onPartition(int(p), "x", 1)...)
 		k.Produce(onPartition(int(q), "x", 40)...)
 		left(t, k, "orders", p, "n=2 s=1 g=AAE")
@@ -84,7 +85,7 @@ func TestIsolator_ChargesNoneBesideAStuckOne(t *testing.T) {
 			}
 			return false
 		}, slow))
-		cfg.Order, cfg.Policy.HandlerTimeout = c.a, stuckTimeout
+		cfg.Order, cfg.Policy.HandlerTimeout = c.A, stuckTimeout
 		ok := m.limited(cfg, 8, func() bool { return m.letters() == 1 && k.Cluster.PartitionInfo("orders.dlq", p).HighWatermark == 1 })
 		for _, r := range content(t, k, "orders.dlq") {
 			meta, _ := headers.Parse(r.Headers)

@@ -14,19 +14,20 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // A suspect whose handler ignores its timeout holds up its own partition only, whether it runs in a
 // group or alone, and whether or not the others are suspects. It stays named until it returns.
 func TestIsolator_StuckSuspectHoldsUpNoOtherLane(t *testing.T) {
 	const alone = "n=2 s=3 g=AAM"
-	each(t, cross(cross(orders, map[string]string{"in groups": "n=2 s=3", "alone": alone}),
+	each(t, cases.Cross(cases.Cross(orders, map[string]string{"in groups": "n=2 s=3", "alone": alone}),
 		map[string]string{"others": "", "suspects in groups": "n=2 s=40", "suspects alone": "n=2 s=40 g=ACg"}), 2,
-		func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, string], string]) {
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, string], string]) {
 			guilty, others := k.Produce(onPartition(0, "guilty", 10)...), k.Produce(onPartition(1, "fine", 40)...)
-			left(t, k, "orders", 0, c.a.b)
-			if c.b != "" {
-				left(t, k, "orders", 1, c.b)
+			left(t, k, "orders", 0, c.A.B)
+			if c.B != "" {
+				left(t, k, "orders", 1, c.B)
 			}
 			stuck, released := make(chan struct{}), make(chan struct{})
 			release := sync.OnceFunc(func() { close(released) })
@@ -39,7 +40,7 @@ func TestIsolator_StuckSuspectHoldsUpNoOtherLane(t *testing.T) {
 				}
 				return nil
 			}))
-			cfg.Order, cfg.Policy.HandlerTimeout = c.a.a, stuckTimeout
+			cfg.Order, cfg.Policy.HandlerTimeout = c.A.A, stuckTimeout
 			k.Run(cfg)
 			<-stuck
 			time.Sleep(stuckTimeout + 4*time.Second)
@@ -52,7 +53,7 @@ func TestIsolator_StuckSuspectHoldsUpNoOtherLane(t *testing.T) {
 					t.Fatalf("%d/%d has not run: %s", r.Partition, r.Offset, said(k, "orders", 1))
 				}
 			}
-			if text := said(k, "orders", 0); strings.Contains(text, " x=0") != (c.a.b == alone) || !strings.Contains(text, " g=") {
+			if text := said(k, "orders", 0); strings.Contains(text, " x=0") != (c.A.B == alone) || !strings.Contains(text, " g=") {
 				t.Errorf("the commit says %q, want its record named as before", text)
 			}
 			release()
@@ -183,10 +184,10 @@ func TestIsolator_StuckOneIsRepeatedInPlace(t *testing.T) {
 
 // A suspect that waits to be repeated in place, of a topic that is paused, holds up no other topic.
 func TestIsolator_PausedSuspectHoldsUpNoOtherTopic(t *testing.T) {
-	each(t, cross(orders, map[string]string{"in groups": "n=2 s=3", "alone": "n=2 s=3 g=AAM"}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=3", "alone": "n=2 s=3 g=AAM"}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 		k.CreateTopic("others", 1)
 		k.Produce(many(3)...)
-		left(t, k, "orders", 0, c.b)
+		left(t, k, "orders", 0, c.B)
 		left(t, k, "others", 0, "n=2 s=3 g=AAM")
 		for range 3 {
 			k.Produce(&kgo.Record{Topic: "others", Value: []byte("x")})
@@ -202,7 +203,7 @@ func TestIsolator_PausedSuspectHoldsUpNoOtherTopic(t *testing.T) {
 			return classify.Retryable(errBusy)
 		})
 		cfg.Topics = []string{"orders", "others"}
-		cfg.Order = c.a
+		cfg.Order = c.A
 		cfg.Policy.Immediate = consumer.Immediate{Attempts: 1, Base: time.Second, Max: time.Second}
 		run := k.Run(cfg)
 		<-failed
@@ -217,7 +218,7 @@ func TestIsolator_PausedSuspectHoldsUpNoOtherTopic(t *testing.T) {
 
 // A handler of a lane that the member lost ignores its context. The lanes of the next session run.
 func TestIsolator_ZombieHoldsUpNoOtherLane(t *testing.T) {
-	each(t, cross(cross(orders, map[string][]kgo.Opt{"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}}), map[string]time.Duration{"no timeout": -1, "an hour": time.Hour}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, []kgo.Opt], time.Duration]) {
+	each(t, cases.Cross(cases.Cross(orders, map[string][]kgo.Opt{"cooperative": nil, "eager": {kgo.Balancers(kgo.RangeBalancer())}}), map[string]time.Duration{"no timeout": -1, "an hour": time.Hour}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, []kgo.Opt], time.Duration]) {
 		k.Produce(onPartition(0, "guilty", 3)...)
 		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
 		stuck, release := make(chan struct{}), make(chan struct{})
@@ -231,7 +232,7 @@ func TestIsolator_ZombieHoldsUpNoOtherLane(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.Kafka, cfg.Policy.HandlerTimeout = c.a.a, c.a.b, c.b
+		cfg.Order, cfg.Kafka, cfg.Policy.HandlerTimeout = c.A.A, c.A.B, c.B
 		cfg.DrainTimeout = time.Second
 		k.Run(cfg)
 		<-stuck
@@ -250,15 +251,15 @@ func TestIsolator_ZombieHoldsUpNoOtherLane(t *testing.T) {
 
 // A suspect is stuck as a probe of an open breaker.
 func TestIsolator_StuckProbeHoldsUpNoOtherLane(t *testing.T) {
-	each(t, cross(orders, map[string]string{"in groups": "n=2 s=30", "alone": "n=2 s=30 g=AB4"}), 2,
-		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=30", "alone": "n=2 s=30 g=AB4"}), 2,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 			s := &service{}
 			s.down.Store(true)
 			k.Produce(onPartition(0, "x", 30)...)
 			others := k.Produce(onPartition(1, "x", 1000)...)
-			left(t, k, "orders", 0, c.b)
+			left(t, k, "orders", 0, c.B)
 			cfg := withBreaker(s)
-			cfg.Order, cfg.Policy.HandlerTimeout = c.a, stuckTimeout
+			cfg.Order, cfg.Policy.HandlerTimeout = c.A, stuckTimeout
 			began := time.Now()
 			release := make(chan struct{})
 			defer close(release)
@@ -287,9 +288,9 @@ func TestIsolator_StuckProbeHoldsUpNoOtherLane(t *testing.T) {
 
 // Two stuck suspects in one feed, and a third lane. All but these two run.
 func TestIsolator_TwoStuckHoldUpNoOther(t *testing.T) {
-	each(t, cross(map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}, map[string]string{"in groups": "n=2 s=20", "alone": "n=2 s=20 g=ABQ"}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(map[string]consumer.Order{"key": consumer.OrderKey, "none": consumer.OrderNone}, map[string]string{"in groups": "n=2 s=20", "alone": "n=2 s=20 g=ABQ"}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 		records := k.Produce(many(20)...)
-		left(t, k, "orders", 0, c.b)
+		left(t, k, "orders", 0, c.B)
 		release := make(chan struct{})
 		var done ran
 		cfg := config(done.after(func(_ context.Context, r *kgo.Record) error {
@@ -298,7 +299,7 @@ func TestIsolator_TwoStuckHoldUpNoOther(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.Policy.HandlerTimeout = c.a, stuckTimeout
+		cfg.Order, cfg.Policy.HandlerTimeout = c.A, stuckTimeout
 		k.Run(cfg)
 		time.Sleep(time.Minute)
 		for _, r := range records {
@@ -315,7 +316,7 @@ func TestIsolator_TwoStuckHoldUpNoOther(t *testing.T) {
 
 // A stuck retry that is a suspect: the other retries and the source run.
 func TestIsolator_StuckRetryHoldsUpNoOther(t *testing.T) {
-	each(t, cross(orders, map[string]string{"in groups": "n=2 s=20", "alone": "n=2 s=20 g=ABQ"}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=20", "alone": "n=2 s=20 g=ABQ"}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 		const tier = "orders.retry.1m"
 		release := make(chan struct{})
 		var done ran
@@ -329,18 +330,18 @@ func TestIsolator_StuckRetryHoldsUpNoOther(t *testing.T) {
 			return nil
 		}))
 		cfg.Policy.Tiers = []time.Duration{time.Minute}
-		cfg.Order, cfg.Policy.HandlerTimeout = c.a, stuckTimeout
+		cfg.Order, cfg.Policy.HandlerTimeout = c.A, stuckTimeout
 		first := k.Run(cfg)
 		records := k.Produce(many(20)...)
 		for _, r := range records {
 			k.Parked(r, time.Minute, "")
 		}
 		stop(t, first)
-		left(t, k, tier, 0, c.b)
+		left(t, k, tier, 0, c.B)
 		k.Run(cfg)
 		records = append(records, k.Produce(many(20)...)...)
 		time.Sleep(3 * time.Minute)
-		if c.a != consumer.OrderPartition {
+		if c.A != consumer.OrderPartition {
 			for _, r := range records {
 				if (done.times(r) == 0) != (r.Offset == 5) && string(r.Key) != string(records[5].Key) {
 					t.Errorf("%d ran %d times; %s", r.Offset, done.times(r), said(k, tier, 0))
@@ -362,9 +363,9 @@ func TestIsolator_StuckRetryHoldsUpNoOther(t *testing.T) {
 // The lane of a stuck suspect is revoked, and comes back to the same process. Others run, nothing
 // is dead-lettered.
 func TestIsolator_StuckOneComesBack(t *testing.T) {
-	each(t, cross(cross(orders, balancers), map[string]string{"in groups": "n=2 s=3", "alone": "n=2 s=3 g=AAM"}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, []kgo.Opt], string]) {
+	each(t, cases.Cross(cases.Cross(orders, balancers), map[string]string{"in groups": "n=2 s=3", "alone": "n=2 s=3 g=AAM"}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, []kgo.Opt], string]) {
 		guilty, others := k.Produce(onPartition(0, "x", 3)...), k.Produce(onPartition(1, "x", 10)...)
-		left(t, k, "orders", 0, c.b)
+		left(t, k, "orders", 0, c.B)
 		release := make(chan struct{})
 		var calls atomic.Int32
 		var done ran
@@ -374,7 +375,7 @@ func TestIsolator_StuckOneComesBack(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.Kafka, cfg.Policy.HandlerTimeout = c.a.a, c.a.b, stuckTimeout
+		cfg.Order, cfg.Kafka, cfg.Policy.HandlerTimeout = c.A.A, c.A.B, stuckTimeout
 		cfg.DrainTimeout = time.Second
 		k.Run(cfg)
 		time.Sleep(stuckTimeout + 4*time.Second)

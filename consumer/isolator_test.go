@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // mortal runs consumers one after the other, each of which dies at certain records: from then on
@@ -110,12 +111,12 @@ func (m *mortal) missing(records []*kgo.Record) (n int) {
 // A record that kills the process is found after CrashLimit + 1 deaths, each further one after two
 // more. No other record is taken for one.
 func TestIsolator_FindsWhatKills(t *testing.T) {
-	each(t, cross(cross(orders, balancers), map[string]int{"1 poison": 1, "2 poisons": 2, "3 poisons": 3, "5 poisons": 5}), 3,
-		func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, []kgo.Opt], int]) {
+	each(t, cases.Cross(cases.Cross(orders, balancers), map[string]int{"1 poison": 1, "2 poisons": 2, "3 poisons": 3, "5 poisons": 5}), 3,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, []kgo.Opt], int]) {
 			m := newMortal(t, k)
 			records := k.Produce(many(150)...) // within the first window of each partition
 			var poisons []*kgo.Record
-			for len(poisons) < c.b {
+			for len(poisons) < c.B {
 				if r := records[rand.IntN(len(records))]; !slices.Contains(poisons, r) {
 					poisons = append(poisons, r)
 				}
@@ -125,9 +126,9 @@ func TestIsolator_FindsWhatKills(t *testing.T) {
 			}
 			innocent := slices.DeleteFunc(slices.Clone(records), isPoison)
 			cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool { return isPoison(r) }, busyOnce))
-			cfg.Order, cfg.Kafka = c.a.a, c.a.b
+			cfg.Order, cfg.Kafka = c.A.A, c.A.B
 			m.until(cfg, func() bool { return m.missing(innocent) == 0 && m.letters() == len(poisons) })
-			most := map[int]int{1: 4, 2: 6, 3: 8, 5: 12}[c.b]
+			most := map[int]int{1: 4, 2: 6, 3: 8, 5: 12}[c.B]
 			if m.deaths > most {
 				t.Errorf("%d deaths, want %d at most", m.deaths, most)
 			}
@@ -166,7 +167,7 @@ func TestIsolator_TellsTheDecoderFromTheHandler(t *testing.T) {
 
 // A retry that kills the process is found in its retry topic.
 func TestIsolator_FindsARetryThatKills(t *testing.T) {
-	each(t, cross(orders, balancers), 2, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, []kgo.Opt]) {
+	each(t, cases.Cross(orders, balancers), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, []kgo.Opt]) {
 		m := newMortal(t, k)
 		records := k.Produce(many(100)...)
 		victim := records[rand.IntN(len(records))]
@@ -178,7 +179,7 @@ func TestIsolator_FindsARetryThatKills(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.Kafka = c.a, c.b
+		cfg.Order, cfg.Kafka = c.A, c.B
 		m.until(cfg, func() bool { return m.missing(records) == 1 && m.letters() == 1 })
 		if m.deaths > 4 {
 			t.Errorf("%d deaths, want 4 at most", m.deaths)

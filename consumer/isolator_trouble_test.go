@@ -20,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // left commits what a process that died has left on a partition of which nothing is finished.
@@ -100,10 +101,10 @@ func TestIsolator_CommitsALetterBeforeTheNextRuns(t *testing.T) {
 // What is left of the records that ran when processes died are mostly those that fail. That is no
 // outage: the breaker would have no other records to probe with, since none overtakes a suspect.
 func TestIsolator_SuspectsThatFailOpenNoBreaker(t *testing.T) {
-	each(t, cross(orders, map[string]string{"in groups": "n=2 s=300", "alone": "n=2 s=300 g=AKwC"}), 1,
-		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=300", "alone": "n=2 s=300 g=AKwC"}), 1,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 			bad := k.Produce(onPartition(0, "bad", 300)...)
-			left(t, k, "orders", 0, c.b)
+			left(t, k, "orders", 0, c.B)
 			var failed atomic.Int64
 			cfg := withBreaker(&service{})
 			cfg.Handler = func(_ context.Context, r *kgo.Record) error {
@@ -114,7 +115,7 @@ func TestIsolator_SuspectsThatFailOpenNoBreaker(t *testing.T) {
 				}
 				return nil
 			}
-			cfg.Order = c.a
+			cfg.Order = c.A
 			handled := watch(&cfg)
 			opened := &changes{}
 			cfg.Hooks = append(cfg.Hooks, opened)
@@ -134,14 +135,14 @@ func TestIsolator_SuspectsThatFailOpenNoBreaker(t *testing.T) {
 
 // A breaker that opens while suspects run has probes, and closes.
 func TestIsolator_SuspectsProbeAnOpenBreaker(t *testing.T) {
-	each(t, cross(orders, map[string]string{"in groups": "n=2 s=1000", "alone": "n=2 s=1000 g=AOgH", "both": "n=2 s=1000 g=AGQ"}), 2,
-		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=1000", "alone": "n=2 s=1000 g=AOgH", "both": "n=2 s=1000 g=AGQ"}), 2,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 			s := &service{}
 			s.down.Store(true)
 			records := append(k.Produce(onPartition(0, "x", 1000)...), k.Produce(onPartition(1, "x", 1000)...)...)
-			left(t, k, "orders", 0, c.b)
+			left(t, k, "orders", 0, c.B)
 			cfg := withBreaker(s)
-			cfg.Order = c.a
+			cfg.Order = c.A
 			handled := watch(&cfg)
 			k.Run(cfg)
 			time.Sleep(2 * time.Minute)
@@ -161,15 +162,15 @@ func TestIsolator_SuspectsProbeAnOpenBreaker(t *testing.T) {
 // for the last ones, which the others were in front of. Under OrderKey, the suspects came to stand
 // behind a record of their key that waited for them.
 func TestIsolator_GoesOnAfterAnOutage(t *testing.T) {
-	each(t, cross(orders, map[string]string{"all": "n=2 s=150", "some": "n=2 s=140"}), 2,
-		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"all": "n=2 s=150", "some": "n=2 s=140"}), 2,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 			s := &service{}
 			s.down.Store(true)
 			records := append(k.Produce(onPartition(0, "x", 150)...), k.Produce(onPartition(1, "x", 40)...)...)
-			left(t, k, "orders", 0, c.b)
-			suspects, _ := strconv.ParseInt(c.b[len("n=2 s="):], 10, 64)
+			left(t, k, "orders", 0, c.B)
+			suspects, _ := strconv.ParseInt(c.B[len("n=2 s="):], 10, 64)
 			cfg := withBreaker(s)
-			cfg.Order = c.a
+			cfg.Order = c.A
 			cfg.Policy.Breaker = consumer.Breaker{MinRuns: 10, MaxInterval: time.Second}
 			began := time.Now()
 			cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -200,11 +201,11 @@ func TestIsolator_GoesOnAfterAnOutage(t *testing.T) {
 // A lane whose commits are refused cannot have its suspects named. None of them runs unnamed, and
 // those of other lanes run.
 func TestIsolator_RefusedCommitHoldsUpNoOtherLane(t *testing.T) {
-	each(t, cross(orders, map[string]string{"in groups": "n=2 s=50", "alone": "n=2 s=50 g=ADI"}), 2,
-		func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, string]) {
+	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=50", "alone": "n=2 s=50 g=ADI"}), 2,
+		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 			refused, others := k.Produce(onPartition(0, "fine", 50)...), k.Produce(onPartition(1, "fine", 50)...)
 			for p := range int32(2) {
-				left(t, k, "orders", p, c.b)
+				left(t, k, "orders", p, c.B)
 			}
 			var done ran
 			var release atomic.Bool
@@ -215,7 +216,7 @@ func TestIsolator_RefusedCommitHoldsUpNoOtherLane(t *testing.T) {
 				}
 				return ctx.Err()
 			}))
-			cfg.Order = c.a
+			cfg.Order = c.A
 			cfg.Policy.HandlerTimeout = time.Hour
 			k.Run(cfg)
 			time.Sleep(5 * time.Second)
@@ -300,10 +301,10 @@ func TestIsolator_GroupsRunAtFullConcurrency(t *testing.T) {
 // While no commit is accepted, a lane runs what the last one has named, says why it waits, and goes
 // on when commits are accepted again.
 func TestGrant_LaneWaitsWhileCommitsAreRefused(t *testing.T) {
-	each(t, cross(orders, balancers), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, []kgo.Opt]) {
+	each(t, cases.Cross(orders, balancers), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, []kgo.Opt]) {
 		var done ran
 		cfg := config(done.after(fine))
-		cfg.Order, cfg.Kafka = c.a, c.b
+		cfg.Order, cfg.Kafka = c.A, c.B
 		run := k.Run(cfg)
 		done.all(t, k.Produce(many(10)...))
 		time.Sleep(time.Second)

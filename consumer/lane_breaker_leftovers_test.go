@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // leaveOver produces n records that fail for good, each before one that fails for nothing, and
@@ -46,9 +47,9 @@ func fineOn(k *consumertest.Kafka, partition, n int) (all []*kgo.Record) {
 // The records that an owner left between those that it finished are mostly records that fail:
 // their copies were not safe. That is no outage.
 func TestLane_BreakerLeftoversDoNotOpenIt(t *testing.T) {
-	each(t, cross(orders, map[string]bool{"one leader": false, "a later leader": true}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, bool]) {
+	each(t, cases.Cross(orders, map[string]bool{"one leader": false, "a later leader": true}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, bool]) {
 		leaveOver(t, k, 300)
-		if c.b {
+		if c.B {
 			// What it has read says nothing of what the earlier one had.
 			if err := k.Cluster.MoveTopicPartition("orders", 0, 0); err != nil {
 				t.Fatal(err)
@@ -56,7 +57,7 @@ func TestLane_BreakerLeftoversDoNotOpenIt(t *testing.T) {
 			fineOn(k, 0, 1)
 		}
 		cfg := withBreaker(&service{})
-		cfg.Order = c.a
+		cfg.Order = c.A
 		handled, opened := watch(&cfg), &changes{}
 		cfg.Hooks = append(cfg.Hooks, opened)
 		k.Run(cfg)
@@ -210,7 +211,7 @@ func TestLane_BreakerProbesBehindLeftoversOfAllKeys(t *testing.T) {
 // A log lost its end, with records that an earlier owner had finished out of order. Others stand
 // there now. All of them run.
 func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
-	each(t, cross(orders, map[string]bool{"before the start": true, "while it runs": false}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, bool]) {
+	each(t, cases.Cross(orders, map[string]bool{"before the start": true, "while it runs": false}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, bool]) {
 		var finished offsets.Metadata
 		for i := range int64(300) {
 			finished.Finished = append(finished.Finished, offsets.Span{First: 2*i + 1, Last: 2*i + 1})
@@ -223,7 +224,7 @@ func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
 		})
 		s, opened := &service{}, &changes{}
 		cfg := withBreaker(s)
-		cfg.Order = c.a
+		cfg.Order = c.A
 		cfg.Hooks = append(cfg.Hooks, opened)
 		handled := watch(&cfg)
 		move := func() {
@@ -231,7 +232,7 @@ func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if c.b {
+		if c.B {
 			move()
 		} else {
 			stop(t, k.Run(cfg)) // its commit says of the rest what the first said
@@ -241,7 +242,7 @@ func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
 		}
 		s.down.Store(true)
 		records := fineOn(k, 0, 500)
-		if c.b {
+		if c.B {
 			k.Run(cfg)
 		}
 		time.Sleep(time.Minute)
@@ -260,10 +261,10 @@ func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
 
 // A source with leftovers and suspects is deleted and recreated while it is consumed.
 func TestLane_BreakerLeftoversOfARecreatedSource(t *testing.T) {
-	each(t, cross(cross(orders, balancers), map[string]string{"leftovers": "", "suspects": "n=2 s=40 g=ACg b=qqqqqg"}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[pair[consumer.Order, []kgo.Opt], string]) {
+	each(t, cases.Cross(cases.Cross(orders, balancers), map[string]string{"leftovers": "", "suspects": "n=2 s=40 g=ACg b=qqqqqg"}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, []kgo.Opt], string]) {
 		bad := leaveOver(t, k, 20)
-		if c.b != "" {
-			left(t, k, "orders", 0, c.b)
+		if c.B != "" {
+			left(t, k, "orders", 0, c.B)
 		}
 		release := make(chan struct{})
 		var done ran
@@ -277,7 +278,7 @@ func TestLane_BreakerLeftoversOfARecreatedSource(t *testing.T) {
 			}
 			return nil
 		}))
-		cfg.Order, cfg.Kafka = c.a.a, c.a.b
+		cfg.Order, cfg.Kafka = c.A.A, c.A.B
 		first := k.Run(cfg)
 		time.Sleep(10 * time.Second)
 		_ = bad

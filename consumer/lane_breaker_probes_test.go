@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // A record that fails for good is the first that waits, and it is the first probe. The next probes
@@ -204,18 +205,18 @@ func TestLane_BreakerPoisonOfATierDoesNotHideTheNext(t *testing.T) {
 // the handler depends on is down meanwhile. No record had been named when a probe was due, so that
 // there was none, and the topic stood still for ever.
 func TestLane_BreakerProbesSuspects(t *testing.T) {
-	each(t, cross(orders, map[string]int{"1 partition": 1, "3 partitions": 3}), 4, func(t *testing.T, k *consumertest.Kafka, tt pair[consumer.Order, int]) {
+	each(t, cases.Cross(orders, map[string]int{"1 partition": 1, "3 partitions": 3}), 4, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[consumer.Order, int]) {
 		s, routed, moves := &service{}, &copies{}, &changes{}
 		m := newMortal(t, k)
 		var records []*kgo.Record
-		for p := range tt.b {
+		for p := range tt.B {
 			key := keyAmong(p, 4)
 			for range 60 {
 				records = append(records, k.Produce(&kgo.Record{Topic: "orders", Key: key})...)
 			}
 		}
 		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool { return m.deaths < 2 && r.Offset >= 5 }, s.handle))
-		cfg.Order = tt.a
+		cfg.Order = tt.A
 		cfg.Policy = consumer.Policy{Breaker: consumer.Breaker{MinRuns: 15}}
 		cfg.Hooks = []consumer.Hook{routed, moves}
 		var began time.Time

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Trap 36: an outage sends healthy records to the dead-letter topic. Ten minutes in which every
@@ -107,14 +108,14 @@ func TestLane_BreakerOutageDeadLettersNothing(t *testing.T) {
 // A bad deployment that panics, or fails with errors that nobody has named, opens the breaker. The
 // topic is not emptied into the dead-letter topic, and the next deployment handles it.
 func TestLane_BreakerBadDeployKeepsTheRecords(t *testing.T) {
-	each(t, cross(orders, map[string]func() error{
+	each(t, cases.Cross(orders, map[string]func() error{
 		"panic":      func() error { panic("nil map") },
 		"by default": func() error { return errors.New("no such column") },
-	}), 4, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, func() error]) {
-		s, routed := &service{fault: c.b}, &copies{}
+	}), 4, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, func() error]) {
+		s, routed := &service{fault: c.B}, &copies{}
 		s.down.Store(true)
 		cfg := withBreaker(s)
-		cfg.Order = c.a
+		cfg.Order = c.A
 		cfg.Hooks = []consumer.Hook{routed}
 		bad := k.Run(cfg)
 		records := k.Produce(many(2000)...)

@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // oversizeConfig retries a record once whose value begins with "busy", and fails a record
@@ -51,7 +52,7 @@ func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 		parked    *want
 		letter    want
 	}
-	each(t, cross(map[string]row{
+	each(t, cases.Cross(map[string]row{
 		"it fits":                                 {"busy", unlimited, unlimited, &want{"", true, true}, want{headers.ReasonExhausted, true, true}},
 		"shrunk into the tier":                    {"busy", 11_000, unlimited, &want{"", false, true}, want{headers.ReasonExhausted, true, true}},
 		"too large for the tier":                  {"busy", 9_000, unlimited, nil, want{headers.ReasonTooLarge, true, true}},
@@ -62,8 +63,8 @@ func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 		"too large for the dead-letter topic":     {"bad", unlimited, 9_000, nil, want{headers.ReasonTerminal, true, false}},
 		"the same, and hardly any room there":     {"bad", unlimited, 1_000, nil, want{headers.ReasonTerminal, false, false}},
 		"it outgrows the DLQ, not the retry tier": {"busy", unlimited, 9_000, &want{"", true, true}, want{headers.ReasonExhausted, true, false}},
-	}, map[string]bool{"limits known": true, "limits not known": false}), 2, func(t *testing.T, k *consumertest.Kafka, c pair[row, bool]) {
-		tt, known := c.a, c.b
+	}, map[string]bool{"limits known": true, "limits not known": false}), 2, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[row, bool]) {
+		tt, known := c.A, c.B
 		tier, dlq := tt.tier, tt.dlq
 		if !known {
 			tier, dlq = unlimited, unlimited

@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Trap 21: the dead-letter topic is not authorized, or cannot be written to in some other way, and
@@ -23,7 +24,7 @@ func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
 		says string      // by health
 	}
 	type failure struct{ topic, value string }
-	each(t, cross(map[string]refusal{
+	each(t, cases.Cross(map[string]refusal{
 		"not authorized":                         {kerr.TopicAuthorizationFailed, "TOPIC_AUTHORIZATION_FAILED"},
 		"no leader":                              {kerr.NotLeaderForPartition, "leader"},
 		"leader not available":                   {kerr.LeaderNotAvailable, "leader"},
@@ -34,10 +35,10 @@ func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
 		"a policy of the broker":                 {kerr.PolicyViolation, "POLICY_VIOLATION"},
 	}, map[string]failure{
 		"terminal": {"orders.dlq", "bad"}, "retried": {"orders.retry.300ms", "busy"},
-	}), 2, func(t *testing.T, k *consumertest.Kafka, tt pair[refusal, failure]) {
-		topic, value := tt.b.topic, tt.b.value
+	}), 2, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[refusal, failure]) {
+		topic, value := tt.B.topic, tt.B.value
 		c := k.Run(config(sortOfBad))
-		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: tt.a.err})
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Partitions: []int32{1}, Count: -1, Err: tt.A.err})
 		failing := k.Produce(onPartition(1, value, 5)...)
 		time.Sleep(time.Minute)
 		other := k.Produce(
@@ -51,8 +52,8 @@ func TestLane_UnwritableCopyBlocksUntilItIsWritten(t *testing.T) {
 			k.Handled(other[0], 1)
 		}
 		h := c.Health()
-		if l := h.Lanes[1]; h.OK || l.State != consumer.StateBlocked || !strings.Contains(l.Why, tt.a.says) {
-			t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, tt.a.says)
+		if l := h.Lanes[1]; h.OK || l.State != consumer.StateBlocked || !strings.Contains(l.Why, tt.A.says) {
+			t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, tt.A.says)
 		}
 		if l := h.Lanes[0]; l.State != consumer.StateRunning {
 			t.Errorf("lane 0 is %+v, want it running", l)

@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // No handler runs between two in-place retries. The lane was reported as stuck, others had to wait
@@ -156,31 +157,31 @@ func TestRunner_GoexitIsNotRepeatedInPlace(t *testing.T) {
 		first func() error // of each delivery
 		runs  int
 	}
-	each(t, cross(orders, map[string]calls{
+	each(t, cases.Cross(orders, map[string]calls{
 		"goexit at once":        {func() error { runtime.Goexit(); return nil }, 1},
 		"goexit after an error": {func() error { return classify.Retryable(errBusy) }, 2},
 		"goexit after a panic":  {func() error { panic("x") }, 2},
-	}), 1, func(t *testing.T, k *consumertest.Kafka, c pair[consumer.Order, calls]) {
+	}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, calls]) {
 		var runs atomic.Int64
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if r.Offset != 1 {
 				return nil
 			}
 			if n := runs.Add(1); n == 1 {
-				return c.b.first()
+				return c.B.first()
 			} else if n > 100 {
 				return nil // the test has failed
 			}
 			runtime.Goexit()
 			return nil
 		})
-		cfg.Order = c.a
+		cfg.Order = c.A
 		cfg.Policy.Immediate = consumer.Immediate{Attempts: 2}
 		cfg.Classifier.Rules = []classify.Rule{classify.Type[*classify.PanicError](classify.VerdictRetry, "")}
 		k.Run(cfg)
 		records := k.Produce(many(3)...)
 		m := k.DeadLettered(records[1], headers.ReasonExhausted)
-		want := c.b.runs + 2 // one in each tier
+		want := c.B.runs + 2 // one in each tier
 		if n := int(runs.Load()); n != want || len(m.History) != want || m.Attempts != 3 {
 			t.Errorf("%d calls, %d attempts, history %+v; want %d calls, all of them in the history", n, m.Attempts, m.History, want)
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Tiers of several lanes share a budget that has room for a few of their records. Records are
@@ -24,8 +23,7 @@ import (
 // failed. The memory stays within the budget.
 func TestTier_SharesABudgetWithOthers(t *testing.T) {
 	t.Parallel()
-	seeds, _ := strconv.Atoi(os.Getenv("SIDING_SEEDS")) // more of them for a soak
-	for seed := range uint64(max(seeds, 8)) {
+	for _, seed := range cases.Seeds(8) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { shareBudget(t, rand.New(rand.NewPCG(seed, 1))) })

@@ -1,0 +1,92 @@
+// Package cases says how many of its cases and seeds a test runs.
+//
+// A run without the race detector has all of them. The race detector makes a test five to seven
+// times as expensive, and finds a race by the code that two goroutines run, not by the values that
+// they run it with. So under it a test has two seeds, and as many cases as each value of each table
+// needs to occur once. The build tag full has all of them under the race detector too.
+package cases
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// Pair is a case of two tables.
+type Pair[A, B any] struct {
+	A A
+	B B
+}
+
+// Cross combines each case of one table with each of another, or with [Few] so many that each case
+// of each table occurs. Names of combined cases have a slash in between.
+func Cross[A, B any](as map[string]A, bs map[string]B) map[string]Pair[A, B] {
+	all := map[string]Pair[A, B]{}
+	add := func(a, b string) { all[a+"/"+b] = Pair[A, B]{as[a], bs[b]} }
+	namesA, namesB := slices.Sorted(maps.Keys(as)), slices.Sorted(maps.Keys(bs))
+	if len(namesA) == 0 || len(namesB) == 0 {
+		return all
+	}
+	if Few {
+		for i := range max(len(namesA), len(namesB)) {
+			add(namesA[i%len(namesA)], namesB[i%len(namesB)])
+		}
+		return all
+	}
+	for _, a := range namesA {
+		for _, b := range namesB {
+			add(a, b)
+		}
+	}
+	return all
+}
+
+// Some returns a table, or with [Few] the cases of it that are named.
+func Some[C any](all map[string]C, few ...string) map[string]C {
+	if !Few {
+		return all
+	}
+	some := map[string]C{}
+	for _, name := range few {
+		c, ok := all[name]
+		if !ok {
+			panic("cases: the table has no " + name)
+		}
+		some[name] = c
+	}
+	return some
+}
+
+// Seeds returns the seeds of a test with random input: 0 up to all, or two of them with [Few]. The
+// variable SIDING_SEEDS sets their number, SIDING_SEED plays one again. It panics if one of them is
+// no number.
+func Seeds(all uint64) []uint64 {
+	if Few {
+		all = min(all, 2)
+	}
+	if one, ok := number("SIDING_SEED"); ok {
+		return []uint64{one}
+	}
+	if n, ok := number("SIDING_SEEDS"); ok {
+		all = n
+	}
+	seeds := make([]uint64, all)
+	for i := range seeds {
+		seeds[i] = uint64(i)
+	}
+	return seeds
+}
+
+func number(variable string) (n uint64, ok bool) {
+	text, ok := os.LookupEnv(variable)
+	if !ok || text == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		panic(fmt.Sprintf("%s=%s is no number of seeds", variable, text))
+	}
+	return n, true
+}
