@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,9 +36,6 @@ func TestConsumer_LosesNothingUnderFaults(t *testing.T) {
 // Leaders move in real time only. kgo asks a former leader again and again until its metadata is
 // fresh, and virtual time does not pass meanwhile.
 func TestConsumer_LosesNothingWhileLeadersMove(t *testing.T) {
-	if testing.Short() && os.Getenv("CI") == "" {
-		t.Skip("takes twenty seconds of real time; make test and CI run it")
-	}
 	t.Parallel()
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

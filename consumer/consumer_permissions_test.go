@@ -19,6 +19,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -56,6 +57,9 @@ func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 		{retrytopics.Create, create, slices.Concat(always, verify)},
 	} {
 		for i, permission := range of.permissions {
+			if cases.Few && i%2 == 1 { // another permission of the same kind meets the same code
+				continue
+			}
 			others := slices.Concat(of.others, of.permissions[:i], of.permissions[i+1:])
 			name := fmt.Sprint(permission.Operation, " on ", permission.Name)
 			t.Run("without "+name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 	// kgo learns the leaders anew when a retry partition is added at another position, and may ask
 	// the silent broker first.
 	const afterMetadata = 45 * time.Second
-	each(t, cases.Cross(protocols, map[string]fault{
+	each(t, cases.Cross(protocols, cases.Some(map[string]fault{
 		"alone":                              {nothing, nothing, inTime},
 		"its source's position out of range": {refused("orders", 2, kerr.OffsetOutOfRange), nothing, inTime},
 		"its tier's position out of range":   {refused("orders.retry.300ms", 2, kerr.OffsetOutOfRange), nothing, inTime},
@@ -120,7 +120,7 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 			}
 		}, 5 * time.Second},
 		"another tier's position": {nothing, refused("orders.retry.300ms", 0, kerr.OffsetOutOfRange), afterMetadata},
-	}), 3, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, fault]) {
+	}, "its tier's position out of range", "another source's position")), 3, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, fault]) {
 		k.Patience = time.Hour
 		frost, journal := newFreezer(t, k), &flow{}
 		cfg := config(journal.handle)

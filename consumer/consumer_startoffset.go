@@ -217,35 +217,31 @@ func (c *Consumer) awaitStarts(lanes []*lane) {
 func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {
+		if !l.awaitsStart() {
+			delete(found, l)
+			continue
+		}
 		l.mu.Lock()
-		waits, asked := l.awaitsStartLocked(), l.intake == intakeReseeking
 		if l.positionsLoaded { // in an earlier session
 			at.next = kgo.EpochOffset{Epoch: -1, Offset: l.source.tracker.Next}
 			found[l] = at
 		}
-		l.mu.Unlock()
-		switch {
-		case !waits:
-			delete(found, l)
-		case asked:
+		if l.intake == intakeReseeking { // kgo has asked, and was given a placeholder
 			put(set, l.topic, l.partition, at.next)
 		}
+		l.mu.Unlock()
 	}
 	c.group.SetOffsets(set)
-	held := []map[string]map[int32]kgo.EpochOffset{c.group.UncommittedOffsets(), c.group.CommittedOffsets()}
+	uncommitted, committed := c.group.UncommittedOffsets(), c.group.CommittedOffsets()
 	for l, at := range found {
-		want, asked := set[l.topic][l.partition]
-		if !asked || !slices.ContainsFunc(held, func(offsets map[string]map[int32]kgo.EpochOffset) bool {
-			got, ok := offsets[l.topic][l.partition]
-			return ok && got == want
-		}) {
-			continue
+		t, p, next := l.topic, l.partition, at.next
+		if has(set, t, p, next) && (has(uncommitted, t, p, next) || has(committed, t, p, next)) {
+			l.setStart(at)
+			l.mu.Lock()
+			l.intake = intakeOpen
+			l.mu.Unlock()
+			begun = append(begun, l)
 		}
-		l.setStart(at)
-		l.mu.Lock()
-		l.intake = intakeOpen
-		l.mu.Unlock()
-		begun = append(begun, l)
 	}
 	c.startFound(begun...)
 	return begun

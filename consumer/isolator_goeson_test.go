@@ -51,7 +51,7 @@ func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
 
 // The same with a retry that ran alone: the retries that are named beside it must run.
 func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
-	each(t, cases.Cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
+	each(t, cases.Cross(cases.Some(unordered, "key"), map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		const tier = "orders.retry.1m"
 		var done ran
 		cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
@@ -135,7 +135,7 @@ func TestIsolator_PausedInPlaceHoldsUpNoOtherTopic(t *testing.T) {
 
 // Retries wait for the budget, and a suspect among them is to run alone. Another topic runs.
 func TestIsolator_RetryBudgetHoldsUpNoOtherTopic(t *testing.T) {
-	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, cases.Some(orders, "partition"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		k.CreateTopic("third", 1)
 		const tier = "orders.retry.5m"
 		var worst, late, total atomic.Int64

@@ -330,7 +330,7 @@ func TestGrant_LaneWaitsWhileCommitsAreRefused(t *testing.T) {
 // From idle to thousands of records a second, and at a steady rate, the window costs a handful of
 // commits.
 func TestGrant_CommitsAreFew(t *testing.T) {
-	each(t, orders, 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, cases.Some(orders, "key"), 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		var mu sync.Mutex
 		commits := 0
 		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {

@@ -40,10 +40,8 @@ func (l *lane) restart() startPosition {
 func (l *lane) awaitsStart() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.awaitsStartLocked()
+	return l.startUnknown && l.state < laneDraining
 }
-
-func (l *lane) awaitsStartLocked() bool { return l.startUnknown && l.state < laneDraining }
 
 // committedEverywhere reports whether each partition of the lane has a committed offset. A lane
 // that is no longer starting needs none.

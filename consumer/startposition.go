@@ -20,3 +20,9 @@ type startPosition struct {
 func beginAt(offset int64) startPosition {
 	return startPosition{next: kgo.EpochOffset{Epoch: -1, Offset: offset}, committed: -1, epoch: -1, end: -1}
 }
+
+// has reports whether a table has this offset for a source partition.
+func has(table map[string]map[int32]kgo.EpochOffset, topic string, partition int32, offset kgo.EpochOffset) bool {
+	o, ok := table[topic][partition]
+	return ok && o == offset
+}

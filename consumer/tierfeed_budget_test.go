@@ -16,12 +16,13 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Trap 8: the queue of parked records is unbounded. Here those due farthest away are evicted, and
 // are back in time.
 func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
-	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, cases.Some(orders, "key"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			f := consumer.DeliveryOf(ctx, r)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -20,12 +22,25 @@ import (
 // Broker runs one test on a broker of its kind.
 type Broker func(t *testing.T, f func(*testing.T, *consumertest.Kafka))
 
-// Run runs every promise on the broker.
-func Run(t *testing.T, on Broker) {
-	for name, tests := range map[string]map[string]func(*testing.T, *fixture){
-		"path": path, "order": order, "policy": policy, "bad": bad, "sharing": sharing, "size": size, "start": start, "restart": restart,
-		"rebalance": rebalance, "topology": topology, "log": log, "secrecy": secrecy,
-	} {
+// areas are the promises, by what they are about.
+var areas = map[string]map[string]func(*testing.T, *fixture){
+	"path": path, "order": order, "policy": policy, "bad": bad, "sharing": sharing, "size": size, "start": start, "restart": restart,
+	"rebalance": rebalance, "topology": topology, "log": log, "secrecy": secrecy,
+}
+
+// Areas returns the names of all areas, sorted.
+func Areas() []string { return slices.Sorted(maps.Keys(areas)) }
+
+// Run runs the promises of some areas on the broker, or every promise if it is given none.
+func Run(t *testing.T, on Broker, some ...string) {
+	if len(some) == 0 {
+		some = Areas()
+	}
+	for _, name := range some {
+		tests, ok := areas[name]
+		if !ok {
+			t.Fatalf("the suite has no area %q: it has %q", name, Areas())
+		}
 		for promise, f := range tests {
 			t.Run(name+"/"+promise, func(t *testing.T) {
 				t.Parallel()
