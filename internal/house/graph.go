@@ -12,9 +12,11 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,28 +32,41 @@ type graph struct {
 // methods says where the methods of a type stand. A family of files shares the name up to the first
 // underscore.
 type methods struct {
-	name     string
-	methods  int
-	families map[string]bool
+	name            string
+	methods         int
+	files, families map[string]bool
 }
 
-// readGraph type-checks a package of a checkout.
-func readGraph(dir, pkg string) (*graph, error) {
-	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "./"+pkg)
+// listed is a package as go list prints it.
+type listed struct {
+	ImportPath, Dir, Export string
+	Standard                bool
+	GoFiles                 []string
+	Module                  *struct{ Main bool }
+}
+
+// readGraphs type-checks all packages of a checkout, those of nested modules included. The keys are
+// the packages' folders.
+func readGraphs(dir string) (map[string]*graph, error) {
+	modules, err := modulesOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,Standard,GoFiles,Module"}
+	for _, m := range modules {
+		args = append(args, "./"+path.Join(m, "..."))
+	}
+	list := exec.Command("go", args...)
 	list.Dir = dir
-	list.Env = append(os.Environ(), "GOWORK=off")
+	list.Env = append(os.Environ(), "GOWORK="+work(dir))
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	answer, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w: %s", err, stderr.Bytes())
 	}
-	type listed struct {
-		ImportPath, Dir, Export string
-		GoFiles                 []string
-	}
 	exports := map[string]string{}
-	var p listed // the last one that go list names is the package itself
+	var own []listed
 	for d := json.NewDecoder(bytes.NewReader(answer)); ; {
 		var next listed
 		if err := d.Decode(&next); errors.Is(err, io.EOF) {
@@ -59,10 +74,62 @@ func readGraph(dir, pkg string) (*graph, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		p = next
-		exports[p.ImportPath] = p.Export
+		exports[next.ImportPath] = next.Export
+		if next.Module != nil && next.Module.Main && len(next.GoFiles) > 0 {
+			own = append(own, next)
+		}
 	}
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	graphs := map[string]*graph{}
+	for _, p := range own {
+		folder, err := filepath.Rel(root, p.Dir)
+		if err != nil {
+			return nil, err
+		}
+		if graphs[filepath.ToSlash(folder)], err = readGraph(p, exports); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.ImportPath, err)
+		}
+	}
+	return graphs, nil
+}
 
+// work is the workspace of a checkout, which has all of its modules; off if it has none.
+func work(dir string) string {
+	file, err := filepath.Abs(filepath.Join(dir, "go.work"))
+	if err != nil || !exists(file) {
+		return "off"
+	}
+	return file
+}
+
+func exists(file string) bool { _, err := os.Stat(file); return err == nil }
+
+// modulesOf returns the folders of a checkout that have a go.mod.
+func modulesOf(dir string) (modules []string, err error) {
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.Name() != "go.mod":
+			return nil
+		}
+		folder, err := filepath.Rel(dir, filepath.Dir(file))
+		modules = append(modules, filepath.ToSlash(folder))
+		return err
+	})
+	if err == nil && len(modules) == 0 {
+		err = fmt.Errorf("%s has no go.mod", dir)
+	}
+	return modules, err
+}
+
+// readGraph type-checks one package.
+func readGraph(p listed, exports map[string]string) (*graph, error) {
 	g := &graph{lines: map[string]int{}, uses: map[string]map[string]bool{}}
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -96,10 +163,11 @@ func readGraph(dir, pkg string) (*graph, error) {
 			continue
 		}
 		named := t.Type().(*types.Named)
-		m := methods{name: name, methods: named.NumMethods(), families: map[string]bool{}}
+		m := methods{name: name, methods: named.NumMethods(), files: map[string]bool{}, families: map[string]bool{}}
 		for method := range named.Methods() {
-			family, _, _ := strings.Cut(strings.TrimSuffix(fileOf(method.Pos()), ".go"), "_")
-			m.families[family] = true
+			file := fileOf(method.Pos())
+			family, _, _ := strings.Cut(strings.TrimSuffix(file, ".go"), "_")
+			m.files[file], m.families[family] = true, true
 		}
 		g.types = append(g.types, m)
 	}

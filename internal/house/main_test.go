@@ -11,27 +11,25 @@ func TestRun_PrintsTheMeasuresOfACheckout(t *testing.T) {
 	if code := run([]string{"-C", t.TempDir()}, &out, &problems); code != 2 {
 		t.Errorf("code %d for a folder without a checkout, want 2", code)
 	}
-	if code := run([]string{"-C", "../.."}, &out, &problems); code == 2 {
-		t.Errorf("this checkout cannot be measured:\n%s", &problems)
-	}
-	for _, want := range []string{"README.md words", "consumer largest cycle, lines"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not printed", want)
-		}
-	}
 }
 
 func TestJudge_RefusesAMeasureOverItsCeiling(t *testing.T) {
 	t.Parallel()
 	got := measures{"a": 2, "b": 3}
 	var problems strings.Builder
-	if !judge(got, nil, map[string]int{"a": 2}, &problems) || problems.Len() > 0 {
+	if !judge(got, nil, ceilings{"a": 2}, nil, &problems) || problems.Len() > 0 {
 		t.Errorf("refused at its ceiling: %s", &problems)
 	}
-	if judge(got, map[string][]string{"b": {"here.go"}}, map[string]int{"b": 2}, &problems) || !strings.Contains(problems.String(), "here.go") {
+	if judge(got, map[string][]string{"b": {"here.go"}}, ceilings{"b": 2}, nil, &problems) || !strings.Contains(problems.String(), "here.go") {
 		t.Errorf("not refused with its place: %q", &problems)
 	}
-	if judge(got, nil, map[string]int{"c": 2}, &problems) {
+	if judge(got, nil, ceilings{"c": 2}, nil, &problems) {
 		t.Error("a ceiling of what is not measured was passed over")
+	}
+	if !judge(got, nil, ceilings{"b": 2}, ceilings{"b": 3}, &problems) || !strings.Contains(problems.String(), "debt: b") {
+		t.Errorf("refused though it stands in the debts, or not printed: %q", &problems)
+	}
+	if judge(measures{"serve " + cycleLines: 301}, nil, ceilings{}, nil, &problems) {
+		t.Error("a package without a line of its own has no ceiling")
 	}
 }

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a test may cost: CPU seconds under the race detector, and seconds of wall time anywhere,
+// each when it runs alone.
+const (
+	mostCPU  = 10
+	mostWall = 30
+)
+
+// recorded is where the make targets record the runs of tests, in the format of go test -json. A
+// file whose name begins with race is of a run under the race detector.
+const recorded = ".cache/tests"
+
+// cost is what a test took in a recorded run.
+type cost struct {
+	run, pkg, test string
+	seconds        float64
+}
+
+func (c cost) race() bool { return strings.HasPrefix(c.run, "race") }
+
+// most is the cost that no test exceeds.
+func (c cost) most() float64 {
+	if c.race() {
+		return mostCPU
+	}
+	return mostWall
+}
+
+// costs reads what the tests of all recorded runs took, the dearest first.
+//
+// A run has as many tests at once as there are cores, or more. So the time of a test's parts is an
+// upper bound of the CPU time that it took alone, and of its wall time. Parts are the subtests
+// without subtests: the time of a test with parallel subtests counts their waits for each other.
+func costs(dir string) (all []cost, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, recorded, "*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		of, err := costsOf(strings.TrimSuffix(filepath.Base(file), ".jsonl"), bufio.NewScanner(f))
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, of...)
+	}
+	slices.SortFunc(all, func(a, b cost) int { return cmp.Compare(b.seconds/b.most(), a.seconds/a.most()) })
+	return all, nil
+}
+
+func costsOf(run string, lines *bufio.Scanner) (all []cost, err error) {
+	type event struct {
+		Action, Package, Test string
+		Elapsed               float64
+	}
+	type key struct{ pkg, test string }
+	took := map[key]float64{}
+	parents := map[key]bool{}
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, err
+		}
+		if e.Test == "" || e.Action != "pass" && e.Action != "fail" {
+			continue
+		}
+		took[key{e.Package, e.Test}] = e.Elapsed
+		for i, c := range e.Test {
+			if c == '/' {
+				parents[key{e.Package, e.Test[:i]}] = true
+			}
+		}
+	}
+	tops := map[key]float64{}
+	for k, seconds := range took {
+		if !parents[k] {
+			top, _, _ := strings.Cut(k.test, "/")
+			tops[key{k.pkg, top}] += seconds
+		}
+	}
+	for k, parts := range tops {
+		all = append(all, cost{run, k.pkg, k.test, min(parts, max(took[k], 0.001))})
+	}
+	return all, lines.Err()
+}
+
+// alone runs a test by itself, and returns the cost that counts: CPU seconds under the race
+// detector, else wall time.
+func (c cost) alone(dir string) (seconds float64, err error) {
+	folder, err := folderOf(dir, c.pkg)
+	if err != nil {
+		return 0, err
+	}
+	binary := filepath.Join(dir, recorded, "alone.test")
+	binary, err = filepath.Abs(binary)
+	if err != nil {
+		return 0, err
+	}
+	build := []string{"test", "-c", "-o", binary}
+	if c.race() {
+		build = append(build, "-race")
+	}
+	compile := exec.Command("go", append(build, ".")...)
+	compile.Dir = folder
+	compile.Env = append(os.Environ(), "GOWORK="+work(dir))
+	if out, err := compile.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("go test -c: %w: %s", err, out)
+	}
+	defer os.Remove(binary)
+	run := exec.Command(binary, "-test.run", "^"+c.test+"$", "-test.timeout", "10m")
+	run.Dir = folder
+	began := time.Now()
+	if out, err := run.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("%s alone: %w: %s", c.test, err, out)
+	}
+	if c.race() {
+		return (run.ProcessState.UserTime() + run.ProcessState.SystemTime()).Seconds(), nil
+	}
+	return time.Since(began).Seconds(), nil
+}
+
+// folderOf is the folder of one of the checkout's packages.
+func folderOf(dir, pkg string) (string, error) {
+	list := exec.Command("go", "list", "-f", "{{.Dir}}", pkg)
+	list.Dir = dir
+	list.Env = append(os.Environ(), "GOWORK="+work(dir))
+	out, err := list.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// dearest bounds the tests that are printed.
+const dearest = 10
+
+// judgeTests prints the dearest tests, and returns those that cost too much also when they run
+// alone.
+func judgeTests(dir string, all []cost, print func(format string, a ...any)) (tooDear []string, err error) {
+	runs := map[string]int{}
+	for _, c := range all {
+		runs[c.run]++
+	}
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		print("%d tests of the run %s\n", runs[run], run)
+	}
+	for i, c := range all {
+		unit := "s"
+		if c.race() {
+			unit = "CPU s"
+		}
+		seconds, how := c.seconds, "at most"
+		if c.seconds > c.most() {
+			if seconds, err = c.alone(dir); err != nil {
+				return nil, err
+			}
+			how = "alone"
+			if seconds > c.most() {
+				tooDear = append(tooDear, fmt.Sprintf("%s of %s takes %.1f %s in the run %s, the ceiling is %.0f", c.test, c.pkg, seconds, unit, c.run, c.most()))
+			}
+		} else if i >= dearest {
+			break
+		}
+		print("%7.1f %-5s %-7s %s: %s %s\n", seconds, unit, how, c.run, c.pkg, c.test)
+	}
+	return tooDear, nil
+}
