@@ -12,6 +12,7 @@ unit    := $(filter-out $(docker),$(modules))
 
 golangci_version := v2.15.0
 actionlint_version := v1.7.12
+gotestsum_version := v1.13.0
 govulncheck_version := v1.9.0
 golangci := $(CURDIR)/.cache/golangci-lint-$(golangci_version)/golangci-lint
 
@@ -36,7 +37,19 @@ FUZZTIME ?= 10s
 # Tests with a larger heap take a third less CPU.
 heap := GOGC=1000 GOMEMLIMIT=1GiB
 
-.PHONY: all lint fmt quick test house integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
+# Packages whose code starts goroutines or has locks: the race detector can find something there.
+concurrent := $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -lE '"sync"|"sync/atomic"|\bgo func|\.Go\b' -- '*.go' ':!*_test.go' ':!examples' ':!integration' ':!internal/suite' ':!serve/internal/browser')))))
+
+# One go command for the packages of all modules, so that they run side by side: some wait more than they compute.
+# Programs without debug information are linked in less time, and the linters vet. The run is recorded as go test -json
+# for make house, which reads what each test took: $(call tests,name,arguments).
+define tests
+mkdir -p .cache/tests; GOWORK=$(CURDIR)/go.work $(heap) go run gotest.tools/gotestsum@$(gotestsum_version) \
+  --format pkgname --format-hide-empty-pkg --hide-summary=skipped --jsonfile $(CURDIR)/.cache/tests/$(1).jsonl -- \
+  -count=1 -vet=off -ldflags=-w $(2)
+endef
+
+.PHONY: all lint fmt test race seeds full steady house integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -52,18 +65,31 @@ lint: $(golangci)
 fmt: $(golangci)
 	@for m in $(modules); do (cd $$m && $(golangci) fmt --config $(CURDIR)/.golangci.yml ./...); done
 
-# The tests of the code, while one works on it: without the race detector and without those that take real time. One
-# command with the workspace, so that packages of all modules run side by side: some wait more than they compute. Programs
-# without debug information are linked in less time, and the linters vet.
-quick:
-	@GOWORK=$(CURDIR)/go.work $(heap) go test -short -p 4 -vet=off -ldflags=-w $(unit:%=./%/...)
-
-# All tests that need nothing but Go. The go command repeats no test whose files are as they were, but looks only at those
-# of the test's own module; nested modules also test README.md, .github and others, so their tests are always run.
+# All tests that need nothing but Go, with all cases and seeds, without the race detector. ONLY=TestLane some of them.
 test:
-	@for m in $(modules); do echo "vet $$m"; (cd $$m && go vet ./...); done
-	@for m in $(unit); do echo "test $$m"; \
-	  (cd $$m && GOGC=400 go test -race -timeout 30m $$([ $$m = . ] || echo -count=1) ./...); done
+	@$(call tests,test,-p 4 -timeout 15m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...))
+
+# The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases. FULL=1 has all.
+race:
+	@$(call tests,race,-race $(if $(FULL),-tags full) -p 2 -timeout $(if $(FULL),120m,15m) $(if $(ONLY),-run '$(ONLY)') $(concurrent))
+
+# The tests with random input, with 200 seeds each; SEEDS=1000 for more.
+seeds: export SIDING_SEEDS = $(if $(SEEDS),$(SEEDS),200)
+seeds:
+	@$(call tests,seeds,-timeout 120m $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -lF cases.Seeds -- '*_test.go' ':!internal/cases'))))))
+
+# What takes hours: all that the quick tests leave out. Nightly, and before a tag.
+full:
+	$(MAKE) race FULL=1
+	$(MAKE) seeds
+	$(MAKE) integration RACE=1
+	$(MAKE) integration KAFKA=3.9.2
+	$(MAKE) browser BROKER=kafka
+	$(MAKE) chaos RACE=1 RATE=300 SEEDS=6 DURATION=30m
+	$(MAKE) chaos BROKER=kafka RATE=400 SEEDS=4 DURATION=20m
+	$(MAKE) soak
+	$(MAKE) fuzz
+	$(MAKE) release-check
 
 # The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
 # What the image has is compiled before: beside the tests it would take their CPU for a minute or two.

@@ -33,26 +33,44 @@ type workflow struct {
 	}
 }
 
-// What the hosted workflow runs is what .ci/run runs, each a step that anybody can repeat. Only the
-// search for vulnerabilities needs the network. .ci/install.sh installs Debian's packages there.
+// What the hosted workflow runs is what .ci/run runs, each a step that anybody can repeat. Besides,
+// it searches for vulnerabilities, which needs the network, and runs what takes hours.
+// .ci/install.sh installs Debian's packages there.
 func TestWorkflow_RunsWhatCIRuns(t *testing.T) {
 	t.Parallel()
 	var hosted []string
 	for _, job := range readWorkflow(t).Jobs {
 		for _, s := range job.Steps {
 			if s.Run != "" && !strings.HasPrefix(s.Run, "sudo apt-get ") {
-				hosted = append(hosted, s.Run)
+				hosted = append(hosted, strings.TrimSpace(s.Run))
 			}
 		}
 	}
-	want := []string{"make vulnerabilities"}
-	for _, m := range regexp.MustCompile(`(?m)^step \S+ ((?:make|go) .*)$`).FindAllStringSubmatch(read(t, ".ci/run"), -1) {
+	want := []string{"make full", "make vulnerabilities"}
+	for _, m := range regexp.MustCompile(`(?m)^\s*step \S+ ((?:make|go) [^#\n]*[^#\s])`).FindAllStringSubmatch(read(t, ".ci/run"), -1) {
 		want = append(want, m[1])
 	}
 	slices.Sort(hosted)
 	slices.Sort(want)
 	if !slices.Equal(hosted, want) {
 		t.Errorf("ci.yml runs\n%s\n.ci/run and the search for vulnerabilities are\n%s", strings.Join(hosted, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// What README tells a newcomer to type works on a machine that has nothing but Go.
+func TestCI_RunsWhatREADMESays(t *testing.T) {
+	t.Parallel()
+	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	commands := regexp.MustCompile(`(?m)^    (go run .*)$`).FindAllStringSubmatch(text, -1)
+	if len(commands) < 2 {
+		t.Fatalf("README's \"Try it\" has %d commands", len(commands))
+	}
+	ci := read(t, ".ci/run")
+	for _, c := range commands {
+		if !regexp.MustCompile(`(?m)^\s*step \S+ ` + regexp.QuoteMeta(c[1]) + `$`).MatchString(ci) {
+			t.Errorf(".ci/run has no step %q", c[1])
+		}
 	}
 }
 
