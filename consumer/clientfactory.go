@@ -11,10 +11,10 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 )
 
-// clientFactory makes the clients. Three of them share the user's options: the group's member for
-// the sources, one that reads the retry partitions directly, and one that writes copies. The first
-// large copy makes a fourth, which writes large copies one at a time. On each client, siding's
-// overridable defaults come first, then the user's options, then those that siding owns.
+// clientFactory makes the franz-go clients. Three of them share the user's options: the group's
+// member for the sources, one that reads the retry partitions directly, and one that writes copies.
+// The first large copy makes a fourth, which writes large copies one at a time. On each client,
+// siding's overridable defaults come first, then the user's options, then those that siding owns.
 type clientFactory struct {
 	cfg      *Config
 	ctx      context.Context // ends all requests of all clients

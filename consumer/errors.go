@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// StuckError is returned by Run when handlers ignored their cancellation. Their goroutines, and no
+// StuckError is the error of Run when handlers ignored their cancellation. Their goroutines, and no
 // others, outlive Run. Their records stay uncommitted, and run again under the next owner.
 type StuckError struct {
 	// Records are the positions of the records that these handlers were given, on a source or a

@@ -10,12 +10,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
-// firstWindow is how many records a lane may start before its second commit.
-const firstWindow = 64
-
-// maxWindow bounds what doubling makes of it.
-const maxWindow = 1 << 24
-
 // grant says which records of a feed may start. A commit names them first, so that after a crash
 // the next owner knows which ones may have caused it. The lane's lock guards it.
 //
@@ -41,6 +35,12 @@ type grant struct {
 
 	suspects *suspects // nil: none
 }
+
+// firstWindow is how many records a lane may start before its second commit.
+const firstWindow = 64
+
+// maxWindow bounds what doubling makes of it.
+const maxWindow = 1 << 24
 
 // suspects are the records of a feed that may have killed earlier processes: those below end that
 // are not finished.

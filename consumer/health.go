@@ -4,32 +4,6 @@ import (
 	"time"
 )
 
-// State is the state of a lane in health.
-type State string
-
-const (
-	// StateStarting: siding looks for the lane's siblings and offsets; no record runs yet.
-	StateStarting State = "starting"
-	// StateRunning: records run, or the lane is idle.
-	StateRunning State = "running"
-	// StateWaiting: the lane holds only records that are not due yet.
-	StateWaiting State = "waiting"
-	// StatePaused: Consumer.Pause paused the topic.
-	StatePaused State = "paused"
-	// StateHeld: most records of the topic fail, and its breaker lets only probes run. Why says
-	// what failed. No restart helps.
-	StateHeld State = "held"
-	// StateBlocked: copies cannot be written, records not be read, or no commit is accepted. The
-	// lane waits until they can.
-	StateBlocked State = "blocked"
-	// StateStuck: a handler runs past its timeout.
-	StateStuck State = "stuck"
-	// StateDraining: the partition is being revoked.
-	StateDraining State = "draining"
-	// StateStopped: the lane halted on a record whose disposition is Stop.
-	StateStopped State = "stopped"
-)
-
 // Health is the state of a consumer. OK is false if one of these holds:
 //
 //   - A needed topic is missing.
@@ -61,6 +35,32 @@ type Health struct {
 	// it.
 	Breakers []BreakerHealth `json:"breakers,omitempty"`
 }
+
+// State is the state of a lane in health.
+type State string
+
+const (
+	// StateStarting: siding looks for the lane's siblings and offsets; no record runs yet.
+	StateStarting State = "starting"
+	// StateRunning: records run, or the lane is idle.
+	StateRunning State = "running"
+	// StateWaiting: the lane holds only records that are not due yet.
+	StateWaiting State = "waiting"
+	// StatePaused: Consumer.Pause paused the topic.
+	StatePaused State = "paused"
+	// StateHeld: most records of the topic fail, and its breaker lets only probes run. Why says
+	// what failed. No restart helps.
+	StateHeld State = "held"
+	// StateBlocked: copies cannot be written, records not be read, or no commit is accepted. The
+	// lane waits until they can.
+	StateBlocked State = "blocked"
+	// StateStuck: a handler runs past its timeout.
+	StateStuck State = "stuck"
+	// StateDraining: the partition is being revoked.
+	StateDraining State = "draining"
+	// StateStopped: the lane halted on a record whose disposition is Stop.
+	StateStopped State = "stopped"
+)
 
 // BreakerHealth is the state of a topic's breaker that is not closed, in this process.
 type BreakerHealth struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 )
 
-// item is a record that runs alone: any record of a tier, and a source's record unless the order is
-// by partition.
+// item is a record that runs alone. Any record of a tier does, and a source's record unless the
+// order is by partition.
 type item struct {
 	rec    *kgo.Record // a source's record, as fetched
 	size   int64       // of rec

@@ -10,9 +10,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 )
 
-// runsAlone counts the records that run alone, so that others need not look.
-var runsAlone atomic.Int32
-
 // origin holds what all attempts of one feed share. It is made with the feed.
 type origin struct {
 	source    string        // the lane's topic
@@ -27,6 +24,9 @@ type origin struct {
 	sig       signals
 	alone     atomic.Pointer[lonely] // nil if no record runs alone
 }
+
+// runsAlone counts the records that run alone, so that others need not look.
+var runsAlone atomic.Int32
 
 // lonely is what a record that runs alone needs to tell whether it is being decoded.
 type lonely struct {

@@ -13,20 +13,6 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Disposition says what happens to a record that will not be tried again.
-type Disposition uint8
-
-const (
-	// DeadLetter writes the record to its source's dead-letter topic. The default.
-	DeadLetter Disposition = iota
-	// Discard drops the record. siding counts and logs it.
-	Discard
-	// Stop halts the lane at the record, which stays uncommitted; other lanes are not affected.
-	// Health reports the lane as stopped. A restart runs the record again. To skip it, stop the
-	// group and set its offset for that partition with kafka-consumer-groups.sh --reset-offsets.
-	Stop
-)
-
 // Policy says how often, when and for how long a record is tried, and what happens to it then. The
 // zero value of a field is its default. A negative MaxAge, HandlerTimeout, Jitter, CrashLimit or
 // Immediate.Attempts means none, and a negative MaxRetryAfter that siding ignores what handlers ask
@@ -98,6 +84,20 @@ type Policy struct {
 	// lane's health is not OK from then on.
 	OnOversize Disposition
 }
+
+// Disposition says what happens to a record that will not be tried again.
+type Disposition uint8
+
+const (
+	// DeadLetter writes the record to its source's dead-letter topic. The default.
+	DeadLetter Disposition = iota
+	// Discard drops the record. siding counts and logs it.
+	Discard
+	// Stop halts the lane at the record, which stays uncommitted; other lanes are not affected.
+	// Health reports the lane as stopped. A restart runs the record again. To skip it, stop the
+	// group and set its offset for that partition with kafka-consumer-groups.sh --reset-offsets.
+	Stop
+)
 
 // Immediate repeats a failed run in place, for faults that last milliseconds. Up to Attempts more
 // runs follow. The n-th comes after a random wait of up to Base·2ⁿ⁻¹, at most Max (full jitter, as

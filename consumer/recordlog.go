@@ -12,9 +12,10 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// recordLog counts what became of records, and logs it. A line for each record would fill the log
-// when an outage fails thousands of them. So the first of a kind has a line, and lines with numbers
-// follow while it lasts: see [logthrottle.Storms]. At the debug level, each record has a line.
+// recordLog counts what became of records, and logs it in few lines. A line for each record
+// would fill the log when an outage fails thousands of them. So the first of a kind has a line,
+// and lines with numbers follow while it lasts: see [logthrottle.Storms]. At the debug level,
+// each record has a line.
 type recordLog struct {
 	log    *slog.Logger
 	counts recordCounts

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// runner runs one unit on a worker.
+// runner runs one unit on a worker: attempts, retries in place, outcomes.
 type runner struct {
 	c    *Consumer
 	lane *lane

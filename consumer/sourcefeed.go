@@ -10,11 +10,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 )
 
-// unitRecords is the number of records of a source partition that a worker takes at a time. It
-// makes the cost of locks and slabs per record negligible, and keeps a slab within the first-level
-// cache.
-const unitRecords = 256
-
 // sourceFeed is the intake of a lane's source partition.
 type sourceFeed struct {
 	feed
@@ -27,6 +22,11 @@ type sourceFeed struct {
 	failedBytes int64
 	failedTo    int64 // the highest offset that failed as a probe, and one
 }
+
+// unitRecords is the number of records of a source partition that a worker takes at a time. It
+// makes the cost of locks and slabs per record negligible, and keeps a slab within the first-level
+// cache.
+const unitRecords = 256
 
 // batch holds the records of a partition from one poll.
 type batch struct {

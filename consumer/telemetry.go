@@ -1,5 +1,7 @@
 package consumer
 
+// The attributes of spans and measurements; telemetry_instruments.go declares the instruments.
+
 import (
 	"sync"
 	"sync/atomic"

@@ -1,5 +1,7 @@
 package dlq
 
+// Recognizes letters that are copies of earlier ones.
+
 import (
 	"math"
 	"time"

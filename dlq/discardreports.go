@@ -1,5 +1,7 @@
 package dlq
 
+// The reports of consumers about discarded letters, by run.
+
 import (
 	"strings"
 

@@ -1,5 +1,6 @@
-// Package dlq writes, reads and selects dead letters: records that were copied to a dead-letter
-// topic, with headers about their failure.
+// Package dlq writes, reads, exports and imports dead letters, and keeps the ledger of their
+// outcomes. A dead letter is a record that was copied to a dead-letter topic, with headers about
+// its failure.
 //
 // [Writer] copies a record to a dead-letter topic, byte for byte and with the same partition
 // number, and reports when the copy is safe. [Read] yields the letters of a topic up to the end

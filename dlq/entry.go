@@ -1,5 +1,7 @@
 package dlq
 
+// An entry of the ledger and its states; entry_scan.go reads its JSON.
+
 import (
 	"encoding/base64"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package dlq
 
+// Writes letters as JSON lines.
+
 import (
 	"bufio"
 	"bytes"

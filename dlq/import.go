@@ -1,5 +1,7 @@
 package dlq
 
+// Writes exported letters to a topic.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package dlq
 
+// The ledger of one topic, one file an operation.
+
 import (
 	"cmp"
 	"maps"

@@ -1,5 +1,7 @@
 package dlq
 
+// A record of a ledger, of any kind.
+
 import (
 	"fmt"
 	"strings"

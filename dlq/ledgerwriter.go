@@ -1,5 +1,7 @@
 package dlq
 
+// Writes entries, and names those that failed.
+
 import (
 	"context"
 	"errors"

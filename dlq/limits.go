@@ -1,5 +1,7 @@
 package dlq
 
+// The bounds up to which letters may be deleted, in the order of their age.
+
 import (
 	"cmp"
 	"time"

@@ -1,5 +1,7 @@
 package dlq
 
+// A letter that is not written yet, and the steps by which it shrinks.
+
 import (
 	"context"
 	"encoding/binary"

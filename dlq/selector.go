@@ -1,5 +1,7 @@
 package dlq
 
+// Chooses letters by filter and scope.
+
 import (
 	"maps"
 

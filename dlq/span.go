@@ -1,5 +1,7 @@
 package dlq
 
+// The part of a topic that is read, and the part before it that shows duplicates.
+
 import (
 	"context"
 	"errors"

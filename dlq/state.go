@@ -1,5 +1,7 @@
 package dlq
 
+// The states of dead letters.
+
 // State is what became of a dead letter. The empty state is that of a letter without an entry.
 type State string
 

@@ -1,5 +1,7 @@
 package dlq
 
+// The summary of a topic, and the sum of two.
+
 import (
 	"cmp"
 	"slices"

@@ -1,5 +1,7 @@
 package dlq
 
+// The summaries of many topics at once.
+
 import (
 	"context"
 	"errors"

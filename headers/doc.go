@@ -1,5 +1,5 @@
-// Package headers is the format of the headers that siding writes to a record: where the record was
-// first read, how often it was tried, how it failed last, and when it is due.
+// Package headers is the format of the headers that siding writes to a record. They say where the
+// record was first read, how often it was tried, how it failed last, and when it is due.
 //
 // # Format
 //

@@ -1,4 +1,4 @@
-// Package integration runs real Apache Kafka for tests.
+// Package integration runs real Apache Kafka for tests, and breaks it on purpose.
 //
 // [StartKafka] starts a cluster in containers and ends it with the test; [Shared] starts one for
 // all tests of a package. Siding's own suites use both, and so can the suites of services that

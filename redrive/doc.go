@@ -1,5 +1,5 @@
-// Package redrive redrives dead letters after a fix. It sends them slowly, and stops by itself when
-// the fix does not work.
+// Package redrive redrives dead letters after a fix: it plans and makes runs, and follows the
+// letters to their outcomes. It sends them slowly, and stops by itself when the fix does not work.
 //
 // [Redriver.Plan] freezes a selection of open letters and their targets. [Redriver.Run] redrives
 // them. The copy on the target and its ledger entry commit in one transaction. So neither a crash

@@ -1,5 +1,7 @@
 package redrive
 
+// Refusals and failures.
+
 import (
 	"errors"
 	"fmt"

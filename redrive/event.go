@@ -1,5 +1,7 @@
 package redrive
 
+// The states and outcomes of a run, as its caller sees them.
+
 import (
 	"time"
 

@@ -1,5 +1,7 @@
 package redrive
 
+// The committed offsets of a group.
+
 import (
 	"slices"
 

@@ -1,5 +1,7 @@
 package redrive
 
+// Finds whether members of a group read a topic.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package redrive
 
+// Bounds a transaction by the bytes that the brokers accepted in time.
+
 import (
 	"fmt"
 	"time"

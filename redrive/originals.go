@@ -1,5 +1,7 @@
 package redrive
 
+// Reads the original records of letters without a value.
+
 import (
 	"context"
 	"errors"

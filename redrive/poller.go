@@ -1,5 +1,7 @@
 package redrive
 
+// Polls the outcomes beside the engine.
+
 import (
 	"context"
 	"time"

@@ -1,5 +1,7 @@
 package redrive
 
+// The record of a run in the ledger.
+
 import (
 	"crypto/sha256"
 	"encoding/json"

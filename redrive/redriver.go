@@ -1,5 +1,7 @@
 package redrive
 
+// The API, one file an operation.
+
 import (
 	"context"
 	"crypto/rand"

@@ -1,5 +1,7 @@
 package redrive
 
+// The options of one call: operator, reason, pace.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package redrive
 
+// Reads the letters of a plan.
+
 import (
 	"context"
 	"fmt"

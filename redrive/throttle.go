@@ -1,5 +1,7 @@
 package redrive
 
+// The log throttle of a run.
+
 import (
 	"context"
 	"time"

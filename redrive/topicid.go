@@ -1,5 +1,7 @@
 package redrive
 
+// Recognizes a recreated topic.
+
 import (
 	"encoding/base64"
 	"errors"

@@ -1,5 +1,7 @@
 package redrive
 
+// The letters of one transaction.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package consumertest
 
+// The assertions about records, copies and dead letters.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package consumertest
 
+// Recognizes redriven letters.
+
 import (
 	"context"
 

@@ -1,5 +1,7 @@
 package consumertest
 
+// Asserts that no record was lost.
+
 import (
 	"context"
 	"errors"

@@ -1,4 +1,4 @@
-// Package charts renders the Helm chart of redrive serve, and tests it: by Helm's own linter, by
-// the types of Kubernetes, and by the server that reads the configuration which it renders. The
-// manifests in deploy/kubernetes are made here, too.
+// Package charts renders the Helm chart and the manifests of redrive serve, and tests them. The
+// tests are Helm's own linter, the types of Kubernetes, and the server, which reads the
+// configuration that the chart renders.
 package charts

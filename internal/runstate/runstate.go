@@ -1,4 +1,4 @@
-// Package runstate has the final states of redrive runs, as ledgers name them: package redrive
+// Package runstate has the final states of redrive runs, as ledgers name them. Package redrive
 // writes them, and package dlq looks for runs in other states before an operator decides about
 // letters.
 package runstate

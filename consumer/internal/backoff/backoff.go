@@ -1,4 +1,4 @@
-// Package backoff computes the wait before another try, and waits.
+// Package backoff computes waits that grow from failure to failure, and waits.
 package backoff
 
 import (

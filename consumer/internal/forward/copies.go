@@ -1,5 +1,8 @@
 package forward
 
+// The copies in flight of one lane; copies_retry.go writes them again, copies_oversize.go
+// shrinks them.
+
 import (
 	"context"
 	"strings"

@@ -1,5 +1,7 @@
 package forward
 
+// One copy, from its making to its acknowledgement.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package forward
 
+// Keeps users' franz-go hooks from changing the headers of a copy.
+
 import (
 	"slices"
 

@@ -1,5 +1,7 @@
 package forward
 
+// The interfaces by which a lane is known.
+
 import (
 	"sync"
 	"time"

@@ -1,5 +1,7 @@
 package forward
 
+// Gives each copy its client, and replaces a client that brokers refuse.
+
 import (
 	"context"
 	"maps"

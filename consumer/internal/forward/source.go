@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Source is a record as it was read, and makes its copies. One worker uses it, for one record after
-// another; it is not safe for concurrent use. The zero value is ready.
+// Source is a record as it was read, which makes its copies. One worker uses it, for one record
+// after another; it is not safe for concurrent use. The zero value is ready.
 type Source struct {
 	Key, Value []byte
 	Headers    []kgo.RecordHeader // the user's

@@ -1,5 +1,7 @@
 package tier
 
+// Fetches evicted records again.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,8 @@
 package tier
 
+// The tier of one partition: tier_due.go hands out records, tier_evict.go makes room,
+// tier_refetch.go fetches again, tier_stay.go writes again before retention deletes.
+
 import (
 	"context"
 	"log/slog"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that ends a run for good, wherever its process is.
+
 import (
 	"context"
 	"slices"

@@ -1,5 +1,7 @@
 package main
 
+// Cells of tables that may be empty.
+
 import (
 	"cmp"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// A decision of an operator about letters, without a run.
+
 import (
 	"context"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that shows an incident and its end, on a broker in this process.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that discards open dead letters, with a reason.
+
 import (
 	"context"
 

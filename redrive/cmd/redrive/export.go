@@ -1,5 +1,7 @@
 package main
 
+// The verb that writes open dead letters to stdout as JSON lines.
+
 import (
 	"bufio"
 	"bytes"

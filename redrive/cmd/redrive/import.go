@@ -1,5 +1,7 @@
 package main
 
+// The verb that writes the letters of an export into a dead-letter topic.
+
 import (
 	"context"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// Handles Ctrl-C, once and twice.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package main
 
+// The ledger of a dead-letter topic.
+
 import (
 	"context"
 	"errors"

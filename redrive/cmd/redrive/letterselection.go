@@ -1,5 +1,7 @@
 package main
 
+// The letters that a verb is about.
+
 import (
 	"context"
 	"errors"

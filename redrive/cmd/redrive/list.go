@@ -1,5 +1,7 @@
 package main
 
+// The verb that lists open dead letters, a page at a time.
+
 import (
 	"context"
 	"errors"

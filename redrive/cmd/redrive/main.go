@@ -7,6 +7,8 @@
 // selection and edit read flags, output writes.
 package main
 
+// The start of the program.
+
 import (
 	"context"
 	"os"

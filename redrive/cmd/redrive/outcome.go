@@ -1,5 +1,7 @@
 package main
 
+// The end of a run in words.
+
 import (
 	"fmt"
 	"maps"

@@ -1,5 +1,7 @@
 package main
 
+// The place of a letter as text.
+
 import (
 	"fmt"
 	"strconv"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that reports the effect of a run beforehand, and a plan as text.
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that deletes resolved dead letters, up to the first open one.
+
 import (
 	"context"
 	"errors"

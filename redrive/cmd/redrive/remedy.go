@@ -1,5 +1,7 @@
 package main
 
+// The advice to an operator after a refusal.
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that withdraws that dead letters were discarded.
+
 import (
 	"context"
 

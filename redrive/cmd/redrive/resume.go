@@ -1,5 +1,7 @@
 package main
 
+// The verb that continues a run that was stopped, or whose process died.
+
 import (
 	"context"
 	"errors"

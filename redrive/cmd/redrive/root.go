@@ -1,5 +1,7 @@
 package main
 
+// The command line, its help and its errors.
+
 import (
 	"errors"
 	"fmt"

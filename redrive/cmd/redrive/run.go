@@ -1,5 +1,7 @@
 package main
 
+// The verb that redrives dead letters, and stops when they fail again.
+
 import (
 	"context"
 	"errors"

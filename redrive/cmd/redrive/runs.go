@@ -1,5 +1,7 @@
 package main
 
+// The verb that lists the runs of a dead-letter topic.
+
 import (
 	"slices"
 

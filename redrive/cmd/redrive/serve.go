@@ -1,5 +1,7 @@
 package main
 
+// The verb that runs the server.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that shows one dead letter: why it is there, its headers and its value.
+
 import (
 	"cmp"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that reports how far a run is, and the outcomes of its letters.
+
 import (
 	"context"
 	"errors"

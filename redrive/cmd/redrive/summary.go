@@ -1,5 +1,7 @@
 package main
 
+// The verb that counts the open dead letters by their failures.
+
 import (
 	"context"
 	"fmt"

@@ -1,5 +1,7 @@
 package main
 
+// The parts that every command has: streams, settings, cluster.
+
 import (
 	"context"
 	"errors"

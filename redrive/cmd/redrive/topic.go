@@ -1,5 +1,7 @@
 package main
 
+// The topics of the cluster that siding made.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that lists the dead-letter topics of the cluster, or the retry topics.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package main
 
+// The verb that prints the version of the program.
+
 import (
 	"runtime"
 	"runtime/debug"

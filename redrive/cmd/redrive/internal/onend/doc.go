@@ -1,2 +1,2 @@
-// Package onend calls what an operator named by --on-end: a command of the shell, or a URL.
+// Package onend calls a command of the shell or a URL when a run ended, as --on-end names it.
 package onend
