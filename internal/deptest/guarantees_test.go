@@ -11,6 +11,7 @@ import (
 )
 
 var (
+	quoted     = regexp.MustCompile("`([^`]+)`")
 	testFunc   = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(\w+ \*testing\.[TF]\)`)
 	suitePart  = regexp.MustCompile(`^var (\w+) = map\[string\]func\(\*testing\.T, \*fixture\)\{`)
 	suiteEntry = regexp.MustCompile(`^\t"(.+?)":`)
