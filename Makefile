@@ -135,7 +135,7 @@ soak:
 # schedule again, DURATION=10m is the time with faults, BROKER=kafka takes three real brokers, ONLY=kill,cut some faults.
 # SEEDS=20 makes as many runs, which share the duration, and goes on after one that failed. RACE=1 builds with the race
 # detector. A line per run goes to RESULTS.
-RESULTS ?= chaos-results.jsonl
+RESULTS ?= .cache/chaos-results.jsonl
 chaos:
 	@mkdir -p .cache; $(own_image) \
 	(cd integration && go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
