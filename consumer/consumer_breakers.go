@@ -73,8 +73,7 @@ func (b *breakers) take() []breakerEvent {
 // tellOpen is the interval of the lines about breakers that stay open.
 const tellOpen = time.Minute
 
-// breakerLoop logs what happens to the breakers, and calls their hooks. It ends when all lanes are
-// gone.
+// breakerLoop logs changes of the breakers, and calls their hooks, until all lanes are gone.
 func (c *Consumer) breakerLoop(ctx context.Context) {
 	t := time.NewTicker(tellOpen)
 	defer t.Stop()

@@ -39,8 +39,7 @@ func (c *Consumer) pick(which func(*lane) bool) (all []*lane) {
 	return all
 }
 
-// remove removes lanes from the table, if they are still there, and their tiers from the retry
-// client.
+// remove removes lanes from the table, if still there, and their tiers from the retry client.
 func (c *Consumer) remove(lanes []*lane) {
 	if len(lanes) == 0 {
 		return

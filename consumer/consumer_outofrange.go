@@ -11,8 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// outOfRange is a poll's error about a position.
-// See DESIGN.md, "Positions outside of the log".
+// outOfRange is a poll's error about a position. See DESIGN.md, "Positions outside of the log".
 type outOfRange struct {
 	at   topicPartition
 	loss *kgo.ErrDataLoss // nil: the fetch was refused

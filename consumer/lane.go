@@ -106,8 +106,7 @@ func (l *lane) newOrigin(topic string, delay time.Duration) *origin {
 	return from
 }
 
-// tiers returns the feeds of the tiers known so far. Callers must not change the list; setTiers
-// replaces it.
+// tiers returns the feeds of the tiers known so far. Only setTiers changes the list.
 func (l *lane) tiers() []*tierFeed { return *l.tierFeeds.Load() }
 
 func (l *lane) setTiers(all []*tierFeed) { l.tierFeeds.Store(&all) }

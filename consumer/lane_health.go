@@ -110,8 +110,7 @@ func (l *lane) overdue(now time.Time) (all []*attempt) {
 	return all
 }
 
-// failingFeed returns why one of the lane's partitions cannot be read, if so; the caller holds the
-// lock.
+// failingFeed returns why one of the lane's partitions cannot be read. The caller holds the lock.
 func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 	for f := range l.read() {
 		if at, err := f.fetchErrors.trouble(now); err != nil {

@@ -24,8 +24,7 @@ type sourceFeed struct {
 }
 
 // unitRecords is the number of records of a source partition that a worker takes at a time. It
-// makes the cost of locks and slabs per record negligible, and keeps a slab within the first-level
-// cache.
+// makes locks and slabs cheap per record, and keeps a slab within the first-level cache.
 const unitRecords = 256
 
 // batch holds the records of a partition from one poll.
