@@ -49,7 +49,7 @@ mkdir -p .cache/tests; GOWORK=$(CURDIR)/go.work $(heap) go run gotest.tools/gote
   -count=1 -vet=off -ldflags=-w $(2)
 endef
 
-.PHONY: all lint fmt test race seeds full steady house integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
+.PHONY: all lint fmt test race reach seeds full steady house files integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -73,10 +73,34 @@ test:
 race:
 	@$(call tests,race,-race $(if $(FULL),-tags full) -p 2 -timeout $(if $(FULL),120m,15m) $(if $(ONLY),-run '$(ONLY)') $(concurrent))
 
+# Which blocks of code all cases reach and the few of the race detector do not. Without the race detector, since what is
+# reached depends on the cases. It prints them.
+reach:
+	@mkdir -p .cache/reach; for tag in few all; do \
+	  GOWORK=$(CURDIR)/go.work $(heap) go test -tags $$tag -count=1 -p 2 -timeout 30m -coverprofile .cache/reach/$$tag.out \
+	    -coverpkg $$(echo $(concurrent) | tr ' ' ,) $(concurrent) >.cache/reach/$$tag.log || { cat .cache/reach/$$tag.log; exit 1; }; \
+	done; \
+	awk 'FNR == 1 { run++; next } { if ($$3 > 0) { if (run == 1) few[$$1] = 1; else all[$$1] = $$2 } } \
+	  END { for (b in all) { blocks++; if (!(b in few)) { missing++; lines += all[b]; print "only by all cases: " b " (" all[b] " statements)" } } \
+	  printf "%d of %d blocks that all cases reach are reached by the few\n", blocks - missing, blocks }' .cache/reach/few.out .cache/reach/all.out | sort
+
 # The tests with random input, with 200 seeds each; SEEDS=1000 for more.
 seeds: export SIDING_SEEDS = $(if $(SEEDS),$(SEEDS),200)
 seeds:
 	@$(call tests,seeds,-timeout 120m $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -lF cases.Seeds -- '*_test.go' ':!internal/cases'))))))
+
+# The tests of .ci/run, ROUNDS times, beside four busy loops on the same cores. The loops run until the end. A line a round
+# and step goes to .cache/steady.tsv; a red one leaves its log beside it.
+ROUNDS ?= 20
+STEPS  ?= test race integration monitoring browser
+steady:
+	@mkdir -p .cache/steady; : >.cache/steady.tsv; loops=; trap 'kill $$loops' EXIT; \
+	for _ in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
+	red=0; for round in $$(seq $(ROUNDS)); do for step in $(STEPS); do \
+	  start=$$SECONDS; log=.cache/steady/$$step-$$round.log; verdict=green; \
+	  $(MAKE) --no-print-directory $$step >$$log 2>&1 && rm $$log || { verdict=red; red=$$((red + 1)); }; \
+	  printf '%d\t%s\t%s\t%d s\n' $$round $$step $$verdict $$((SECONDS - start)) | tee -a .cache/steady.tsv; \
+	done; done; echo "$$red of $$(wc -l <.cache/steady.tsv) red"; [ $$red = 0 ]
 
 # What takes hours: all that the quick tests leave out. Nightly, and before a tag.
 full:
@@ -146,9 +170,13 @@ chaos:
 traps:
 	@go run ./internal/traps
 
-# Measures of the code base; fails over a ceiling of internal/house/ceiling.go.
+# Measures of each package and of the recorded runs of tests; fails over a ceiling.
 house:
 	@go run ./internal/house
+
+# The tables of docs/architecture.md, from the first comments of the files.
+files:
+	@go run ./internal/files
 
 # Siding and bare franz-go side by side. ONLY=name runs one benchmark, BROKERS=host:port,… uses a real cluster.
 # BEFORE=commit compares siding with itself as of that commit, not with bare franz-go.
