@@ -12,7 +12,5 @@ import (
 var shared integration.Shared
 
 func TestMain(m *testing.M) {
-	code := shared.Run(m)
-	_ = os.RemoveAll(program.folder)
-	os.Exit(code)
+	os.Exit(shared.Run(m))
 }

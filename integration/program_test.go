@@ -15,31 +15,30 @@ import (
 	"time"
 )
 
-// program is the redrive binary, built from this working tree by the first test that needs it.
-var program struct {
-	once   sync.Once
-	folder string
-	err    error
-}
+// program is the redrive binary of this working tree. The first test that needs it builds it, as the
+// image is built: what is compiled for one serves the other. The go command links it again only if
+// it changed.
+var program = sync.OnceValues(func() (string, error) {
+	name, err := filepath.Abs(filepath.Join("..", ".cache", "integration", "redrive"))
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", name, ".")
+	cmd.Dir = filepath.Join("..", "redrive", "cmd", "redrive")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build redrive: %w\n%s", err, out)
+	}
+	return name, nil
+})
 
 func binary(t *testing.T) string {
 	t.Helper()
-	program.once.Do(func() {
-		program.folder, program.err = os.MkdirTemp("", "redrive-") //nolint:usetesting // it outlives the test that happens to build it
-		if program.err != nil {
-			return
-		}
-		cmd := exec.Command("go", "build", "-o", program.folder, ".")
-		cmd.Dir = filepath.Join("..", "redrive", "cmd", "redrive")
-		cmd.Env = append(os.Environ(), "GOWORK=off")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			program.err = fmt.Errorf("build redrive: %w\n%s", err, out)
-		}
-	})
-	if program.err != nil {
-		t.Fatal(program.err)
+	name, err := program()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(program.folder, "redrive")
+	return name
 }
 
 // process is a running redrive program.
