@@ -37,7 +37,7 @@ func TestFence_AProcessThatWasFrozenInsideTriesAgain(t *testing.T) {
 	<-asked
 	signal(t, p, syscall.SIGSTOP)
 	close(frozen)
-	time.Sleep(35 * time.Second) // longer than its patience
+	time.Sleep(31 * time.Second) // longer than its patience was, of 30 s by the clock
 	signal(t, p, syscall.SIGCONT)
 	p.ends(0)
 	s.onceEach(topic, topic+".retry.1s", 20)

@@ -19,7 +19,7 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	topic := topicName(t)
 	s.CreateTopic(topic, 1)
 	v := s.deploy(topic, topic, time.Second)
-	const n = 150
+	const n = 60
 	s.incident(topic, "order", n)
 	v.fixed()
 	r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
@@ -30,14 +30,19 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun, ended := make(chan struct{}), make(chan error, 1)
-	var once sync.Once
+	begun, done, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var beginning, end sync.Once
 	var o redrive.Outcome
-	go func() {
+	ctx, over := context.WithCancel(t.Context())
+	defer over()
+	go func() { // it goes on until it is told to end
 		var err error
-		o, err = r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: 5 * time.Second}, On: func(e redrive.Event) {
+		o, err = r.Run(ctx, p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: time.Hour}, On: func(e redrive.Event) {
 			if e.Counts.Sent > 5 {
-				once.Do(func() { close(begun) })
+				beginning.Do(func() { close(begun) })
+			}
+			if e.Counts.Succeeded == n {
+				end.Do(func() { close(done) })
 			}
 		}})
 		ended <- err
@@ -48,7 +53,15 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedOwned {
 		t.Errorf("resume ended with %v, want that ann has the run", err)
 	}
-	if err := <-ended; err != nil || o.Counts.Succeeded != n {
+	select {
+	case <-done:
+	case err := <-ended:
+		t.Fatalf("the run ended with %v, and %+v", err, o)
+	case <-time.After(s.Patience):
+		t.Fatal("the run does not redrive all letters")
+	}
+	over()
+	if err := <-ended; !errors.Is(err, context.Canceled) || o.Counts.Succeeded != n {
 		t.Errorf("the run ended with %v, and %+v", err, o)
 	}
 	s.onceEach(topic, topic+".retry.1s", n)

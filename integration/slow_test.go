@@ -69,7 +69,7 @@ func TestSlowLink_ARunTakesAsLongAsItsLettersTake(t *testing.T) {
 	topic := topicName(t)
 	s.CreateTopic(topic, 3)
 	v := s.deploy(topic, topic, time.Second)
-	const n, size, rate = 600, 100_000, 3_000_000
+	const n, size, rate = 400, 100_000, 3_000_000 // longer than a transaction may take
 	value := make([]byte, size/2)
 	rand.Read(value)
 	var records []*kgo.Record
