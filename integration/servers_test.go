@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,16 +21,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// session is the session timeout of a server in its group, the client's default.
+// session is the session timeout of a server in its group, as docs/serve.md has it.
 const session = 45 * time.Second
 
 // Three servers share a topic, and a rule redrives it. The owner of the topic is killed or
 // suspended, between the rule's decision and its run or in the midst of the run. Another server
-// owns the topic within the session timeout, and goes on. No letter is sent twice, no decision has
+// owns the topic when its session is over, and goes on. No letter is sent twice, no decision has
 // two runs, and people are told of each incident once; also when the suspended server wakes.
+//
+// Nobody waits for 45 s here. The embedded broker sees that a server asks for such a session, and
+// grants a shorter one. On Kafka, which bounds sessions but shortens none, the lost member is removed
+// from its group, as at the end of its session.
 func TestServers_OfThreeOneIsLost(t *testing.T) {
 	t.Parallel()
 	binary(t)
@@ -79,6 +86,7 @@ type crew struct {
 
 type server struct {
 	*process
+	id  string // of its clients
 	url string
 }
 
@@ -95,11 +103,15 @@ func newCrew(s *site) *crew {
 	s.settings = append(s.settings, "SIDING_DLQ_NAME="+s.naming.DLQ, "HOOK=generic+"+hook.URL+"?template=json")
 	s.CreateTopic(c.topic, 2)
 	c.service = s.deploy(c.topic, c.topic, time.Second)
+	if s.Cluster != nil {
+		c.shortSessions()
+	}
 	c.writes("[]")
 	config := filepath.Join(c.folder, "serve.yaml")
 	c.write(config, "group: "+c.group+"\nurl: http://siding.example.com\nrefresh: 500ms\nrules-file: rules.yaml\nnotify: [{name: hook, url-env: HOOK}]\n")
-	for range 3 {
-		is := &server{process: s.begin("serve", "--config", config, "--listen", "127.0.0.1:0")}
+	for i := range 3 {
+		id := fmt.Sprint("server-", i)
+		is := &server{process: s.begin("serve", "--config", config, "--listen", "127.0.0.1:0", "--client-id", id), id: id}
 		s.t.Cleanup(func() {
 			if s.t.Failed() {
 				s.t.Logf("process %d prints\n%s", is.Process.Pid, is.output())
@@ -119,6 +131,53 @@ func newCrew(s *site) *crew {
 		return err == nil && got[c.group].State == "Stable" && len(got[c.group].Members) == 3
 	})
 	return c
+}
+
+// shortSessions grants the servers shorter sessions than they ask for.
+func (c *crew) shortSessions() {
+	c.Cluster.ControlKey(int16(kmsg.JoinGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.Cluster.KeepControl()
+		if join := r.(*kmsg.JoinGroupRequest); join.Group == c.group {
+			if asked := time.Duration(join.SessionTimeoutMillis) * time.Millisecond; asked != session {
+				c.t.Errorf("a server asks for a session of %v, and the documentation promises %v", asked, session)
+			}
+			join.SessionTimeoutMillis = int32((6 * time.Second).Milliseconds())
+		}
+		return nil, nil, false
+	})
+}
+
+// removes removes a server that is silent from the group, as the end of its session does.
+func (c *crew) removes(is *server) {
+	c.t.Helper()
+	req := kmsg.NewPtrLeaveGroupRequest()
+	req.Group = c.group
+	c.await("member of the lost server", func() bool {
+		got, err := c.admin.DescribeGroups(c.t.Context(), c.group)
+		if err != nil {
+			return false
+		}
+		for _, m := range got[c.group].Members {
+			if m.ClientID == is.id {
+				lost := kmsg.NewLeaveGroupRequestMember()
+				lost.MemberID = m.MemberID
+				req.Members = append(req.Members, lost)
+			}
+		}
+		return len(req.Members) == 1
+	})
+	cl, err := kgo.NewClient(c.Opts()...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer cl.Close()
+	resp, err := req.RequestWith(c.t.Context(), cl)
+	if err == nil {
+		err = errors.Join(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Members[0].ErrorCode))
+	}
+	if err != nil {
+		c.t.Fatalf("remove %s from its group: %v", is.id, err)
+	}
 }
 
 // tell takes a message to people.
@@ -260,13 +319,11 @@ func (c *crew) loses(owner *server, s syscall.Signal) {
 	for _, run := range c.runs() {
 		state = fmt.Sprintf("run %s, %d of %d sent", run.State, run.Counts.Sent, run.Counts.Selected)
 	}
-	c.owner()
-	// A member hears of it with a heartbeat, every three seconds.
-	took := time.Since(at)
-	c.t.Logf("lost with %s; another server owns the topic after %v", state, took.Round(time.Millisecond))
-	if took > session+15*time.Second {
-		c.t.Errorf("another server owns the topic after %v", took)
+	if c.Cluster == nil {
+		c.removes(owner)
 	}
+	c.owner()
+	c.t.Logf("lost with %s; another server owns the topic after %v", state, time.Since(at).Round(time.Millisecond))
 }
 
 // wakes lets a suspended server go on, as soon as another one has taken up its work.
