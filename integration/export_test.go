@@ -24,3 +24,6 @@ func (k *Kafka) Listener(name string) []string {
 	}
 	return addrs
 }
+
+// Close is what Run does at its end, for a package with a second cluster.
+func (s *Shared) Close() int { return s.close() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -102,14 +103,23 @@ func TestGroupGoesOnFromItsCommit(t *testing.T) {
 	})
 }
 
+// configured are settings of a broker that are not the defaults.
+type configured map[string]string
+
+func (s configured) options() (all []integration.Option) {
+	for key, value := range s {
+		all = append(all, integration.WithConfig(key, value))
+	}
+	return all
+}
+
+// settings has one key for each form of a name: dots, and a digit that must stay. Kafka has no setting
+// with a dash or an underscore; option_test.go covers these.
+var settings = configured{"log.retention.ms": "12345678", "group.initial.rebalance.delay.ms": "7"}
+
 func TestConfigReachesTheBroker(t *testing.T) {
 	t.Parallel()
-	// One key for each form of a name: dots, and a digit that must stay. Kafka has no setting with
-	// a dash or an underscore; option_test.go covers these.
-	kafka := integration.StartKafka(t,
-		integration.WithConfig("log.retention.ms", "12345678"),
-		integration.WithConfig("group.initial.rebalance.delay.ms", "7"),
-	)
+	kafka := denying.Kafka(t)
 	got, err := kadm.NewClient(client(t, kafka)).DescribeBrokerConfigs(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +128,7 @@ func TestConfigReachesTheBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"log.retention.ms": "12345678", "group.initial.rebalance.delay.ms": "7"}
+	want := maps.Clone(settings)
 	for _, c := range broker.Configs {
 		if w, ok := want[c.Key]; ok && c.MaybeValue() != w {
 			t.Errorf("%s = %s, want %s", c.Key, c.MaybeValue(), w)
@@ -152,13 +162,16 @@ func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) strin
 	}
 }
 
-// brokers is held by tests with brokers of their own: several brokers that start together take the
-// CPU of a small machine from the shared one.
-var brokers sync.Mutex
+// starting is held while a test starts brokers of its own: several that start together take the CPU
+// of a small machine from the shared one.
+var starting sync.Mutex
 
-func ownBrokers(t *testing.T) {
-	brokers.Lock()
-	t.Cleanup(brokers.Unlock)
+// ownKafka starts a cluster that only this test uses.
+func ownKafka(t *testing.T, opts ...integration.Option) *integration.Kafka {
+	t.Helper()
+	starting.Lock()
+	defer starting.Unlock()
+	return integration.StartKafka(t, opts...)
 }
 
 // topicName returns a name that begins with the test's name and differs in each run.

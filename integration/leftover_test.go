@@ -26,7 +26,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 	binary(t)
 	// A broker that does not ask the coordinator, like all before Kafka 3.6, can be brought into
 	// that state by hand.
-	kafka := integration.StartKafka(t, integration.WithConfig("transaction.partition.verification.enable", "false"),
+	kafka := ownKafka(t, integration.WithConfig("transaction.partition.verification.enable", "false"),
 		integration.WithConfig("broker.session.timeout.ms", "2000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
 
 	t.Run("by hand", func(t *testing.T) {

@@ -45,12 +45,17 @@ func (s *Shared) Kafka(tb testing.TB) *Kafka {
 // [os.Exit]. A cluster that cannot be removed is a failure.
 func (s *Shared) Run(m *testing.M) int {
 	code := m.Run()
+	return max(code, s.close())
+}
+
+// close removes the cluster if one was started, and returns an exit code.
+func (s *Shared) close() int {
 	if s.kafka == nil {
-		return code
+		return 0
 	}
 	if err := s.kafka.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stop shared Kafka:", err)
-		return max(code, 1)
+		return 1
 	}
-	return code
+	return 0
 }

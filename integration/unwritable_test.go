@@ -228,11 +228,13 @@ func (l *line) over() {
 // Trap 21: a retry or dead-letter topic has too few in-sync replicas, or no leader, and the record
 // is lost or doubled.
 //
-// Its lane waits until the broker is back, and the other goes on.
+// Its lane waits until the broker is back, and the other goes on. That a broker is away means what
+// tests of durability rely on: see trio.
 func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 	t.Parallel()
-	ownBrokers(t)
-	kafka := integration.StartKafka(t, integration.WithBrokers(3))
+	kafka := ownKafka(t, integration.WithBrokers(3), // that notice soon that one is away:
+		integration.WithConfig("broker.session.timeout.ms", "4000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
+	three := newTrio(t, kafka)
 	for _, fault := range []struct {
 		name        string
 		begin, over func(testing.TB, int)
@@ -262,7 +264,9 @@ func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 			l.blocked("in-sync replicas")
 			l.othersGoOn()
 		}
+		three.oneIsAway(fault.name)
 		fault.over(t, 3)
+		three.allAreBack(fault.name)
 		for _, l := range lines {
 			l.over()
 		}
@@ -272,9 +276,7 @@ func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 // Trap 21: the dead-letter topic is missing.
 func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	ownBrokers(t)
-	kafka := shared.Kafka(t)
-	l := newLine(t, kafka, "recreated", "bad")
+	l := newLine(t, shared.Kafka(t), "recreated", "bad")
 	one := []int32{1}
 	l.make(l.topic, 1, one, one)
 	l.start()
@@ -299,10 +301,7 @@ func TestCopiesWaitForATopicThatIsMadeAnew(t *testing.T) {
 // Trap 21: the retry or dead-letter topic may not be written to.
 func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 	t.Parallel()
-	ownBrokers(t)
-	kafka := integration.StartKafka(t,
-		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
-		integration.WithConfig("allow.everyone.if.no.acl.found", "true"))
+	kafka := denying.Kafka(t)
 	one := []int32{1}
 	var lines []*line
 	for _, value := range []string{"bad", "busy"} {
@@ -313,11 +312,13 @@ func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 		l.done(l.failing[0])
 		lines = append(lines, l)
 	}
+	denied := func(l *line) *kadm.ACLBuilder {
+		return kadm.NewACLs().Deny("User:ANONYMOUS").DenyHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpWrite)
+	}
 	for _, l := range lines {
-		denied := kadm.NewACLs().Deny("User:ANONYMOUS").DenyHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpWrite)
 		allowed := kadm.NewACLs().Allow("User:ANONYMOUS").AllowHosts("*").Topics(l.copies).ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpAll)
 		// A resource with a rule denies all that no rule allows.
-		for _, acl := range []*kadm.ACLBuilder{allowed, denied} {
+		for _, acl := range []*kadm.ACLBuilder{allowed, denied(l)} {
 			rs, err := l.admin.CreateACLs(t.Context(), acl)
 			for _, r := range rs {
 				err = errors.Join(err, r.Err)
@@ -327,11 +328,17 @@ func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 			}
 		}
 		l.fail(10)
+	}
+	for _, l := range lines {
 		l.blocked(l.copies + ": TOPIC_AUTHORIZATION_FAILED")
 		l.Handled(l.produce(0, "fine"), 1)
-		if rs, err := l.admin.DeleteACLs(t.Context(), denied); err != nil || rs[0].Err != nil {
+	}
+	for _, l := range lines {
+		if rs, err := l.admin.DeleteACLs(t.Context(), denied(l)); err != nil || rs[0].Err != nil {
 			t.Fatal(err, rs)
 		}
+	}
+	for _, l := range lines {
 		for _, r := range l.failing {
 			l.done(r)
 		}
