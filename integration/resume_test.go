@@ -49,7 +49,9 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	}()
 	<-begun
 	s.heldUp(topic+".dlq.ledger", 5*time.Second)
-	_, err = r.Resume(t.Context(), topic+".dlq", p.ID, redrive.RunOptions{By: "bob"}, redrive.IfSilent())
+	trying, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = r.Resume(trying, topic+".dlq", p.ID, redrive.RunOptions{By: "bob"}, redrive.IfSilent())
 	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedOwned {
 		t.Errorf("resume ended with %v, want that ann has the run", err)
 	}
