@@ -72,6 +72,13 @@ type Config struct {
 	// defect is of tests: it changes what a broker or a member does, to see that the checker finds
 	// that.
 	defect string
+	// margin is how long a run has no faults at its beginning, and at its end. Default 5 s.
+	margin time.Duration
+	// settles is how long a floor may stand still at the end, besides the longest wait in tiers.
+	// Default settleTime.
+	settles time.Duration
+	// recovers is how long a topic may need after an outage. Default recoverTime.
+	recovers time.Duration
 }
 
 // noFault is the name of no fault.
@@ -91,6 +98,9 @@ func (cfg Config) withDefaults() Config {
 	cfg.Duration = cmp.Or(cfg.Duration, 2*time.Minute)
 	cfg.Rate = cmp.Or(cfg.Rate, 2000)
 	cfg.Broker = cmp.Or(cfg.Broker, BrokerEmbedded)
+	cfg.margin = cmp.Or(cfg.margin, 5*time.Second)
+	cfg.settles = cmp.Or(cfg.settles, settleTime)
+	cfg.recovers = cmp.Or(cfg.recovers, recoverTime)
 	if cfg.Log == nil {
 		cfg.Log = os.Stderr
 	}

@@ -37,7 +37,8 @@ type evidence struct {
 	samples   []sample
 	loaded    int64 // when the load ended, in nanoseconds
 	unsettled map[tp]string
-	died      []*member // by themselves
+	died      []*member     // by themselves
+	recovers  time.Duration // in which a topic is back at its speed after an outage
 }
 
 // served is a service with what it did.
@@ -93,7 +94,7 @@ type delivered struct {
 }
 
 func (e *execution) evidence(ctx context.Context) (*evidence, error) {
-	ev := &evidence{members: map[string]*member{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{}}
+	ev := &evidence{recovers: e.cfg.recovers, members: map[string]*member{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{}}
 	ev.died = e.crew.dead()
 	e.mu.Lock()
 	ev.windows = slices.Clone(e.windows)

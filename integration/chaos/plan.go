@@ -79,11 +79,11 @@ func newPlan(cfg Config, can capability) plan {
 	pause := []int{5000, 5000, 1500}[rnd.IntN(3)]
 	// Each kind once before any comes twice, in an order of the seed's.
 	var left []*faultKind
-	for at := 5 * time.Second; at < cfg.Duration-5*time.Second; at += time.Duration(pause/3+rnd.IntN(pause)) * time.Millisecond {
+	for at := cfg.margin; at < cfg.Duration-cfg.margin; at += time.Duration(pause/3+rnd.IntN(pause)) * time.Millisecond {
 		if len(left) == 0 {
 			if len(p.steps) > 0 && len(kinds) > 5 {
 				at += calm
-				if at >= cfg.Duration-5*time.Second {
+				if at >= cfg.Duration-cfg.margin {
 					break
 				}
 			}

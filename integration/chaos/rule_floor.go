@@ -29,7 +29,7 @@ func (ev *evidence) calms(s *served, from, to int64, least time.Duration) (all [
 		case "stuck": // the others go on, and this one takes less than a floor may stand still
 			continue
 		case "outage":
-			w.to += int64(recoverTime)
+			w.to += int64(ev.recovers)
 		}
 		busy = append(busy, w)
 	}

@@ -242,7 +242,7 @@ func (ev *evidence) recovered(name string, w outageOf, f *findings) {
 			w.to = o.to
 		}
 	}
-	by := w.to + int64(recoverTime)
+	by := w.to + int64(ev.recovers)
 	m := ev.members[name]
 	if m.began > w.to || m.ended != 0 && m.ended < by || slices.ContainsFunc(ev.outages(), func(o outageOf) bool {
 		return o.group == w.group && o.from > w.to && o.from < by
@@ -258,6 +258,6 @@ func (ev *evidence) recovered(name string, w outageOf, f *findings) {
 	case ev.infra(w.to, by) || slices.ContainsFunc(m.suspended, func(s [2]int64) bool { return s[0] < by && s[1] > w.to }):
 		f.excluded["breaker open after an outage, with a broken broker or suspended"]++
 	default:
-		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.to, recoverTime, clockTime(is.at))
+		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.to, ev.recovers, clockTime(is.at))
 	}
 }

@@ -43,9 +43,9 @@ func TestMain(m *testing.M) {
 // it.
 type defect struct {
 	name, what, rule string
-	only             []string // faults
-	long             bool     // it takes long to show
-	rate             int      // records a second; default 200
+	only             []string      // faults
+	lasts            time.Duration // the first run; default 5 s
+	rate             int           // records a second; default 200
 	poisons          int
 	member           func(*consumer.Config)
 	broker           func(*kfake.Cluster)
@@ -95,13 +95,13 @@ var defects = []defect{
 		}),
 	},
 	{
-		name: "forgotten-completion", what: "a commit's metadata leaves out what is finished above the offset", rule: "prompt", only: []string{noFault}, long: true, rate: 1000,
+		name: "forgotten-completion", what: "a commit's metadata leaves out what is finished above the offset", rule: "prompt", only: []string{noFault}, lasts: 12 * time.Second, rate: 1000,
 		// A record that hangs for as long holds up its floor.
 		member: func(c *consumer.Config) { c.Policy.HandlerTimeout = 9 * time.Second },
 		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Metadata = kmsg.StringPtr("siding") }),
 	},
 	{
-		name: "lost-entry", what: "a letter is redriven, and the ledger's entry about it is lost", rule: "ledger", only: []string{"redrive"}, long: true,
+		name: "lost-entry", what: "a letter is redriven, and the ledger's entry about it is lost", rule: "ledger", only: []string{"redrive"}, lasts: 20 * time.Second,
 		broker: onProduce(swallow(func(topic string, p int32) bool { return strings.HasSuffix(topic, ".ledger") && p != 0 })),
 	},
 	{
@@ -120,7 +120,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) { c.MeterProvider = sdkmetric.NewMeterProvider() },
 	},
 	{
-		name: "run-twice", what: "a record runs again in a lane that has not ended, while members come and go", rule: "repeated", only: []string{"join"}, long: true,
+		name: "run-twice", what: "a record runs again in a lane that has not ended, while members come and go", rule: "repeated", only: []string{"join"}, lasts: 8 * time.Second,
 		member: func(c *consumer.Config) {
 			handle := c.Handler
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -144,15 +144,15 @@ var defects = []defect{
 		}),
 	},
 	{
-		name: "one-death-more", what: "a record kills more processes than it may", rule: "crash-loop", only: []string{noFault}, long: true, rate: 1000, poisons: 1,
+		name: "one-death-more", what: "a record kills more processes than it may", rule: "crash-loop", only: []string{noFault}, rate: 1000, poisons: 1,
 		member: func(c *consumer.Config) { c.Policy.CrashLimit = 5 },
 	},
 	{
-		name: "no-breaker", what: "records fail in an outage as often as their policy lets them", rule: "outage", only: []string{"outage"}, long: true, rate: 400,
+		name: "no-breaker", what: "records fail in an outage as often as their policy lets them", rule: "outage", only: []string{"outage"}, lasts: 8 * time.Second, rate: 400,
 		member: func(c *consumer.Config) { c.Policy.Breaker.Off, c.Policy.RetryBudget.Off = true, true },
 	},
 	{
-		name: "costly-probe", what: "a probe of the breaker that fails costs its record an attempt", rule: "outage", only: []string{"outage"}, long: true, rate: 400,
+		name: "costly-probe", what: "a probe of the breaker that fails costs its record an attempt", rule: "outage", only: []string{"outage"}, lasts: 8 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
 			state, handle := new(toldState), c.Handler
 			c.Hooks = append(c.Hooks, state)
@@ -166,13 +166,13 @@ var defects = []defect{
 		},
 	},
 	{
-		name: "slow-breaker", what: "a breaker stays open when the outage is over", rule: "outage", only: []string{"outage"}, long: true, rate: 400,
+		name: "slow-breaker", what: "a breaker stays open when the outage is over", rule: "outage", only: []string{"outage"}, lasts: 8 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
 			c.Policy.Breaker.Interval, c.Policy.Breaker.MaxInterval = time.Minute, time.Minute
 		},
 	},
 	{
-		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, long: true, rate: 400,
+		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, lasts: 24 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
 			handle, turn := c.Handler, new(sync.RWMutex)
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -315,13 +315,14 @@ func staleCommits() func(*kfake.Cluster) {
 }
 
 // atOnce bounds the runs that the tests make at the same time: each has five processes.
-var atOnce = make(chan struct{}, 4)
+var atOnce = make(chan struct{}, 6)
 
 // makeRun makes a short run.
 func makeRun(t *testing.T, cfg Config) *Report {
 	t.Helper()
 	atOnce <- struct{}{}
 	defer func() { <-atOnce }()
+	began := time.Now()
 	var log bytes.Buffer
 	cfg.Dir, cfg.Log = t.TempDir(), &log
 	cfg.Poisons = cmp.Or(cfg.Poisons, -1)
@@ -330,25 +331,35 @@ func makeRun(t *testing.T, cfg Config) *Report {
 		t.Fatalf("%v\n%s", err, &log)
 	}
 	if t.Failed() || testing.Verbose() {
+		t.Logf("%v took %v\n%s", cfg.Duration, time.Since(began).Round(100*time.Millisecond), &log)
 		rep.print(t.Output())
 	}
 	return rep
 }
 
-// A checker that finds nothing proves nothing: each defect has to be found, by its rule.
+// A checker that finds nothing proves nothing: each defect has to be found, by its rule. A run is as
+// short as it takes on a calm machine. On a busy one less happens in a run, so one that shows nothing
+// is followed by one that lasts twice as long.
 func TestRules_FindDefects(t *testing.T) {
 	t.Parallel()
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Config{Seed: 3, Duration: 14 * time.Second, Rate: cmp.Or(d.rate, 200), Only: d.only, Poisons: d.poisons, defect: d.name}
-			if d.long {
-				cfg.Duration = 40 * time.Second
+			cfg := Config{
+				Seed: 3, Rate: cmp.Or(d.rate, 200), Only: d.only, Poisons: d.poisons, defect: d.name,
+				Duration: cmp.Or(d.lasts, 5*time.Second), margin: 1500 * time.Millisecond, settles: 8 * time.Second, recovers: 8 * time.Second,
 			}
-			rep := makeRun(t, cfg)
-			if !slices.ContainsFunc(rep.Broken, func(v Violation) bool { return v.Rule == d.rule }) {
-				t.Errorf("%s: rule %s did not find it; verdict: %s", d.what, d.rule, rep.Verdict)
-				rep.print(t.Output())
+			for ; ; cfg.Duration *= 2 {
+				rep := makeRun(t, cfg)
+				if slices.ContainsFunc(rep.Broken, func(v Violation) bool { return v.Rule == d.rule }) {
+					return
+				}
+				if cfg.Duration >= 40*time.Second {
+					t.Errorf("%s: rule %s did not find it; verdict: %s", d.what, d.rule, rep.Verdict)
+					rep.print(t.Output())
+					return
+				}
+				t.Logf("rule %s did not find it in %v; verdict: %s", d.rule, cfg.Duration, rep.Verdict)
 			}
 		})
 	}
@@ -357,7 +368,7 @@ func TestRules_FindDefects(t *testing.T) {
 // A checker that finds something where there is nothing is not believed.
 func TestRules_HoldWithoutDefects(t *testing.T) {
 	t.Parallel()
-	rep := makeRun(t, Config{Seed: 3, Duration: 25 * time.Second, Rate: 500, Only: []string{"kill", "term", "join", "cut"}})
+	rep := makeRun(t, Config{Seed: 3, Duration: 18 * time.Second, margin: 1500 * time.Millisecond, Rate: 500, Only: []string{"kill", "term", "join", "cut"}})
 	if len(rep.Broken) > 0 {
 		rep.print(t.Output())
 		t.Error(rep.Verdict)

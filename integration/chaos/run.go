@@ -235,7 +235,7 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	defer tick.Stop()
 	deaths := 0
 	recovered := e.recovered()
-	patience := settleTime + longest
+	patience := e.cfg.settles + longest
 	if e.faults["stuck"] > 0 { // such a record may begin at any time, and hold up those of its key
 		patience += stuckFor
 	}
@@ -296,7 +296,7 @@ func (e *execution) recovered() (at time.Time) {
 	defer e.mu.Unlock()
 	for _, w := range e.windows {
 		if w.kind == "outage" {
-			at = later(at, time.Unix(0, w.to).Add(recoverTime))
+			at = later(at, time.Unix(0, w.to).Add(e.cfg.recovers))
 		}
 	}
 	return at
