@@ -42,9 +42,9 @@ concurrent := $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -lE '
 
 # One go command for the packages of all modules, so that they run side by side: some wait more than they compute.
 # Programs without debug information are linked in less time, and the linters vet. The run is recorded as go test -json
-# for make house, which reads what each test took: $(call tests,name,arguments).
+# for make house, which reads what each test took: $(call tests,name,arguments,environment).
 define tests
-mkdir -p .cache/tests; GOWORK=$(CURDIR)/go.work $(heap) go run gotest.tools/gotestsum@$(gotestsum_version) \
+mkdir -p .cache/tests; GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version) \
   --format pkgname --format-hide-empty-pkg --hide-summary=skipped --jsonfile $(CURDIR)/.cache/tests/$(1).jsonl -- \
   -count=1 -vet=off -ldflags=-w $(2)
 endef
@@ -67,11 +67,11 @@ fmt: $(golangci)
 
 # All tests that need nothing but Go, with all cases and seeds, without the race detector. ONLY=TestLane some of them.
 test:
-	@$(call tests,test,-p 4 -timeout 15m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...))
+	@$(call tests,test,-p 4 -timeout 15m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
 
 # The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases. FULL=1 has all.
 race:
-	@$(call tests,race,-race $(if $(FULL),-tags full) -p 2 -timeout $(if $(FULL),120m,15m) $(if $(ONLY),-run '$(ONLY)') $(concurrent))
+	@$(call tests,race,-race $(if $(FULL),-tags full) -p 2 -timeout $(if $(FULL),120m,15m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),$(heap))
 
 # Which blocks of code all cases reach and the few of the race detector do not. Without the race detector, since what is
 # reached depends on the cases. It prints them.
@@ -115,26 +115,27 @@ full:
 	$(MAKE) fuzz
 	$(MAKE) release-check
 
-# The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version. Without a Docker Engine they are skipped, in CI they fail.
-# They are built without the race detector, which takes most of the CPU: the same promises are tested with it on the embedded broker (make test), and make chaos RACE=1 is for processes.
-# The program is linked before, as the tests and the image want it: beside the tests that would take their CPU for a minute or two.
+# The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version,
+# ONLY=name some tests. Without a Docker Engine they are skipped, in CI they fail. They are built without the race
+# detector, which takes most of the CPU: make race has it on the embedded broker, and RACE=1 here. The program is linked
+# before, as the tests and the image want it: beside the tests that would take their CPU for a minute or two.
 integration:
-	@mkdir -p .cache; $(own_image) \
-	export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
+	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
 	(cd redrive/cmd/redrive && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
-	for m in $(docker); do echo "integration $$m"; (cd $$m && go test -vet=off -ldflags=-w -count=1 -p 1 -parallel 8 -timeout 15m ./...); done
+	$(call tests,integration,$(if $(RACE),-race -timeout 60m,-timeout 15m) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...))
 
 # A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
 # queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
 monitoring:
-	@cd deploy/monitoring && SIDING_MONITORING=1 SIDING_MONITORING_BROKERS=$(BROKERS) \
-	  go test -count=1 -v -timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' .
+	@export SIDING_MONITORING=1 SIDING_MONITORING_BROKERS=$(BROKERS); \
+	$(call tests,monitoring,-timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' ./deploy/monitoring)
 
 # The console of redrive serve in a real Chromium: axe-core, keys, live pages, and what people do, over the embedded
 # broker; BROKER=kafka takes a real one, ONLY=TestFlows some tests. Root installs Chromium where it is missing;
 # CHROMIUM=path takes another one.
 browser: chromium
-	@$(own_image) cd serve/internal/browser && SIDING_BROWSER=$(if $(BROKER),$(BROKER),1) go test -count=1 -timeout 15m -run '$(ONLY)' -skip '^TestPictures_' .
+	@$(own_image) export SIDING_BROWSER=$(if $(BROKER),$(BROKER),1); \
+	$(call tests,browser,-timeout 15m -skip '^TestPictures_' $(if $(ONLY),-run '$(ONLY)') ./serve/internal/browser)
 
 # The pictures of the docs, from that incident.
 pictures: chromium

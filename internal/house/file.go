@@ -24,8 +24,6 @@ type file struct {
 	decls        []string // the names that it declares at its top level
 }
 
-func (f *file) top() string { top, _, _ := strings.Cut(f.path, "/"); return top }
-
 // readTree measures all Go files of a checkout, those of nested modules included.
 func readTree(dir string) ([]*file, error) {
 	var files []*file

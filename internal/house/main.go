@@ -71,7 +71,7 @@ func run(args []string, out, problems io.Writer) (code int) {
 	if err != nil {
 		return fail(err)
 	}
-	tooDear, err := judgeTests(*dir, all, func(format string, a ...any) { fmt.Fprintf(out, format, a...) })
+	tooDear, err := judgeTests(*dir, all, out)
 	if err != nil {
 		return fail(err)
 	}

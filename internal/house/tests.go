@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -126,7 +127,7 @@ func (c cost) alone(dir string) (seconds float64, err error) {
 	if out, err := compile.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("go test -c: %w: %s", err, out)
 	}
-	defer os.Remove(binary)
+	defer func() { _ = os.Remove(binary) }()
 	run := exec.Command(binary, "-test.run", "^"+c.test+"$", "-test.timeout", "10m")
 	run.Dir = folder
 	began := time.Now()
@@ -153,13 +154,13 @@ const dearest = 10
 
 // judgeTests prints the dearest tests, and returns those that cost too much also when they run
 // alone.
-func judgeTests(dir string, all []cost, print func(format string, a ...any)) (tooDear []string, err error) {
+func judgeTests(dir string, all []cost, out io.Writer) (tooDear []string, err error) {
 	runs := map[string]int{}
 	for _, c := range all {
 		runs[c.run]++
 	}
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		print("%d tests of the run %s\n", runs[run], run)
+		fmt.Fprintf(out, "%d tests of the run %s\n", runs[run], run)
 	}
 	for i, c := range all {
 		unit := "s"
@@ -178,7 +179,7 @@ func judgeTests(dir string, all []cost, print func(format string, a ...any)) (to
 		} else if i >= dearest {
 			break
 		}
-		print("%7.1f %-5s %-7s %s: %s %s\n", seconds, unit, how, c.run, c.pkg, c.test)
+		fmt.Fprintf(out, "%7.1f %-5s %-7s %s: %s %s\n", seconds, unit, how, c.run, c.pkg, c.test)
 	}
 	return tooDear, nil
 }

@@ -42,13 +42,7 @@ func TestJudgeTests_RunsADearTestAlone(t *testing.T) {
 	t.Parallel()
 	suspect := cost{"test", "github.com/sidingkafka/siding/internal/cases", "TestCross_HasEachValue", mostWall + 1}
 	var printed strings.Builder
-	tooDear, err := judgeTests("../..", []cost{suspect}, func(_ string, a ...any) {
-		for _, v := range a {
-			if s, ok := v.(string); ok {
-				printed.WriteString(s + " ")
-			}
-		}
-	})
+	tooDear, err := judgeTests("../..", []cost{suspect}, &printed)
 	if err != nil || len(tooDear) > 0 || !strings.Contains(printed.String(), "alone") {
 		t.Errorf("too dear are %q, %v; printed %q", tooDear, err, &printed)
 	}

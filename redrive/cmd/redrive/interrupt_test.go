@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		main()
 	case "deaf":
 		deaf()
+		return // it outlives a test that was killed, and must not become the tests themselves
 	}
 	outlivePipes() // the first signal that a process asks for must not be asked for in virtual time
 	if flag.Parse(); testing.Short() {
