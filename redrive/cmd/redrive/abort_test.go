@@ -8,22 +8,24 @@ import (
 
 func TestAbort_EndsARunOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	s := inTrouble(t)
-	s.fix("tax")
-	var aborted result
-	var name string
-	got := s.whileSending(t, "5", func(run string) {
-		name, aborted = run, s.redrive(t, "abort", run, "-o", "json")
+	virtual(t, func(t *testing.T) {
+		s := inTrouble(t)
+		s.fix("tax")
+		var aborted result
+		var name string
+		got := s.whileSending(t, "5", func(run string) {
+			name, aborted = run, s.redrive(t, "abort", run, "-o", "json")
+		})
+		o := outcomeOf(t, aborted.stdout)
+		if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "the run was still active: oncall on ") ||
+			!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, still open: %d letters\n", o.Selected-o.Sent)) {
+			t.Errorf("abort: %+v", aborted)
+		}
+		// The process that lost the run reports that, and the run's state.
+		if o := outcomeOf(t, got.stdout); got.code != exitError || o.State != "aborted" || !strings.Contains(got.stderr, ": it was aborted by oncall on ") ||
+			strings.Contains(got.stderr, "unfinished") || strings.Contains(got.stderr, "EPOCH") || strings.Count(got.stderr, "canary: ") != 1 {
+			t.Errorf("run: %+v", got)
+		}
+		prints(t, s.redrive(t, "abort", name), exitDone, "STATE         aborted\n", "run "+name+" had already ended, and nothing was changed\n")
 	})
-	o := outcomeOf(t, aborted.stdout)
-	if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "the run was still active: oncall on ") ||
-		!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, still open: %d letters\n", o.Selected-o.Sent)) {
-		t.Errorf("abort: %+v", aborted)
-	}
-	// The process that lost the run reports that, and the run's state.
-	if o := outcomeOf(t, got.stdout); got.code != exitError || o.State != "aborted" || !strings.Contains(got.stderr, ": it was aborted by oncall on ") ||
-		strings.Contains(got.stderr, "unfinished") || strings.Contains(got.stderr, "EPOCH") || strings.Count(got.stderr, "canary: ") != 1 {
-		t.Errorf("run: %+v", got)
-	}
-	prints(t, s.redrive(t, "abort", name), exitDone, "STATE         aborted\n", "run "+name+" had already ended, and nothing was changed\n")
 }

@@ -56,7 +56,7 @@ func serveDemo(ctx context.Context, t *tool, listen string) error {
 	if err != nil {
 		return usage(err)
 	}
-	i, err := startIncident(
+	i, err := t.startIncident(
 		bug{"tax.TableMiss", "no tax rate for region", 1200, false}, bug{"payment.Declined", "the bank said no", 500, false},
 		bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
 	)
@@ -82,7 +82,7 @@ const demoPace = "--rate 150 --ramp 2s --window 3s"
 // playDemo plays the incident. It counts the records that it reports at the end.
 func playDemo(ctx context.Context, t *tool) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200, false}
-	i, err := startIncident(tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
+	i, err := t.startIncident(tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (d *demo) types(ctx context.Context, want int, line string) {
 	}
 	d.screen.Say("\n$ redrive %s", line)
 	p, getenv := d.process, d.env.Getenv
-	p.env = connect.Environment{Getenv: func(name string) string {
+	p.env = connect.Environment{Dial: d.env.Dial, Getenv: func(name string) string {
 		switch {
 		case name == connect.Variable("brokers"):
 			return d.broker

@@ -42,8 +42,14 @@ type incident struct {
 	keys  map[string]bool // of the records that were processed
 }
 
-// startIncident starts a broker and a service that reads from it.
-func startIncident(bugs ...bug) (*incident, error) { return startIncidentOn(nil, nil, bugs...) }
+// startIncident starts a broker, and a service that reads from it, on the network of the process.
+func (t *tool) startIncident(bugs ...bug) (*incident, error) {
+	var listen []kfake.Opt
+	if t.listen != nil {
+		listen = []kfake.Opt{kfake.ListenFn(t.listen), kfake.Ports(9092)}
+	}
+	return startIncidentOn(listen, []kgo.Opt{kgo.Dialer(t.env.Dial)}, bugs...)
+}
 
 // startIncidentOn starts them on a network of the caller's.
 func startIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...bug) (*incident, error) {

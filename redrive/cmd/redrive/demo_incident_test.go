@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )
@@ -28,38 +29,46 @@ import (
 // the commands; the test runs them and compares what they print. With -update it writes that into
 // the page.
 func TestIncident_TheDocumentedNight(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds of CPU")
-	}
 	t.Parallel()
-	const page = "../../../docs/redrive.md"
-	text, err := os.ReadFile(page)
+	const file = "../../../docs/redrive.md"
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(text), nightBegins)
 	told, after, ends := strings.Cut(rest, nightEnds)
 	if !ok || !ends {
-		t.Fatalf("%s has no night", page)
+		t.Fatalf("%s has no night", file)
+	}
+	bugs := []bug{
+		{"tax.TableMiss", "no tax rate for region", 14_000, false},
+		{"payment.gateway.Timeout", "the bank did not answer in time", 6_000, true},
+		{"payment.Declined", "the bank said no", 1_700, false},
+		{"decode", "invalid character '<' looking for beginning of value", 300, false},
+	}
+	page := told
+	if cases.Few { // a twentieth of the letters, and so other numbers on the page
+		for i := range bugs {
+			bugs[i].records /= 20
+		}
+		page = strings.Replace(told, "night: types 1700 ", "night: types 85 ", 1)
 	}
 	var ran string
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)))
-		n := newNight(t,
-			bug{"tax.TableMiss", "no tax rate for region", 14_000, false},
-			bug{"payment.gateway.Timeout", "the bank did not answer in time", 6_000, true},
-			bug{"payment.Declined", "the bank said no", 1_700, false},
-			bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
-		)
+		n := newNight(t, bugs...)
 		n.begin()
-		ran = n.tell(told)
+		ran = n.tell(page)
 	})
+	if cases.Few {
+		return // each command had its exit code
+	}
 	switch diff := cmp.Diff(loose(told), loose(ran)); {
 	case diff == "":
 	case !*update:
-		t.Errorf("%s differs from what the commands print (-page +commands); go test ./redrive/cmd/redrive -run TheDocumentedNight -update writes it:\n%s", page, diff)
+		t.Errorf("%s differs from what the commands print (-page +commands); go test ./redrive/cmd/redrive -run TheDocumentedNight -update writes it:\n%s", file, diff)
 	case !t.Failed():
-		if err := os.WriteFile(page, []byte(before+nightBegins+ran+nightEnds+after), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(before+nightBegins+ran+nightEnds+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

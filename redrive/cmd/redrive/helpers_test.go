@@ -7,12 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -38,6 +40,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 type broker struct {
 	*kfake.Cluster
 	addr  string
+	dial  func(ctx context.Context, network, host string) (net.Conn, error) // nil is TCP
 	admin *kadm.Client
 	cl    *kgo.Client
 }
@@ -52,11 +55,20 @@ func newBroker(t *testing.T, opts ...kfake.Opt) *broker {
 	return &broker{Cluster: c, addr: strings.Join(c.ListenAddrs(), ",")}
 }
 
+// inMemory is newBroker on a network in memory, for a test in virtual time.
+func inMemory(t *testing.T, opts ...kfake.Opt) *broker {
+	t.Helper()
+	var network kfake.VirtualNetwork
+	b := newBroker(t, append(opts, kfake.ListenFn(network.Listen), kfake.Ports(9092))...)
+	b.dial = network.DialContext
+	return b
+}
+
 // client makes a client that writes to the partition that a record names.
 func (b *broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(b.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.SeedBrokers(b.ListenAddrs()...), kgo.Dialer(b.dial), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(50 * time.Millisecond),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +125,8 @@ type result struct {
 // invocation is how a command is started.
 type invocation struct {
 	env    map[string]string
+	dial   func(ctx context.Context, network, host string) (net.Conn, error) // nil is TCP
+	listen func(network, address string) (net.Listener, error)               // of the demo's broker
 	stdin  string
 	typed  func() // before stdin is read
 	now    func() time.Time
@@ -134,8 +148,8 @@ func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result
 	}
 	p := process{
 		stdin: typist{strings.NewReader(i.stdin), i.typed}, stdout: &stdout, stderr: listener{&stderr, i.heard},
-		env: connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder},
-		now: i.now, user: "oncall",
+		env:    connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder, Dial: i.dial},
+		listen: i.listen, now: i.now, user: "oncall",
 	}
 	if i.full {
 		p.stdout = fullDisk{}
@@ -180,7 +194,7 @@ func (t typist) Read(p []byte) (int, error) {
 // redrive runs a command on the broker.
 func (b *broker) redrive(t *testing.T, args ...string) result {
 	t.Helper()
-	return invocation{env: map[string]string{"SIDING_BROKERS": b.addr}}.run(t, args...)
+	return invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, dial: b.dial}.run(t, args...)
 }
 
 func golden(t *testing.T, name, got string) {
@@ -401,16 +415,32 @@ type service struct {
 	*incident
 }
 
+// virtual runs a test in virtual time. Its brokers are in memory, as those of incidentOf.
+func virtual(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Second) }) // the last clients end
+		test(t)
+	})
+}
+
 // inTrouble has 60 dead letters with a tax bug and 40 with a payment bug, of group billing.
 func inTrouble(t *testing.T) *service {
 	t.Helper()
 	return incidentOf(t, bug{"tax", "no rate", 60, false}, bug{"payment", "the bank said no", 40, false})
 }
 
-// incidentOf is a service whose records are dead letters by these bugs.
+// incidentOf is a service whose records are dead letters by these bugs, on a network in memory.
 func incidentOf(t *testing.T, bugs ...bug) *service {
 	t.Helper()
-	i, err := startIncident(bugs...)
+	var network kfake.VirtualNetwork
+	return incidentOn(t, network.DialContext, []kfake.Opt{kfake.ListenFn(network.Listen), kfake.Ports(9092)}, bugs...)
+}
+
+// incidentOn is incidentOf on a network.
+func incidentOn(t *testing.T, dial func(ctx context.Context, network, host string) (net.Conn, error), listen []kfake.Opt, bugs ...bug) *service {
+	t.Helper()
+	i, err := startIncidentOn(listen, []kgo.Opt{kgo.Dialer(dial), kgo.DisableClientMetrics()}, bugs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,13 +450,13 @@ func incidentOf(t *testing.T, bugs ...bug) *service {
 	if _, err := i.fail(ctx); err != nil {
 		t.Fatal(err)
 	}
-	b := &broker{Cluster: i.cluster, addr: i.broker}
+	b := &broker{Cluster: i.cluster, addr: i.broker, dial: dial}
 	return &service{b.open(t), i}
 }
 
 // as returns an invocation on the service's broker, at the real time.
 func (s *service) as() invocation {
-	return invocation{env: map[string]string{"SIDING_BROKERS": s.addr}, now: time.Now}
+	return invocation{env: map[string]string{"SIDING_BROKERS": s.addr}, dial: s.dial, now: time.Now}
 }
 
 // fast are the flags of a pace at which a run ends within some seconds.
@@ -447,7 +477,7 @@ func (s *service) exported(t *testing.T) []string {
 // committed records wait.
 func (s *service) heldUp(t *testing.T, topic string, during time.Duration) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("another-process"))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(s.ListenAddrs()...), kgo.Dialer(s.dial), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("another-process"))
 	if err != nil {
 		t.Error(err)
 		return
@@ -530,7 +560,13 @@ func outcomeOf(t *testing.T, text string) (o outcome) {
 // write, and one that was discarded: of 7 letters 5 are open.
 func aftermath(t *testing.T, opts ...kfake.Opt) *broker {
 	t.Helper()
-	b := newBroker(t, opts...).open(t)
+	return newBroker(t, opts...).aftermath(t)
+}
+
+// aftermath gives a broker the topics of that name.
+func (b *broker) aftermath(t *testing.T) *broker {
+	t.Helper()
+	b.open(t)
 	b.topic(t, "orders", 2, nil)
 	b.topic(t, "orders.dlq", 2, map[string]string{"retention.ms": "1209600000"})
 	b.topic(t, "orders.dlq.ledger", 2, map[string]string{"cleanup.policy": "compact"})

@@ -15,12 +15,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // TestMain makes the test's program the command itself where a test starts it as such.
 //
-// Most tests wait for runs in real time. While one works on the code, more of them do so side by
-// side than there are processors. With the race detector they compute more than they wait.
+// Some tests wait for runs in real time. More of them do so side by side than there are processors.
+// With the race detector they compute more than they wait.
 func TestMain(m *testing.M) {
 	switch os.Getenv("REDRIVE_TEST_AS") {
 	case "command":
@@ -30,8 +32,8 @@ func TestMain(m *testing.M) {
 		return // it outlives a test that was killed, and must not become the tests themselves
 	}
 	outlivePipes() // the first signal that a process asks for must not be asked for in virtual time
-	if flag.Parse(); testing.Short() {
-		_ = flag.Set("test.parallel", "6")
+	if flag.Parse(); !cases.Few {
+		_ = flag.Set("test.parallel", "8")
 	}
 	os.Exit(m.Run())
 }
@@ -165,7 +167,7 @@ func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
 // goes on, and its exit code says that its outcome was not printed.
 func TestOutlivePipes_ARunGoesOnWithoutReaders(t *testing.T) {
 	t.Parallel()
-	s := incidentOf(t, bug{"tax", "no rate", 20, false})
+	s := incidentOn(t, nil, nil, bug{"tax", "no rate", 20, false})
 	s.fix("tax")
 	out, in, err := os.Pipe()
 	if err != nil {

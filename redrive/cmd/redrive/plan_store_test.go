@@ -10,36 +10,40 @@ import (
 // A plan is reviewed by one person, and run by a job on another machine.
 func TestPlan_IsSavedAndRun(t *testing.T) {
 	t.Parallel()
-	s := inTrouble(t)
-	s.fix("tax")
-	file := filepath.Join(t.TempDir(), "tax.plan")
-	hint := "the plan is in " + file + ": redrive run orders.dlq --plan " + file + " --rate=20 --tolerate=3,25% --ramp=0s runs it\n"
-	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file, "--rate", "20", "--ramp", "0", "--tolerate", "3,25%"), exitDone, "LETTERS        60\n", hint)
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file is %v, %v", info.Mode(), err)
-	}
-	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitError, "", "the plan was not saved: "+file+" already exists and is never overwritten")
-	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax", "--partition", "0", "--why", "x", "--yes"), exitDone, "DISCARDED", "")
-	got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file, "--why", "OPS-1", "-o", "json"}, fast...)...)
-	o := outcomeOf(t, got.stdout)
-	if got.code != exitDone || o.State != "done" || o.Selected != 60 || o.Sent == 60 || o.Sent == 0 || o.Succeeded != o.Sent {
-		t.Errorf("%+v", got)
-	}
-	prints(t, s.redrive(t, "run", "orders.dlq", "--plan", file), exitRefused, "", "the plan was run already, as "+o.Run)
+	virtual(t, func(t *testing.T) {
+		s := inTrouble(t)
+		s.fix("tax")
+		file := filepath.Join(t.TempDir(), "tax.plan")
+		hint := "the plan is in " + file + ": redrive run orders.dlq --plan " + file + " --rate=20 --tolerate=3,25% --ramp=0s runs it\n"
+		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file, "--rate", "20", "--ramp", "0", "--tolerate", "3,25%"), exitDone, "LETTERS        60\n", hint)
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the file is %v, %v", info.Mode(), err)
+		}
+		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitError, "", "the plan was not saved: "+file+" already exists and is never overwritten")
+		prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax", "--partition", "0", "--why", "x", "--yes"), exitDone, "DISCARDED", "")
+		got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file, "--why", "OPS-1", "-o", "json"}, fast...)...)
+		o := outcomeOf(t, got.stdout)
+		if got.code != exitDone || o.State != "done" || o.Selected != 60 || o.Sent == 60 || o.Sent == 0 || o.Succeeded != o.Sent {
+			t.Errorf("%+v", got)
+		}
+		prints(t, s.redrive(t, "run", "orders.dlq", "--plan", file), exitRefused, "", "the plan was run already, as "+o.Run)
+	})
 }
 
 // A run of a stored plan showed the warnings of the file, and none of its own.
 func TestRun_ShowsTheWarningsOfAStoredPlanAsOfNow(t *testing.T) {
 	t.Parallel()
-	s := incidentOf(t, bug{"tax", "no rate", 2, false})
-	s.topic(t, "copies", 4, nil)
-	file := filepath.Join(t.TempDir(), "tax.plan")
-	const warning = "warning: the outcomes of the letters will not be known, and there is no canary: copies is neither the source topic orders nor its retry topic"
-	prints(t, s.redrive(t, "plan", "orders.dlq", "--target", "copies", "--save", file), exitDone, "copies", warning)
-	got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file}, fast...)...)
-	if inOrder(t, got.stderr, "2 letters to copies", warning); strings.Count(got.stderr, "warning: ") != 1 {
-		t.Errorf("%+v", got)
-	}
+	virtual(t, func(t *testing.T) {
+		s := incidentOf(t, bug{"tax", "no rate", 2, false})
+		s.topic(t, "copies", 4, nil)
+		file := filepath.Join(t.TempDir(), "tax.plan")
+		const warning = "warning: the outcomes of the letters will not be known, and there is no canary: copies is neither the source topic orders nor its retry topic"
+		prints(t, s.redrive(t, "plan", "orders.dlq", "--target", "copies", "--save", file), exitDone, "copies", warning)
+		got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file}, fast...)...)
+		if inOrder(t, got.stderr, "2 letters to copies", warning); strings.Count(got.stderr, "warning: ") != 1 {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 func TestPlan_RefusesAStoredOneThatIsNotWhole(t *testing.T) {

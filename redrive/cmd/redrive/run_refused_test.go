@@ -104,52 +104,56 @@ func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 // is about to be read.
 func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 	t.Parallel()
-	s := inTrouble(t)
-	o := s.interruptedRun(t)
-	before := s.exported(t)
-	file := save(t, strings.Join(before, ""))
-	for _, args := range [][]string{
-		{"run", "orders.dlq"},
-		{"plan", "orders.dlq", "--class", "payment"},
-		{"discard", "orders.dlq", "--why", "x", "--yes"},
-		{"prune", "orders.dlq", "--yes"},
-		{"prune", "orders.dlq", "--older-than", "1ms", "--yes", "--archive", file + ".archive"},
-		{"import", "orders.dlq", file},
-	} {
-		got := s.redrive(t, args...)
-		want := "redrive: orders.dlq: refused: unfinished run: run " + o.Run + " of oncall on "
-		if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" continues it, redrive abort "+o.Run+" ends it\n") {
-			t.Errorf("%q: %+v", args, got)
+	virtual(t, func(t *testing.T) {
+		s := inTrouble(t)
+		o := s.interruptedRun(t)
+		before := s.exported(t)
+		file := save(t, strings.Join(before, ""))
+		for _, args := range [][]string{
+			{"run", "orders.dlq"},
+			{"plan", "orders.dlq", "--class", "payment"},
+			{"discard", "orders.dlq", "--why", "x", "--yes"},
+			{"prune", "orders.dlq", "--yes"},
+			{"prune", "orders.dlq", "--older-than", "1ms", "--yes", "--archive", file + ".archive"},
+			{"import", "orders.dlq", file},
+		} {
+			got := s.redrive(t, args...)
+			want := "redrive: orders.dlq: refused: unfinished run: run " + o.Run + " of oncall on "
+			if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" continues it, redrive abort "+o.Run+" ends it\n") {
+				t.Errorf("%q: %+v", args, got)
+			}
 		}
-	}
-	if after := s.exported(t); !slices.Equal(after, before) {
-		t.Errorf("something was done: %q became %q", before, after)
-	}
-	if _, err := os.Stat(file + ".archive"); err == nil {
-		t.Error("there is an archive")
-	}
-	if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
-		!strings.Contains(got.stderr, fmt.Sprintf("not sent, still open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "still active") {
-		t.Errorf("abort: %+v", got)
-	}
-	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"), exitDone, "DISCARDED  40\n", "")
+		if after := s.exported(t); !slices.Equal(after, before) {
+			t.Errorf("something was done: %q became %q", before, after)
+		}
+		if _, err := os.Stat(file + ".archive"); err == nil {
+			t.Error("there is an archive")
+		}
+		if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
+			!strings.Contains(got.stderr, fmt.Sprintf("not sent, still open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "still active") {
+			t.Errorf("abort: %+v", got)
+		}
+		prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"), exitDone, "DISCARDED  40\n", "")
+	})
 }
 
 // A run to the source warned that another group gets the records again, and sent them at once.
 func TestRun_AsksWhereOtherGroupsProcessTheRecordsAgain(t *testing.T) {
 	t.Parallel()
-	s := inTrouble(t)
-	s.fix("tax")
-	run := append([]string{"run", "orders.dlq", "--class", "tax", "--target", "orders"}, fast...)
-	prints(t, s.redrive(t, run...), exitDone, "done\n", "60 letters to orders", "only the group that failed reads the source")
-	s.commit(t, "audit", "orders", 0, 0)
-	s.fix("payment")
-	run = append([]string{"run", "orders.dlq", "--class", "payment", "--target", "orders"}, fast...)
-	const question = "letters will be processed again on orders by groups that did not fail: audit; type "
-	got := s.redrive(t, run...)
-	prints(t, got, exitRefused, "", question, "nobody answers")
-	if records, _ := s.processed(); records != 60 {
-		t.Errorf("%d records were processed: it sent some", records)
-	}
-	prints(t, s.redrive(t, append(run, "--yes")...), exitDone, "done\n", "40 letters to orders")
+	virtual(t, func(t *testing.T) {
+		s := inTrouble(t)
+		s.fix("tax")
+		run := append([]string{"run", "orders.dlq", "--class", "tax", "--target", "orders"}, fast...)
+		prints(t, s.redrive(t, run...), exitDone, "done\n", "60 letters to orders", "only the group that failed reads the source")
+		s.commit(t, "audit", "orders", 0, 0)
+		s.fix("payment")
+		run = append([]string{"run", "orders.dlq", "--class", "payment", "--target", "orders"}, fast...)
+		const question = "letters will be processed again on orders by groups that did not fail: audit; type "
+		got := s.redrive(t, run...)
+		prints(t, got, exitRefused, "", question, "nobody answers")
+		if records, _ := s.processed(); records != 60 {
+			t.Errorf("%d records were processed: it sent some", records)
+		}
+		prints(t, s.redrive(t, append(run, "--yes")...), exitDone, "done\n", "40 letters to orders")
+	})
 }

@@ -182,30 +182,32 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 // Who follows a run can leave, and a run that nobody goes on with has no end to wait for.
 func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 	t.Parallel()
-	s := inTrouble(t)
-	s.fix("tax")
-	var left result
-	got := s.whileSending(t, "20", func(run string) {
-		ctx, stop := context.WithCancelCause(t.Context())
-		i := s.as()
-		i.heard = func(words string) {
-			if strings.Contains(words, "letters were sent; at 20 records a second") {
-				stop(errInterrupted)
+	virtual(t, func(t *testing.T) {
+		s := inTrouble(t)
+		s.fix("tax")
+		var left result
+		got := s.whileSending(t, "20", func(run string) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			i := s.as()
+			i.heard = func(words string) {
+				if strings.Contains(words, "letters were sent; at 20 records a second") {
+					stop(errInterrupted)
+				}
 			}
+			left = i.in(ctx, t, "status", run, "--follow")
+		})
+		o := outcomeOf(t, got.stdout)
+		if left.code != exitError || left.stdout != "" || !strings.HasSuffix(left.stderr, "the run goes on: redrive status "+o.Run+" --follow follows it again\nredrive: interrupted\n") {
+			t.Errorf("it left with %+v", left)
 		}
-		left = i.in(ctx, t, "status", run, "--follow")
+		if got.code != exitDone || o.Succeeded != 60 {
+			t.Errorf("run: %+v", got)
+		}
+		// It is over already.
+		prints(t, s.redrive(t, "status", o.Run, "--follow"), exitDone, "STATE         done\n", "")
+		prints(t, s.redrive(t, "status", "orders.dlq/none", "--follow"), exitError, "", "there is no such run")
+		prints(t, s.redrive(t, "status", o.Run, "--no-wait"), exitUsage, "", "--no-wait and --on-end are for status --follow")
 	})
-	o := outcomeOf(t, got.stdout)
-	if left.code != exitError || left.stdout != "" || !strings.HasSuffix(left.stderr, "the run goes on: redrive status "+o.Run+" --follow follows it again\nredrive: interrupted\n") {
-		t.Errorf("it left with %+v", left)
-	}
-	if got.code != exitDone || o.Succeeded != 60 {
-		t.Errorf("run: %+v", got)
-	}
-	// It is over already.
-	prints(t, s.redrive(t, "status", o.Run, "--follow"), exitDone, "STATE         done\n", "")
-	prints(t, s.redrive(t, "status", "orders.dlq/none", "--follow"), exitError, "", "there is no such run")
-	prints(t, s.redrive(t, "status", o.Run, "--no-wait"), exitUsage, "", "--no-wait and --on-end are for status --follow")
 }
 
 func TestFollowedError_IsThatOfTheRun(t *testing.T) {

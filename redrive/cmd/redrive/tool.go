@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"regexp"
 	"strings"
 	"time"
@@ -27,8 +28,9 @@ type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            connect.Environment
-	now            func() time.Time // in the user's zone
-	user           string           // who runs it; empty where it is not known
+	listen         func(network, address string) (net.Listener, error) // of the demo's broker; nil is TCP
+	now            func() time.Time                                    // in the user's zone
+	user           string                                              // who runs it; empty where it is not known
 }
 
 // tool is what all verbs share.
