@@ -24,7 +24,7 @@ import (
 // send sends a request from this machine, and returns the answer.
 func send(t *testing.T, s *serve.Server, method, path, body string, header ...string) *http.Response {
 	t.Helper()
-	return sendTo(t, s.Handler(), method, path, body, header...)
+	return sendTo(t, handlerOf(s), method, path, body, header...)
 }
 
 func sendTo(t *testing.T, h http.Handler, method, path, body string, header ...string) *http.Response {

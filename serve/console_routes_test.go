@@ -101,7 +101,7 @@ func asks(t *testing.T, s *serve.Server, method, path, token, accept string, for
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	w := &untilLive{ResponseRecorder: httptest.NewRecorder(), leave: leave}
-	s.Handler().ServeHTTP(w, r)
+	handlerOf(s).ServeHTTP(w, r)
 	return w.ResponseRecorder
 }
 

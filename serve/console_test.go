@@ -22,7 +22,7 @@ func visit(t *testing.T, s *serve.Server, r *http.Request) (*httptest.ResponseRe
 	t.Helper()
 	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
 	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
+	handlerOf(s).ServeHTTP(w, r)
 	// <wbr> is where a name may break.
 	root, err := html.Parse(strings.NewReader(strings.ReplaceAll(w.Body.String(), "<wbr>", "")))
 	if err != nil {

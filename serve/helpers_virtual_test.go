@@ -156,7 +156,7 @@ func (is *station) ask(method, path, body string, into any) int {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	w := httptest.NewRecorder()
-	is.Handler().ServeHTTP(w, r)
+	handlerOf(is.Server).ServeHTTP(w, r)
 	if into != nil {
 		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
 			is.t.Fatalf("%s %s: %d, %s: %v", method, path, w.Code, w.Body, err)

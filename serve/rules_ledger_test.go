@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -38,7 +39,7 @@ func (is *station) createLedger() {
 // Nor does it if the ledger is created while another server runs than when it was deleted.
 func TestRules_ARecreatedLedgerMakesThemWaitForAnOperator(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"at once": false, "after a restart": true} {
+	for name, restart := range cases.Some(map[string]bool{"at once": false, "after a restart": true}, "after a restart") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve/api"
 )
 
@@ -21,6 +22,9 @@ func TestRunner_ARunSaysWhatKeepsItFromGoingOn(t *testing.T) {
 	all := slices.Concat(columns[:]...)
 	for _, right := range all {
 		if right.Operation != kmsg.ACLOperationWrite || right.Resource == kmsg.ACLResourceTypeGroup {
+			continue
+		}
+		if cases.Few && right.Name != "orders.dlq.ledger" && right.Name != "siding-redrive-orders.dlq-a" {
 			continue
 		}
 		t.Run(right.Name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -57,7 +58,7 @@ func (is *station) metrics() string {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
-	is.Handler().ServeHTTP(w, r)
+	handlerOf(is.Server).ServeHTTP(w, r)
 	return w.Body.String()
 }
 
@@ -141,8 +142,13 @@ func TestServer_SaysOverOfNoIncidentWhileAPartitionIsSilent(t *testing.T) {
 // it would send might have been sent. Nor does a person.
 func TestServer_RedrivesNothingBesideASilentPartition(t *testing.T) {
 	t.Parallel()
-	for _, topic := range []string{"orders.dlq", "orders.dlq.ledger"} {
-		for _, restart := range []bool{false, true} {
+	for name, test := range cases.Cross(
+		map[string]string{"letters": "orders.dlq", "ledger": "orders.dlq.ledger"},
+		map[string]bool{"known before": false, "unknown": true},
+	) {
+		topic, restart := test.A, test.B
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				is := ofThree(t, k)
 				k.Run(consumer.Config{
@@ -159,7 +165,7 @@ func TestServer_RedrivesNothingBesideASilentPartition(t *testing.T) {
 				}
 				is.letter(time.Now())
 				is.within(10*time.Minute, "the letter is counted", func() bool { return ask[api.Topic](is, "/topics/orders.dlq").Open == 1 })
-				time.Sleep(2 * time.Hour)
+				time.Sleep(time.Hour) // the rule would act after two minutes, and rests for ten
 				for path, body := range map[string]string{"runs": `{"why":"test"}`, "letters/0/0/discard": `{"why":"test"}`} {
 					if code := is.ask("POST", "/topics/orders.dlq/"+path, body, nil); code < 500 {
 						t.Errorf("%s, restart %v: %s: %d", topic, restart, path, code)
@@ -171,6 +177,6 @@ func TestServer_RedrivesNothingBesideASilentPartition(t *testing.T) {
 				silent.Remove()
 				is.within(time.Hour, "the rule redrives the letter", func() bool { return ask[api.Topic](is, "/topics/orders.dlq").Open == 0 })
 			})
-		}
+		})
 	}
 }

@@ -3,13 +3,13 @@ package serve_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -36,8 +36,8 @@ func (is *station) beat(run string, wrong time.Duration) {
 // heartbeats say. When the server has died another one goes on with the run.
 func TestServer_AWrongClockKeepsNoRunAndLosesNone(t *testing.T) {
 	t.Parallel()
-	for _, wrong := range []time.Duration{-30 * time.Minute, 0, 30 * time.Minute} {
-		t.Run(fmt.Sprint(wrong), func(t *testing.T) {
+	for name, wrong := range cases.Some(map[string]time.Duration{"slow": -30 * time.Minute, "right": 0, "fast": 30 * time.Minute}, "slow", "fast") {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				is := outageAt(t, k, 20)

@@ -3,11 +3,13 @@ package serve_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,9 +20,19 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/client"
 )
+
+// TestMain lets more tests run side by side than there are processors: many wait for servers in real
+// time. With the race detector they compute more than they wait.
+func TestMain(m *testing.M) {
+	if flag.Parse(); !cases.Few {
+		_ = flag.Set("test.parallel", "8")
+	}
+	os.Exit(m.Run())
+}
 
 // cluster is an embedded broker with dead-letter topics.
 type cluster struct {
@@ -128,8 +140,21 @@ func (c *cluster) run(cfg serve.Config) (s *serve.Server, stop func()) {
 	return s, runUntil(c.t, s)
 }
 
+// handlers has the handlers of the servers that run.
+var handlers sync.Map
+
+// handlerOf returns the handler of a server. To make one takes ten times as long as an answer.
+func handlerOf(s *serve.Server) http.Handler {
+	if h, ok := handlers.Load(s); ok {
+		return h.(func() http.Handler)()
+	}
+	return s.Handler()
+}
+
 // runUntil runs a server until the test ends, or until stop is called.
 func runUntil(t *testing.T, s *serve.Server) (stop func()) {
+	handlers.Store(s, sync.OnceValue(s.Handler))
+	t.Cleanup(func() { handlers.Delete(s) })
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -149,7 +174,7 @@ func get(t *testing.T, s *serve.Server, path string) string {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
-	s.Handler().ServeHTTP(w, r)
+	handlerOf(s).ServeHTTP(w, r)
 	return w.Body.String()
 }
 
