@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -135,17 +136,18 @@ func slowly(t *testing.T, k *consumertest.Kafka, l *line) *redrive.Redriver {
 // its canary, and reported that another process had touched it.
 func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	type link struct {
 		n, size     int
 		rate, later int64 // later: once a third was sent
 		most        time.Duration
 		open        time.Duration // how long a reader of the target may be held up
-	}{
+	}
+	for name, c := range cases.Some(map[string]link{
 		"slow":              {400, 100_000, 1_000_000, 1_000_000, 54 * time.Second, time.Second},
 		"it slows down":     {400, 100_000, 20_000_000, 500_000, 80 * time.Second, 5 * time.Second},
 		"it speeds up":      {400, 100_000, 300_000, 20_000_000, 60 * time.Second, time.Second},
 		"a letter takes 9s": {8, 900_000, 100_000, 100_000, 110 * time.Second, 12 * time.Second},
-	} {
+	}, "it slows down", "a letter takes 9s") {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			s := large(t, k, c.n, c.size)
 			canary := 20 * time.Second // meanwhile the others are read

@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -75,7 +76,7 @@ func (j *journal) handle(_ context.Context, r *kgo.Record) error {
 
 func TestOutcomes_AgreeWithTheHandlersJournal(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for _, seed := range cases.Seeds(4) {
 		virtual(t, fmt.Sprint(seed), func(t *testing.T, k *consumertest.Kafka) {
 			k.CreateTopic("orders", 3)
 			var s switched

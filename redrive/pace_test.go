@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
 func TestPace_IsKept(t *testing.T) {
 	t.Parallel()
 	for rate, window := range map[int]time.Duration{50: time.Minute, 1000: 10 * time.Second} {
+		if cases.Few {
+			window /= 2
+		}
 		virtual(t, fmt.Sprint(rate), func(t *testing.T, k *consumertest.Kafka) {
 			n := int(window/time.Second)*rate + 2*rate
 			letters(t, k, n, succeeding)

@@ -14,13 +14,14 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
 // Whether and how the end of a transaction is answered, each letter is on its target once.
 func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]kfake.Fault{
+	for name, fault := range cases.Some(map[string]kfake.Fault{
 		"a commit of which nobody knows":  {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1},
 		"commits that are refused":        {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.CoordinatorNotAvailable, Count: 3},
 		"a producer that is fenced":       {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ProducerFenced, Count: 1},
@@ -29,7 +30,7 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 		"a ledger that refuses":           {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: 3},
 		"offsets that can't be fetched":   {Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: 5},
 		"a dead-letter topic that stalls": {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: 3},
-	} {
+	}, "a commit of which nobody knows", "copies that are refused", "a dead-letter topic that stalls") {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			s := fixed(t, k, 300)
 			r, p := planned(t, k)
