@@ -17,8 +17,9 @@ import (
 // The fix works for the first letters only. All times are the broker's: a sibling's records and the
 // markers of transactions have the time of their writing.
 //
-// A second is that of a process that gets the CPU it asks for. On a busy machine the run falls behind
-// with all it does alike. There a second is what it does in one: six transactions of 150 ms each.
+// A second is that of a process that gets the CPU it asks for. On a busy machine the run falls
+// behind with all it does alike. There a second is what it does in one: six transactions of 150 ms
+// each.
 func TestNothingBecomesVisibleASecondAfterARecordFailedAgain(t *testing.T) {
 	t.Parallel()
 	binary(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/sidingkafka/siding/integration"
 )
 
-// trio is a cluster of three, on which the tests of durability rely. Writes continue with one broker
-// dead. A topic that requires more replicas than are left refuses writes. Both recover once the broker
-// is back.
+// trio is a cluster of three, on which the tests of durability rely. Writes continue with one
+// broker dead. A topic that requires more replicas than are left refuses writes. Both recover once
+// the broker is back.
 type trio struct {
 	t             *testing.T
 	cl, impatient *kgo.Client

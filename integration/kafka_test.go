@@ -113,8 +113,8 @@ func (s configured) options() (all []integration.Option) {
 	return all
 }
 
-// settings has one key for each form of a name: dots, and a digit that must stay. Kafka has no setting
-// with a dash or an underscore; option_test.go covers these.
+// settings has one key for each form of a name: dots, and a digit that must stay. Kafka has no
+// setting with a dash or an underscore; option_test.go covers these.
 var settings = configured{"log.retention.ms": "12345678", "group.initial.rebalance.delay.ms": "7"}
 
 func TestConfigReachesTheBroker(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// program is the redrive binary of this working tree. The first test that needs it builds it, as the
-// image is built: what is compiled for one serves the other. The go command links it again only if
-// it changed.
+// program is the redrive binary of this working tree. The first test that needs it builds it, as
+// the image is built: what is compiled for one serves the other. The go command links it again only
+// if it changed.
 var program = sync.OnceValues(func() (string, error) {
 	name, err := filepath.Abs(filepath.Join("..", ".cache", "integration", "redrive"))
 	if err != nil {

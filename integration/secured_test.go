@@ -51,8 +51,8 @@ func TestSecuredKafka(t *testing.T) {
 const host = "kafka.example"
 
 // secured is a broker with an authorizer and four ways in. To the first one users log in with a
-// password: the admin, who may do everything, is the tests', and clerk and guest may do what they are
-// granted. Of the others TLS knows no users, so it grants everything too.
+// password: the admin, who may do everything, is the tests', and clerk and guest may do what they
+// are granted. Of the others TLS knows no users, so it grants everything too.
 type secured struct {
 	*integration.Kafka
 	ca     *authority

@@ -35,8 +35,8 @@ const session = 45 * time.Second
 // two runs, and people are told of each incident once; also when the suspended server wakes.
 //
 // Nobody waits for 45 s here. The embedded broker sees that a server asks for such a session, and
-// grants a shorter one. On Kafka, which bounds sessions but shortens none, the lost member is removed
-// from its group, as at the end of its session.
+// grants a shorter one. On Kafka, which bounds sessions but shortens none, the lost member is
+// removed from its group, as at the end of its session.
 func TestServers_OfThreeOneIsLost(t *testing.T) {
 	t.Parallel()
 	binary(t)

@@ -16,8 +16,9 @@ import (
 // A cluster of a platform has hundreds of dead-letter topics. Reading one after the other took
 // `redrive topics` 78 ms each, 15.6 s for 200: too long for a first look at an incident.
 //
-// How long the program takes depends on the machine, too: -v prints it. What it depends on by itself
-// are its requests, which the embedded broker counts: one after the other the topics take some each.
+// How long the program takes depends on the machine, too: -v prints it. What it depends on by
+// itself are its requests, which the embedded broker counts: one after the other the topics take
+// some each.
 func TestTopics_ManyAreReadSoon(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]func(*testing.T) *site{"embedded": onEmbedded, "kafka": onKafka} {

@@ -43,7 +43,7 @@ func TestConsole_AuditTellsOfDeletionsAndPauses(t *testing.T) {
 	eventually(t, "both deletions are in the audit, with their ends", func() bool {
 		_, text := visit(t, s, httptest.NewRequest(http.MethodGet, "/audit", nil))
 		return strings.Contains(text, "retention deleted") && strings.Contains(text, "bob deleted") && strings.Contains(text, "to resume it") &&
-			!strings.Contains(text, "nobody recorded its end") // yet: the end is a record of its own
+			!strings.Contains(text, "nobody recorded its end") // the end is a later record
 	})
 	words(t, s, "/audit?topic=orders.dlq", "retention deleted 2 discarded · archived in "+dir, "2 orders.dlq max-count 1",
 		"local paused a rule an outage none orders.dlq to pause it", "local let a rule go on an outage none orders.dlq to resume it")

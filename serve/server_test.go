@@ -25,8 +25,8 @@ import (
 	"github.com/sidingkafka/siding/serve/client"
 )
 
-// TestMain lets more tests run side by side than there are processors: many wait for servers in real
-// time. With the race detector they compute more than they wait.
+// TestMain lets more tests run side by side than there are processors: many wait for servers in
+// real time. With the race detector they compute more than they wait.
 func TestMain(m *testing.M) {
 	if flag.Parse(); !cases.Few {
 		_ = flag.Set("test.parallel", "8")

@@ -337,9 +337,9 @@ func makeRun(t *testing.T, cfg Config) *Report {
 	return rep
 }
 
-// A checker that finds nothing proves nothing: each defect has to be found, by its rule. A run is as
-// short as it takes on a calm machine. On a busy one less happens in a run, so one that shows nothing
-// is followed by one that lasts twice as long.
+// A checker that finds nothing proves nothing: each defect has to be found, by its rule. A run is
+// as short as it takes on a calm machine. On a busy one less happens in a run, so one that shows
+// nothing is followed by one that lasts twice as long.
 func TestRules_FindDefects(t *testing.T) {
 	t.Parallel()
 	for _, d := range defects {

@@ -56,7 +56,7 @@ func serveDemo(ctx context.Context, t *tool, listen string) error {
 	if err != nil {
 		return usage(err)
 	}
-	i, err := t.startIncident(
+	i, err := startIncident(t.listen, t.env.Dial,
 		bug{"tax.TableMiss", "no tax rate for region", 1200, false}, bug{"payment.Declined", "the bank said no", 500, false},
 		bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
 	)
@@ -82,7 +82,7 @@ const demoPace = "--rate 150 --ramp 2s --window 3s"
 // playDemo plays the incident. It counts the records that it reports at the end.
 func playDemo(ctx context.Context, t *tool) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200, false}
-	i, err := t.startIncident(tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
+	i, err := startIncident(t.listen, t.env.Dial, tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
 	if err != nil {
 		return err
 	}

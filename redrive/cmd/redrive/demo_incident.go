@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -42,13 +43,14 @@ type incident struct {
 	keys  map[string]bool // of the records that were processed
 }
 
-// startIncident starts a broker, and a service that reads from it, on the network of the process.
-func (t *tool) startIncident(bugs ...bug) (*incident, error) {
-	var listen []kfake.Opt
-	if t.listen != nil {
-		listen = []kfake.Opt{kfake.ListenFn(t.listen), kfake.Ports(9092)}
+// startIncident starts a broker, and a service that reads from it. listen and dial are the network;
+// nil is TCP.
+func startIncident(listen func(network, address string) (net.Listener, error), dial func(context.Context, string, string) (net.Conn, error), bugs ...bug) (*incident, error) {
+	var network []kfake.Opt
+	if listen != nil {
+		network = []kfake.Opt{kfake.ListenFn(listen), kfake.Ports(9092)}
 	}
-	return startIncidentOn(listen, []kgo.Opt{kgo.Dialer(t.env.Dial)}, bugs...)
+	return startIncidentOn(network, []kgo.Opt{kgo.Dialer(dial)}, bugs...)
 }
 
 // startIncidentOn starts them on a network of the caller's.

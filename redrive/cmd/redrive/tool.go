@@ -28,9 +28,10 @@ type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            connect.Environment
-	listen         func(network, address string) (net.Listener, error) // of the demo's broker; nil is TCP
-	now            func() time.Time                                    // in the user's zone
-	user           string                                              // who runs it; empty where it is not known
+	// listen is for the demo's broker; nil is TCP
+	listen func(network, address string) (net.Listener, error)
+	now    func() time.Time // in the user's zone
+	user   string           // who runs it; empty where it is not known
 }
 
 // tool is what all verbs share.
