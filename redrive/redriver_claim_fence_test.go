@@ -26,6 +26,8 @@ type leftover struct {
 	lost      int   // of so many transactions that are aborted no marker comes; -1: of any
 	code      int16 // what is answered to those who ask for it
 	hangUps   int   // of so many who ask for it the connection breaks
+	open      int64 // offset of its first record; -1: it has ended, and the partition knows its epoch
+	commit    bool  // it was committed elsewhere, so a marker of a commit ends it
 
 	mu     sync.Mutex
 	id     int64
@@ -61,7 +63,7 @@ func (l *leftover) stands(t *testing.T, k *consumertest.Kafka) {
 				l.added = l.added || req.ProducerID == l.id && rt.Topic == l.topic && slices.Contains(rt.Partitions, l.partition)
 			}
 		case *kmsg.EndTxnRequest:
-			if l.added && !req.Commit && req.ProducerID == l.id {
+			if l.added && req.Commit == l.commit && req.ProducerID == l.id {
 				l.added = false
 				l.aborts++
 				l.ended = l.lost >= 0 && l.aborts > l.lost
@@ -83,7 +85,7 @@ func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
 			sp.Partition, sp.ErrorCode = p, l.code
 			if l.code == 0 && rt.Topic == l.topic && p == l.partition && !l.ended {
 				a := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
-				a.ProducerID, a.CurrentTxnStartOffset = l.id, 5
+				a.ProducerID, a.CurrentTxnStartOffset = l.id, l.open
 				sp.ActiveProducers = append(sp.ActiveProducers, a)
 			}
 			st.Partitions = append(st.Partitions, sp)
@@ -102,6 +104,7 @@ func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 		"on the target":                       {topic: "orders.retry.5s", partition: 1},
 		"on the ledger":                       {topic: "orders.dlq.ledger", partition: 0},
 		"and a marker is lost":                {topic: "orders.retry.5s", partition: 1, lost: 1},
+		"and it ended there":                  {topic: "orders.retry.5s", partition: 1, open: -1},
 		"and brokers do not know the request": {topic: "orders.retry.5s", partition: 1, code: kerr.UnsupportedVersion.Code},
 		"and the user may not ask":            {topic: "orders.retry.5s", partition: 1, code: kerr.TopicAuthorizationFailed.Code},
 		"and a broker is down at first":       {topic: "orders.retry.5s", partition: 1, hangUps: 10},

@@ -1,0 +1,105 @@
+package redrive_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// wrote writes a record in a transaction of an id, and returns its place.
+func wrote(t *testing.T, k *consumertest.Kafka, id string, end kgo.TransactionEndTry, r *kgo.Record) headers.Position {
+	t.Helper()
+	cl := clientOf(t, k, kgo.TransactionalID(id), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	defer cl.Close()
+	err := cl.BeginTransaction()
+	if err == nil {
+		err = cl.ProduceSync(t.Context(), r).FirstErr()
+	}
+	if err == nil {
+		err = cl.EndTransaction(t.Context(), end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+}
+
+// What an earlier run left open on a partition ends as it ended on the others. A copy that has an
+// entry was committed: aborted, its letter would be lost. So was an entry whose copy is there:
+// aborted, its letter would be sent again. Anything else was not.
+func TestClaim_EndsWhatIsLeftOpenAsItEndedElsewhere(t *testing.T) {
+	t.Parallel()
+	const ledger, id = "orders.dlq.ledger", "siding-redrive-orders.dlq-a"
+	entry := func(of headers.Position) *kgo.Record {
+		e := dlq.Entry{State: dlq.Redriven, Run: "earlier", At: time.Now(), Target: of}
+		return e.Record(ledger, 1, 1_000_000)
+	}
+	archived := func() *kgo.Record { return &kgo.Record{Topic: "archive", Value: []byte("copy")} }
+	for name, c := range map[string]struct {
+		commit bool
+		left   func(t *testing.T, k *consumertest.Kafka) headers.Position // the open record
+	}{
+		"a copy with an entry": {true, func(t *testing.T, k *consumertest.Kafka) headers.Position {
+			at := wrote(t, k, id, kgo.TryCommit, archived())
+			k.Produce(entry(at))
+			return at
+		}},
+		"a copy without one, before another producer's that has one": {false, func(t *testing.T, k *consumertest.Kafka) headers.Position {
+			at := wrote(t, k, id, kgo.TryCommit, archived())
+			k.Produce(entry(wrote(t, k, "another", kgo.TryCommit, archived())))
+			return at
+		}},
+		"an entry whose copy is there": {true, func(t *testing.T, k *consumertest.Kafka) headers.Position {
+			return wrote(t, k, id, kgo.TryCommit, entry(wrote(t, k, "another", kgo.TryCommit, archived())))
+		}},
+		"an entry whose copy was aborted": {false, func(t *testing.T, k *consumertest.Kafka) headers.Position {
+			return wrote(t, k, id, kgo.TryCommit, entry(wrote(t, k, id, kgo.TryAbort, archived())))
+		}},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 20)
+			k.CreateTopic("archive", 3)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "archive"}})
+			at := c.left(t, k)
+			l := &leftover{topic: at.Topic, partition: at.Partition, open: at.Offset, commit: c.commit}
+			l.stands(t, k)
+			if o, err := r.Run(t.Context(), p, ann(redrive.Pace{}, nil)); err != nil || o.Counts.Sent != 20 {
+				t.Errorf("the run ended with %v, and %+v", err, o)
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !l.ended || l.early {
+				t.Errorf("it ended so: %v; something was written before: %v", l.ended, l.early)
+			}
+		})
+	}
+}
+
+// Who resumes a run raises the fence as who begins one does.
+func TestClaim_OfAResumedRunEndsWhatItLeftOpen(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]*leftover{
+		"on the target": {topic: "orders.retry.5s", partition: 1},
+		"on the ledger": {topic: "orders.dlq.ledger", partition: 0},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 20)
+			r, p := planned(t, k)
+			stopped(t, r, p, redrive.Pace{}, 0)
+			l.stands(t, k)
+			succeeds(t, 20)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !l.ended || l.early {
+				t.Errorf("it ended: %v; something was written before: %v", l.ended, l.early)
+			}
+		})
+	}
+}
