@@ -165,11 +165,13 @@ func (s *Server) resumeRun(ctx context.Context, in *request.Resume) (api.Run, er
 		condition = redrive.IfClaim(in.Body.Claim)
 	}
 	id := access.From(ctx)
-	before, err := s.outcomeOf(ctx, t, in.Run.Run)
-	switch {
-	case err != nil:
+	read, err := s.outcomeOf(ctx, t, in.Run.Run)
+	if err != nil {
 		return api.Run{}, err
-	case before.State.Finished():
+	}
+	// As getRun shows it: what was read of the ledger may be older than the end of a run of this
+	// process.
+	if before := s.runAs(t, &read); redrive.State(before.State).Finished() {
 		return api.Run{}, problem(api.RunHeld, "run %s/%s is %s: a run that has ended is not resumed; begin a new one", in.Topic.Topic, in.Run.Run, before.State)
 	}
 	o, err := s.runner.launch(in.Topic.Topic, func(ctx context.Context, on func(redrive.Event)) (redrive.Outcome, error) {
