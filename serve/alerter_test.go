@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
@@ -48,7 +49,7 @@ func TestServer_OfTwoOneTellsAndTheOtherGoesOn(t *testing.T) {
 	second, stopSecond := c.run(cfg)
 	c.fail("orders", "decode", 6)
 	h.next(t, "[warn] orders.dlq: ", "")
-	c.noted("orders", `"told":true`)
+	c.noted("orders", "serve/alert/open", `"told":true`)
 	const owned = `siding_dead_letters_unread{messaging_destination_name="orders.dlq"}`
 	eventually(t, "one server owns orders.dlq", func() bool {
 		return strings.Contains(get(t, first, "/metrics"), owned) != strings.Contains(get(t, second, "/metrics"), owned)
@@ -93,7 +94,7 @@ func TestServer_AReceiverThatHangsDelaysNobody(t *testing.T) {
 	c.fail("orders", "decode", 6)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 12`)
 	h.next(t, "[page] orders.dlq: ", "[warn] orders.dlq")
-	c.noted("orders", `"toldTo":["hook"]`)
+	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
 	begin := time.Now()
 	stop()
 	if took := time.Since(begin); took > 10*time.Second {
@@ -111,16 +112,16 @@ func TestServer_AReceiverThatHangsDelaysNobody(t *testing.T) {
 	}
 }
 
-// noted waits until a ledger has a text.
-func (c *cluster) noted(source, text string) {
+// noted waits until a ledger has a note with a text.
+func (c *cluster) noted(source, name, text string) {
 	c.t.Helper()
 	cl := c.reader(source + ".dlq.ledger")
-	var all strings.Builder
-	eventually(c.t, text+" in the ledger", func() bool {
+	found := false
+	eventually(c.t, name+" with "+text+" in the ledger", func() bool {
 		for _, r := range cl.PollFetches(c.t.Context()).Records() {
-			all.Write(r.Value)
+			found = found || dlq.ParseLedgerRecord(r).Run == name && strings.Contains(string(r.Value), text)
 		}
-		return strings.Contains(all.String(), text)
+		return found
 	})
 }
 

@@ -250,7 +250,7 @@ func TestServer_TellsAnIncidentOnce(t *testing.T) {
 	h := newHook(t)
 	t.Setenv("HOOK", "generic+"+h.URL+"?template=json")
 	cfg := serve.Config{
-		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5}}},
+		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5, PageOpen: 10}}},
 		Notify: []serve.Receiver{{Name: "hook", URLEnv: "HOOK"}},
 	}
 	_, stop := c.run(cfg)
@@ -267,13 +267,20 @@ func TestServer_TellsAnIncidentOnce(t *testing.T) {
 	if len(told) != 2 {
 		t.Errorf("told %v, want of an open letter and of a new class", told)
 	}
-	time.Sleep(2 * time.Second) // it is noted
+	c.noted("orders", "serve/alert/open", `"told":true`)
+	c.noted("orders", "serve/alert/new-class", `"told":true`)
 	stop()
-	_, _ = c.run(cfg)
+	s, _ := c.run(cfg)
+	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 6`)
+	// What comes next is told; before it the next server has told nothing.
+	c.fail("orders", "decode", 6)
 	select {
 	case m := <-h.got:
-		t.Errorf("the next server tells %q again", m)
-	case <-time.After(5 * time.Second):
+		if !strings.HasPrefix(m, "[page] orders.dlq: ") {
+			t.Errorf("the next server tells %q again", m)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the next server tells nothing")
 	}
 }
 
