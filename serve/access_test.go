@@ -55,11 +55,11 @@ func TestAccess_TellsIdentitiesOfOneNameApart(t *testing.T) {
 			t.Errorf("the key of %s began the runs %v", ann.name, ids)
 		}
 	}
-	h := s.Handler() // to make one takes longer than the rate allows
 	for i, ann := range anns {
 		refused := ""
 		for refused == "" {
-			if answer := sendTo(t, h, http.MethodGet, "/api/v1/topics", "", ann.header...); answer.StatusCode == http.StatusTooManyRequests {
+			// Of what costs least: a busy machine has to send more than the rate allows.
+			if answer := send(t, s, http.MethodGet, "/api/v1/topics/none.dlq", "", ann.header...); answer.StatusCode == http.StatusTooManyRequests {
 				text, _ := io.ReadAll(answer.Body)
 				refused = string(text)
 			}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/client"
@@ -166,11 +167,17 @@ func TestServer_RefusesPagesOfOtherSites(t *testing.T) {
 	}
 }
 
-// Whoever asks too often is told to wait, and others are not held up.
+// Whoever asks too often is told to wait, and others are not held up. No time passes between the
+// requests, however busy the machine is.
 func TestServer_BoundsTheRateOfASender(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "orders")
-	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"ada": "[{role: viewer}]", "bob": "[{role: viewer}]"})}})
+	consumertest.Virtual(t, boundsTheRateOfASender)
+}
+
+func boundsTheRateOfASender(t *testing.T, k *consumertest.Kafka) {
+	is := ofThree(t, k)
+	is.serve(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"ada": "[{role: viewer}]", "bob": "[{role: viewer}]"})}})
+	s := is.Server
 	refused, h := 0, s.Handler()
 	for range 400 {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/topics", nil)
