@@ -84,6 +84,22 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 	until("", "no retry topic of orders that this user may see has a committed offset of group billing on partition 0: grant READ and WRITE on its retry topics")
 }
 
+// Users log in to this broker. The admin may do everything, the others what they were granted.
+func TestUsers_OfABrokerThatRefusesThem(t *testing.T) {
+	t.Parallel()
+	kafka := ownKafka(t, integration.WithUser("admin", "secret"), integration.WithUser("clerk", "secret"), integration.WithUser("guest", "secret"),
+		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+		integration.WithConfig("super.users", "User:ANONYMOUS;User:admin"))
+	t.Run("refuses at the start", func(t *testing.T) {
+		t.Parallel()
+		refusedAtTheStart(t, kafka)
+	})
+	t.Run("grants the right to write later", func(t *testing.T) {
+		t.Parallel()
+		grantedLater(t, kafka)
+	})
+}
+
 // allow grants a user permissions.
 func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
 	t.Helper()
@@ -96,6 +112,24 @@ func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
 	}
 }
 
+// maySee waits until a user may describe a topic and its configuration: a rule takes effect with a
+// delay.
+func maySee(t *testing.T, user *kadm.Client, topic string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		topics, err := user.ListTopics(t.Context(), topic)
+		configs, configsErr := user.DescribeTopicConfigs(t.Context(), topic)
+		if err = errors.Join(err, topics.Error(), configsErr); err == nil {
+			if _, err = configs.On(topic, func(c *kadm.ResourceConfig) error { return c.Err }); err == nil {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A consumer that the broker refused tried again for ever, with health OK. The embedded broker
 // closes the connection on a wrong password; Kafka reports it.
 func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
@@ -104,15 +138,7 @@ func refusedAtTheStart(t *testing.T, kafka *integration.Kafka) {
 	consumertest.On(t, kafka.Opts()...).CreateTopic("orders", 1)
 	allow(t, admin, "guest", kadm.NewACLs().Groups("settlement").ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpDescribe))
 	allow(t, admin, "guest", kadm.NewACLs().Topics("orders").ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll))
-	audit := kadm.NewClient(client(t, kafka, kafka.As("guest", "secret")...))
-	// A rule takes effect with a delay.
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		if topics, err := audit.ListTopics(t.Context(), "orders"); err == nil && topics.Error() == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(err, topics.Error())
-		}
-	}
+	maySee(t, kadm.NewClient(client(t, kafka, kafka.As("guest", "secret")...)), "orders")
 	for name, c := range map[string]struct {
 		group string
 		opts  []kgo.Opt
@@ -155,6 +181,7 @@ func grantedLater(t *testing.T, kafka *integration.Kafka) {
 	}
 	allow(t, admin, "clerk", kadm.NewACLs().Groups("billing").ResourcePatternType(kadm.ACLPatternLiteral).Operations(kadm.OpRead))
 	allow(t, admin, "clerk", onParcels().Operations(kadm.OpRead, kadm.OpCreate, kadm.OpAlter, kadm.OpDescribeConfigs))
+	maySee(t, kadm.NewClient(client(t, kafka, kafka.As("clerk", "secret")...)), "parcels")
 	k := consumertest.On(t, kafka.As("clerk", "secret")...)
 	c := k.Run(consumer.Config{
 		Group: "billing", Topics: []string{"parcels"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
