@@ -26,7 +26,7 @@ type leftover struct {
 	lost      int   // of so many transactions that are aborted no marker comes; -1: of any
 	code      int16 // what is answered to those who ask for it
 	hangUps   int   // of so many who ask for it the connection breaks
-	open      int64 // offset of its first record; -1: it has ended, and the partition knows its epoch
+	open      int64 // offset of its first record; -1: ended, and the partition knows its epoch
 	commit    bool  // it was committed elsewhere, so a marker of a commit ends it
 
 	mu     sync.Mutex

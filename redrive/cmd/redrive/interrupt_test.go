@@ -136,7 +136,7 @@ func TestInterruptible_EndsAVerbWithItsCode(t *testing.T) {
 	asked := time.Now()
 	err = cmd.Wait()
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != exitError || time.Since(asked) > 50*time.Second { // the verb would wait for a minute
+	if !ok || exit.ExitCode() != exitError || time.Since(asked) > 50*time.Second {
 		t.Errorf("it ended by %v after %s, want exit code %d at once", err, time.Since(asked), exitError)
 	}
 	if want := "\nstopping; once more ends at once\nredrive: interrupted\n"; stderr.String() != want {
