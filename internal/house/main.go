@@ -71,7 +71,7 @@ func run(args []string, out, problems io.Writer) (code int) {
 	if err != nil {
 		return fail(err)
 	}
-	tooDear, err := judgeTests(*dir, all, out)
+	tooDear, err := judgeTests(*dir, all, debt, out)
 	if err != nil {
 		return fail(err)
 	}

@@ -9,7 +9,9 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,9 +46,10 @@ func (c cost) most() float64 {
 
 // costs reads what the tests of all recorded runs took, the dearest first.
 //
-// A run has as many tests at once as there are cores, or more. So the time of a test's parts is an
-// upper bound of the CPU time that it took alone, and of its wall time. Parts are the subtests
-// without subtests: the time of a test with parallel subtests counts their waits for each other.
+// A run has as many tests at once as there are cores, or more, so a recorded time is an upper bound
+// of the time that a test takes alone. Only the times of parts count, the subtests without
+// subtests: the time of a test with parallel subtests has their waits for each other. Under the
+// race detector a test costs the sum of its parts, elsewhere each part is judged by itself.
 func costs(dir string) (all []cost, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, recorded, "*.jsonl"))
 	if err != nil {
@@ -92,15 +95,18 @@ func costsOf(run string, lines *bufio.Scanner) (all []cost, err error) {
 			}
 		}
 	}
-	tops := map[key]float64{}
+	sums := map[key]float64{}
 	for k, seconds := range took {
-		if !parents[k] {
-			top, _, _ := strings.Cut(k.test, "/")
-			tops[key{k.pkg, top}] += seconds
+		if parents[k] {
+			continue
 		}
+		if strings.HasPrefix(run, "race") {
+			k.test, _, _ = strings.Cut(k.test, "/")
+		}
+		sums[k] += seconds
 	}
-	for k, parts := range tops {
-		all = append(all, cost{run, k.pkg, k.test, min(parts, max(took[k], 0.001))})
+	for k, seconds := range sums {
+		all = append(all, cost{run, k.pkg, k.test, seconds})
 	}
 	return all, lines.Err()
 }
@@ -128,7 +134,11 @@ func (c cost) alone(dir string) (seconds float64, err error) {
 		return 0, fmt.Errorf("go test -c: %w: %s", err, out)
 	}
 	defer func() { _ = os.Remove(binary) }()
-	run := exec.Command(binary, "-test.run", "^"+c.test+"$", "-test.timeout", "10m")
+	var parts []string
+	for part := range strings.SplitSeq(c.test, "/") {
+		parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	run := exec.Command(binary, "-test.run", strings.Join(parts, "/"), "-test.timeout", "10m")
 	run.Dir = folder
 	began := time.Now()
 	if out, err := run.CombinedOutput(); err != nil {
@@ -153,14 +163,14 @@ func folderOf(dir, pkg string) (string, error) {
 const dearest = 10
 
 // judgeTests prints the dearest tests, and returns those that cost too much also when they run
-// alone.
-func judgeTests(dir string, all []cost, out io.Writer) (tooDear []string, err error) {
+// alone, and more than debts allow.
+func judgeTests(dir string, all []cost, debt ceilings, out io.Writer) (tooDear []string, err error) {
 	runs := map[string]int{}
 	for _, c := range all {
 		runs[c.run]++
 	}
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		fmt.Fprintf(out, "%d tests of the run %s\n", runs[run], run)
+		fmt.Fprintf(out, "%d tests or parts of the run %s\n", runs[run], run)
 	}
 	for i, c := range all {
 		unit := "s"
@@ -173,7 +183,7 @@ func judgeTests(dir string, all []cost, out io.Writer) (tooDear []string, err er
 				return nil, err
 			}
 			how = "alone"
-			if seconds > c.most() {
+			if seconds > max(c.most(), float64(debt[path.Base(c.pkg)+" "+c.test])) {
 				tooDear = append(tooDear, fmt.Sprintf("%s of %s takes %.1f %s in the run %s, the ceiling is %.0f", c.test, c.pkg, seconds, unit, c.run, c.most()))
 			}
 		} else if i >= dearest {

@@ -32,6 +32,13 @@ func TestCosts_AreThoseOfTheParts(t *testing.T) {
 	if len(got) != 2 || seconds["TestA"] != 5 || seconds["TestB"] != 1.5 {
 		t.Errorf("the tests cost %v, want 5 and 1.5", seconds)
 	}
+	apart, err := costsOf("test", bufio.NewScanner(strings.NewReader(`{"Action":"pass","Package":"p","Test":"TestA/x","Elapsed":2}
+{"Action":"pass","Package":"p","Test":"TestA/y","Elapsed":3}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":40}
+`)))
+	if err != nil || len(apart) != 2 {
+		t.Errorf("without the race detector the parts are %v (%v), want two", apart, err)
+	}
 	if _, err := costsOf("test", bufio.NewScanner(strings.NewReader("ok  p 1s\n"))); err == nil {
 		t.Error("text was read as events")
 	}
@@ -42,7 +49,7 @@ func TestJudgeTests_RunsADearTestAlone(t *testing.T) {
 	t.Parallel()
 	suspect := cost{"test", "github.com/sidingkafka/siding/internal/cases", "TestCross_HasEachValue", mostWall + 1}
 	var printed strings.Builder
-	tooDear, err := judgeTests("../..", []cost{suspect}, &printed)
+	tooDear, err := judgeTests("../..", []cost{suspect}, nil, &printed)
 	if err != nil || len(tooDear) > 0 || !strings.Contains(printed.String(), "alone") {
 		t.Errorf("too dear are %q, %v; printed %q", tooDear, err, &printed)
 	}
