@@ -86,6 +86,95 @@ func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 	})
 }
 
+// A group was renamed, and a tier left the configuration while a record waited there. The permissions
+// on both stand in the table without a name. With exactly these the record runs. With one of them
+// missing it does not, nor with no more than DESCRIBE in its place.
+func TestConsumer_NeedsTheDocumentedPermissionsOnWhatItLeft(t *testing.T) {
+	t.Parallel()
+	always, _, _ := documentedPermissions(t)
+	left := permissionsOnWhatItLeft(t)
+	if !continues(t, slices.Concat(always, left)) {
+		t.Error("does not continue with exactly the table")
+	}
+	for i, permission := range left {
+		others := slices.Concat(always, left[:i], left[i+1:])
+		if continues(t, others) {
+			t.Errorf("works as well without %v on %s", permission.Operation, permission.Name)
+		}
+		if less := permission; less.Operation != kmsg.ACLOperationDescribe {
+			if less.Operation = kmsg.ACLOperationDescribe; continues(t, append(others, less)) {
+				t.Errorf("works as well with DESCRIBE on %s", permission.Name)
+			}
+		}
+	}
+}
+
+// permissionsOnWhatItLeft reads those rows of the table that name no group or topic.
+func permissionsOnWhatItLeft(t *testing.T) (left []kfake.ACL) {
+	t.Helper()
+	_, table, _ := strings.Cut(read(t, "../docs/operations.md"), "\n## Permissions\n")
+	for row, of := range map[string]kfake.ACL{
+		"group in `FormerGroups`":     {Resource: kmsg.ACLResourceTypeGroup, Name: "invoicing"},
+		"retry topic that is drained": {Resource: kmsg.ACLResourceTypeTopic, Name: "orders.retry.1m"},
+	} {
+		m := regexp.MustCompile("\n\\| " + row + " \\| `([A-Z_]+)` \\| \\| \\|\n").FindStringSubmatch(table)
+		if m == nil {
+			t.Fatalf("the table has no permission on a %s", row)
+		}
+		operation, err := kmsg.ParseACLOperation(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		of.Pattern, of.Operation, of.Allow = kmsg.ACLResourcePatternTypeLiteral, operation, true
+		left = append(left, of)
+	}
+	return left
+}
+
+// continues runs a consumer with these permissions after one of another group, which had one more
+// tier. It reports whether the record that waits there runs, and the one that came meanwhile.
+func continues(t *testing.T, permissions []kfake.ACL) (done bool) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serviceWith(t, retrytopics.Off, permissions...)
+		s.source()
+		if _, err := s.admin.CreateTopic(t.Context(), 1, -1, nil, "orders.retry.1m"); err != nil {
+			t.Fatal(err)
+		}
+		before, err := consumer.New(consumer.Config{
+			Group: "invoicing", Topics: []string{"orders"}, Kafka: s.admins, Logger: slog.New(slog.DiscardHandler),
+			Policy:    consumer.Policy{Tiers: []time.Duration{5 * time.Second, time.Minute}, Jitter: -1},
+			Provision: retrytopics.Spec{Mode: retrytopics.Off},
+			Handler:   func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put("later")
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // its copy is on the second tier
+		defer cancel()
+		if err := before.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.put("never")
+		s.former = []string{"invoicing"}
+		s.start()
+		time.Sleep(3 * time.Minute)
+		done = s.committed("orders.retry.1m", 0) == 1 && s.committed("orders", 0) == 2
+		s.end()
+		<-s.ended
+		ends, err := s.admin.ListEndOffsets(t.Context(), "orders.retry.5s", "orders.retry.1m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, topic := range []string{"orders.retry.5s", "orders.retry.1m"} {
+			if o, _ := ends.Lookup(topic, 0); o.Offset != 1 {
+				t.Errorf("%d copies are on %s, want the 1 of the former group", o.Offset, topic)
+			}
+		}
+	})
+	return done
+}
+
 // documentedPermissions reads the table: the permissions that are always needed, those needed
 // unless the mode is Off, and those needed with Create.
 func documentedPermissions(t *testing.T) (always, verify, create []kfake.ACL) {
@@ -222,7 +311,7 @@ func serviceWith(t *testing.T, mode retrytopics.Mode, permissions ...kfake.ACL) 
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	return &grantee{t: t, admin: kadm.NewClient(cl), client: cl, kafka: as("billing"), mode: mode}
+	return &grantee{t: t, admin: kadm.NewClient(cl), client: cl, kafka: as("billing"), admins: as("admin"), mode: mode}
 }
 
 // grantee is a consumer whose permissions change, and a client with fixed ones.
@@ -231,7 +320,9 @@ type grantee struct {
 	admin    *kadm.Client
 	client   *kgo.Client
 	kafka    []kgo.Opt
+	admins   []kgo.Opt
 	mode     retrytopics.Mode
+	former   []string
 	c        *consumer.Consumer
 	ended    chan error
 	end      context.CancelFunc
@@ -254,7 +345,7 @@ func (s *grantee) source() {
 func (s *grantee) start() {
 	s.t.Helper()
 	c, err := consumer.New(consumer.Config{
-		Group: "billing", Topics: []string{"orders"}, Kafka: s.kafka, Logger: slog.New(slog.DiscardHandler),
+		Group: "billing", FormerGroups: s.former, Topics: []string{"orders"}, Kafka: s.kafka, Logger: slog.New(slog.DiscardHandler),
 		Policy:    consumer.Policy{Tiers: []time.Duration{5 * time.Second}, Jitter: -1},
 		Provision: retrytopics.Spec{Mode: s.mode},
 		Handler: func(ctx context.Context, r *kgo.Record) error {
@@ -290,6 +381,14 @@ func (s *grantee) produce(partition int32) {
 		if err := s.client.ProduceSync(s.t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte(value)}).FirstErr(); err != nil {
 			s.t.Fatal(err)
 		}
+	}
+}
+
+// put writes a record to the first partition.
+func (s *grantee) put(value string) {
+	s.t.Helper()
+	if err := s.client.ProduceSync(s.t.Context(), &kgo.Record{Topic: "orders", Value: []byte(value)}).FirstErr(); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
