@@ -86,9 +86,9 @@ func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 	})
 }
 
-// A group was renamed, and a tier left the configuration while a record waited there. The permissions
-// on both stand in the table without a name. With exactly these the record runs. With one of them
-// missing it does not, nor with no more than DESCRIBE in its place.
+// A group was renamed, and a tier left the configuration while a record waited there. The
+// permissions on both stand in the table without a name. With exactly these the record runs. With
+// one of them missing it does not, nor with no more than DESCRIBE in its place.
 func TestConsumer_NeedsTheDocumentedPermissionsOnWhatItLeft(t *testing.T) {
 	t.Parallel()
 	always, _, _ := documentedPermissions(t)
@@ -150,7 +150,8 @@ func continues(t *testing.T, permissions []kfake.ACL) (done bool) {
 			t.Fatal(err)
 		}
 		s.put("later")
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // its copy is on the second tier
+		// its copy is on the second tier
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := before.Run(ctx); err != nil {
 			t.Fatal(err)
