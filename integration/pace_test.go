@@ -41,15 +41,20 @@ func TestTheProgramKeepsItsRate(t *testing.T) {
 			burst := rate / 10
 			// A bucket that was full for a moment is fuller at the next pause.
 			within, tokens, lost := 0, float64(burst), 0.0
+			fill := func(from, to time.Time) {
+				tokens += float64(rate) * to.Sub(from).Seconds()
+				lost += max(tokens-float64(burst), 0)
+				tokens = min(tokens, float64(burst))
+			}
+			end := sent[0].Add(span)
 			for i, at := range sent {
-				if at.Sub(sent[0]) < span {
-					if i > 0 {
-						tokens += float64(rate) * at.Sub(sent[i-1]).Seconds()
-						lost += max(tokens-float64(burst), 0)
-						tokens = min(tokens, float64(burst))
-					}
+				switch {
+				case at.Before(end):
+					fill(sent[max(i-1, 0)], at)
 					tokens--
 					within++
+				case sent[i-1].Before(end): // a pause may end behind the span
+					fill(sent[i-1], end)
 				}
 				// A timestamp is off by up to a millisecond, and so is each end of a second.
 				if j := i + rate + burst + 2*rate/1000 + 1; j < len(sent) && sent[j].Sub(at) < time.Second {
