@@ -67,11 +67,11 @@ fmt: $(golangci)
 
 # All tests that need nothing but Go, with all cases and seeds, without the race detector. ONLY=TestLane some of them.
 test:
-	@$(call tests,test,-p 4 -timeout 15m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
+	@$(call tests,test,-p 4 -timeout 30m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
 
 # The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases. FULL=1 has all.
 race:
-	@$(call tests,race,-race $(if $(FULL),-tags full) -p 2 -timeout $(if $(FULL),120m,15m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),$(heap))
+	@$(call tests,race,-race $(if $(FULL),-tags full) -p 2 -timeout $(if $(FULL),180m,30m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),$(heap))
 
 # Which blocks of code all cases reach and the few of the race detector do not. Without the race detector, since what is
 # reached depends on the cases. It prints them.
@@ -122,7 +122,7 @@ full:
 integration:
 	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
 	(cd redrive/cmd/redrive && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
-	$(call tests,integration,$(if $(RACE),-race -timeout 60m,-timeout 15m) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...))
+	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...))
 
 # A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
 # queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
