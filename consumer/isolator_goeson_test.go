@@ -53,9 +53,10 @@ func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
 func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
 	each(t, cases.Cross(cases.Some(unordered, "key"), map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		const tier = "orders.retry.1m"
+		n := map[bool]int{false: 640, true: 240}[cases.Few]
 		var done ran
 		cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt == 1 && r.Offset < 640 {
+			if consumer.DeliveryOf(ctx, r).Attempt == 1 && r.Offset < int64(n) {
 				return classify.Retryable(errBusy)
 			}
 			if r.Offset == 0 {
@@ -69,23 +70,23 @@ func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
 		cfg.Order, cfg.Policy.HandlerTimeout, cfg.Concurrency = c.A, stuckTimeout, 3
 		first := k.Run(cfg)
 		var records []*kgo.Record
-		for i := range 640 {
+		for i := range n {
 			records = append(records, k.Produce(&kgo.Record{Topic: "orders", Key: fmt.Append(nil, "key-", i), Value: []byte("x")})...)
 		}
 		for _, r := range records {
 			k.Parked(r, time.Minute, "")
 		}
 		stop(t, first)
-		left(t, k, tier, 0, "n=2 s=640 g=AAE")
+		left(t, k, tier, 0, fmt.Sprintf("n=2 s=%d g=AAE", n))
 		time.Sleep(2 * time.Minute)
 		k.Run(cfg)
 		time.Sleep(30 * time.Minute)
-		n := 0
+		ran := 0
 		for _, r := range records {
-			n += min(1, done.times(r))
+			ran += min(1, done.times(r))
 		}
-		if n != len(records) {
-			t.Errorf("%d of %d have run within 30 minutes: %s", n, len(records), said(k, tier, 0))
+		if ran != len(records) {
+			t.Errorf("%d of %d have run within 30 minutes: %s", ran, len(records), said(k, tier, 0))
 		}
 	})
 }

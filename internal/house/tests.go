@@ -186,10 +186,16 @@ func judgeTests(dir string, all []cost, debt ceilings, out io.Writer) (tooDear [
 		}
 		seconds, how := c.seconds, "at most"
 		if c.seconds > c.most() {
-			if seconds, err = c.alone(dir); err != nil {
-				return nil, err
-			}
 			how = "alone"
+			for range 2 { // the lower of two, since something else may run beside the first
+				took, err := c.alone(dir)
+				if err != nil {
+					return nil, err
+				}
+				if seconds = min(seconds, took); seconds <= c.most() {
+					break
+				}
+			}
 			if seconds > max(c.most(), float64(debt[path.Base(c.pkg)+" "+c.test])) {
 				tooDear = append(tooDear, fmt.Sprintf("%s of %s takes %.1f %s in the run %s, the ceiling is %.0f", c.test, c.pkg, seconds, unit, c.run, c.most()))
 			}
