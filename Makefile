@@ -1,5 +1,5 @@
 # Everything that CI does can be done here. A module is a folder with a go.mod that git knows of; each is built as its
-# users build it, without the workspace, but for `make quick`.
+# users build it, without the workspace, but for the runs of tests.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
