@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 var update = flag.Bool("update", false, "write golden files that are not there yet")
@@ -315,7 +316,7 @@ func (k *kafka) inTransaction(t *testing.T, cl *kgo.Client, end *kgo.Transaction
 		}
 	}
 	if end != nil {
-		if err := cl.EndTransaction(t.Context(), *end); err != nil {
+		if err := client.EndTransaction(t.Context(), cl, *end, &kgo.Record{Topic: "one.dlq"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
@@ -64,7 +65,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 	if s.broken.Load() {
 		return fmt.Errorf("the previous transaction was not committed: %w", txn.ErrUncertain)
 	}
-	if err := t.cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
+	if err := client.EndTransaction(ctx, t.cl, kgo.TryCommit, append(t.written, t.notes...)...); err != nil {
 		return fmt.Errorf("commit: %w: %w", txn.ErrUncertain, err)
 	}
 	t.committed = true

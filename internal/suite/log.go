@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // log: offsets without records, by transactions or retention.
@@ -136,7 +137,7 @@ func transact(t *testing.T, f *fixture, cl *kgo.Client, end kgo.TransactionEndTr
 		err = cl.ProduceSync(ctx, records...).FirstErr()
 	}
 	if err == nil {
-		err = cl.EndTransaction(ctx, end)
+		err = client.EndTransaction(ctx, cl, end, records...)
 	}
 	if err != nil {
 		t.Fatal(err)

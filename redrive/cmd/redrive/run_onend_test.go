@@ -92,7 +92,7 @@ func TestEnding_TellsHowARunEnded(t *testing.T) {
 	got = s.redrive(t, "resume", e.Run, "-o", "json", "--on-end", command("echo told"))
 	body, _ = read()
 	if end := told(body); got.code != exitDone || end.Result != "done" || end.ExitCode != 0 || end.Succeeded != 60 || end.Message != nil || end.Run != e.Run {
-		t.Errorf("done: %s", body)
+		t.Errorf("done: %s, %+v", body, got)
 	}
 	if o := outcomeOf(t, got.stdout); o.State != "done" || !strings.HasSuffix(got.stderr, "told\n") {
 		t.Errorf("done: %+v", got)

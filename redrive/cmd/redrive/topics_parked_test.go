@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // A run's transaction leaves a marker after the last record of each partition, and no group commits
@@ -32,7 +33,7 @@ func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	}
 	commit := func() {
 		t.Helper()
-		if err := tx.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+		if err := client.EndTransaction(t.Context(), tx, kgo.TryCommit, letter("orders.retry.5s", 0, 0, headers.Meta{})); err != nil {
 			t.Fatal(err)
 		}
 	}

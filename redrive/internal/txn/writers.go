@@ -108,7 +108,7 @@ func (w *Writers) Write(ctx context.Context, which int, records ...*kgo.Record) 
 		}
 		return fmt.Errorf("write to the ledger: %w", w.Denied(which, records[0].Topic, err))
 	}
-	if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
+	if err := client.EndTransaction(ctx, cl, kgo.TryCommit, records...); err != nil {
 		_ = Abort(cl)
 		return fmt.Errorf("commit to the ledger: %w: %w", ErrUncertain, err)
 	}
