@@ -90,6 +90,7 @@ func TestConsumer_GrantedPermissionNeedsNoRestart(t *testing.T) {
 // permissions on both stand in the table without a name. With exactly these the record runs. With
 // one of them missing it does not, nor with no more than DESCRIBE in its place.
 func TestConsumer_NeedsTheDocumentedPermissionsOnWhatItLeft(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	always, _, _ := documentedPermissions(t)
 	left := permissionsOnWhatItLeft(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // orders are the ways to run a partition's records.
@@ -36,11 +37,11 @@ func onOrders(t *testing.T, partitions int32, f func(*testing.T, *consumertest.K
 	})
 }
 
-// each runs a test as onOrders does, once for each of the named cases.
+// each runs a test as onOrders does, once for each of the named cases, or for one of them.
 func each[C any](t *testing.T, table map[string]C, partitions int32, f func(*testing.T, *consumertest.Kafka, C)) {
 	t.Helper()
 	t.Parallel()
-	for name, c := range table {
+	for name, c := range cases.One(t.Name(), table) {
 		t.Run(name, func(t *testing.T) {
 			onOrders(t, partitions, func(t *testing.T, k *consumertest.Kafka) { f(t, k, c) })
 		})

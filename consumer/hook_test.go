@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // hookCalls records the calls of the hooks for one kind of event.
@@ -133,6 +134,7 @@ func TestHookDeadLettered_IsCalledBeforeTheCommit(t *testing.T) {
 
 // A hook is called for each copy that was written to a tier.
 func TestHookParked_IsCalledForEachCopy(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		hook := &parked{}
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {

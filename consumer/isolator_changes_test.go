@@ -48,6 +48,7 @@ func storesAtMost(k *consumertest.Kafka, most func() int) {
 // The brokers' limit of metadata is lowered after the first death. What kills is found all the
 // same.
 func TestIsolator_FindsWhatKillsWithLittleMetadata(t *testing.T) {
+	cases.Skip(t)
 	each(t, map[string]int{"100 characters": 100, "60 characters": 60}, 1, func(t *testing.T, k *consumertest.Kafka, most int) {
 		m := newMortal(t, k)
 		records := k.Produce(many(60)...)
@@ -179,6 +180,7 @@ func TestIsolator_RenamedGroupKeepsWhatACommitSays(t *testing.T) {
 
 // CrashLimit is changed after each death. What kills is found, and nothing else.
 func TestIsolator_FindsWhatKillsWhileTheLimitChanges(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		records := k.Produce(many(40)...)
@@ -199,6 +201,7 @@ func TestIsolator_FindsWhatKillsWhileTheLimitChanges(t *testing.T) {
 
 // A tier leaves the configuration between the deaths that a retry in it causes. The retry is found.
 func TestIsolator_FindsARetryThatKillsInATierThatLeft(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Cross(orders, map[string]int{"after 1 death": 1, "after 3 deaths": 3}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, int]) {
 		m := newMortal(t, k)
 		records := k.Produce(many(30)...)
@@ -224,6 +227,7 @@ func TestIsolator_FindsARetryThatKillsInATierThatLeft(t *testing.T) {
 // A condemned record waits for the DLQ while processes end in order and begin again. It runs in
 // none of them, and no other is charged.
 func TestIsolator_CondemnedOutlivesRestarts(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		records := k.Produce(many(10)...)
 		left(t, k, "orders", 0, "n=2 s=10 c=3")

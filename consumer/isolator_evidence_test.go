@@ -24,6 +24,7 @@ import (
 // Records are parked for half a day, so the floor of their retry topic stands still. Processes are
 // killed by accident, hours apart, and commit thousands of times in between. Nothing is isolated.
 func TestIsolator_AccidentsHoursApartIsolateNoRetries(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		m := newMortal(t, k)
 		cfg := config(m.handler(func(context.Context, *kgo.Record) bool { return false }, busyOnce))
@@ -91,6 +92,7 @@ func TestIsolator_LaterLeaderVoidsWhatIsCondemned(t *testing.T) {
 // While a record that killed processes waits for the DLQ, somebody deletes and recreates a retry
 // topic. It must not run.
 func TestIsolator_RecreatedTierKeepsWhatIsCondemned(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		guilty := k.Produce(many(10)...)
 		left(t, k, "orders", 0, "n=2 s=10 c=3")
@@ -124,6 +126,7 @@ func TestIsolator_RecreatedTierKeepsWhatIsCondemned(t *testing.T) {
 // The coordinator accepts the commit that names a record alone, after siding has given it up. Then
 // the record is not charged with a death: it has not run, and others run.
 func TestIsolator_LateAnswerLeavesNoneCharged(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		innocent := k.Produce(onPartition(0, "fine", 3)...)
@@ -292,6 +295,7 @@ func TestIsolator_MovedOffsetSkipsNothing(t *testing.T) {
 
 // Tiny limits, large values: a retry that kills is found all the same.
 func TestIsolator_FindsARetryThatKillsWithTinyLimits(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Some(orders, "key"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		var records []*kgo.Record
@@ -358,6 +362,7 @@ func TestIsolator_FoundTierRunsNothingBesideOneAlone(t *testing.T) {
 
 // The same, and one of its records kills. The one that ran alone has not: it is no dead letter.
 func TestIsolator_FoundTierChargesNoneThatIsAlone(t *testing.T) {
+	cases.Skip(t)
 	each(t, unordered, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		const tier = "orders.retry.7s"
 		cfg := config(busyOnce)

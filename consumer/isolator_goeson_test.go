@@ -24,6 +24,7 @@ var unordered = map[string]consumer.Order{"key": consumer.OrderKey, "none": cons
 // A kept record returns while suspects of its own feed are named and wait for a worker. They
 // must run.
 func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		records := k.Produce(many(640)...)
 		left(t, k, "orders", 0, "n=2 s=640 g=AAE")
@@ -51,6 +52,7 @@ func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
 
 // The same with a retry that ran alone: the retries that are named beside it must run.
 func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Cross(cases.Some(unordered, "key"), map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		const tier = "orders.retry.1m"
 		n := map[bool]int{false: 640, true: 240}[cases.Few]
@@ -94,6 +96,7 @@ func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
 // A record of no suspicion waits between in-place runs, its topic is paused. Suspects of another
 // topic run alone, and a third topic runs on.
 func TestIsolator_PausedInPlaceHoldsUpNoOtherTopic(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		k.CreateTopic("others", 1)
 		k.CreateTopic("third", 1)
@@ -136,6 +139,7 @@ func TestIsolator_PausedInPlaceHoldsUpNoOtherTopic(t *testing.T) {
 
 // Retries wait for the budget, and a suspect among them is to run alone. Another topic runs.
 func TestIsolator_RetryBudgetHoldsUpNoOtherTopic(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Some(orders, "partition"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		k.CreateTopic("third", 1)
 		const tier = "orders.retry.5m"

@@ -48,6 +48,7 @@ func (m *mortal) limited(cfg consumer.Config, most int, over func() bool) bool {
 // A record that hangs past its timeout and kills then (it allocates in a loop) ends as a dead
 // letter.
 func TestIsolator_FindsWhatKillsAfterItsTimeout(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Some(orders, "key"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		records := k.Produce(onPartition(0, "fine", 10)...)
@@ -102,6 +103,7 @@ func TestIsolator_ChargesNoneBesideAStuckOne(t *testing.T) {
 // A unit of several suspects, of which the first returns after the isolator has released it. The
 // second kills.
 func TestIsolator_FindsWhatKillsBehindAStuckOne(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		k.Produce(onPartition(0, "fine", 10)...)
@@ -153,6 +155,7 @@ func TestIsolator_LateUnitEndsBeforeOneRunsAlone(t *testing.T) {
 
 // The repetition in place kills.
 func TestIsolator_FindsARepetitionInPlaceThatKills(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		k.Produce(onPartition(0, "fine", 10)...)
@@ -180,6 +183,7 @@ func TestIsolator_FindsARepetitionInPlaceThatKills(t *testing.T) {
 // A unit of several suspects in a group: the first ignores its timeout and returns late, the second
 // kills.
 func TestIsolator_FindsTheSecondOfAUnit(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		k.Produce(many(640)...)
@@ -238,6 +242,7 @@ func TestIsolator_LateUnitIsNotChargedToARetry(t *testing.T) {
 // From no evidence at all: a record hangs past its timeout and kills. No innocent one, however
 // slow, is taken for it.
 func TestIsolator_CondemnsNoInnocentForAStuckKiller(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		k.Produce(onPartition(0, "x", 40)...)
@@ -266,6 +271,7 @@ func TestIsolator_CondemnsNoInnocentForAStuckKiller(t *testing.T) {
 // As before, and it kills within its timeout while others run beside it, and later when it is
 // alone.
 func TestIsolator_CondemnsNoInnocentBesideALateKiller(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		k.Produce(onPartition(0, "x", 300)...)
@@ -293,6 +299,7 @@ func TestIsolator_CondemnsNoInnocentBesideALateKiller(t *testing.T) {
 // A retry that runs alone, beside a unit of its own lane's source that takes longer than a
 // minute though no handler of it is late: a kill there is not charged to the retry.
 func TestIsolator_UnitOfItsLaneEndsBeforeARetryRunsAlone(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		m := newMortal(t, k)
 		var blame atomic.Bool
@@ -419,6 +426,7 @@ func TestIsolator_ChargesNoneBesideALongHandler(t *testing.T) {
 // With the default timeout of a minute: a handler ignores it and kills. None is charged beside
 // it.
 func TestIsolator_ChargesNoneBesideAStuckOneByDefault(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		m := newMortal(t, k)
 		k.Produce(onPartition(0, "x", 1)...)
@@ -446,6 +454,7 @@ func TestIsolator_ChargesNoneBesideAStuckOneByDefault(t *testing.T) {
 // A record that has run alone has ended; those that it held up start, and one of these kills at
 // once. It is not charged to the one that ran alone. A commit takes 20 ms.
 func TestIsolator_ChargesNoneThatHasRun(t *testing.T) {
+	cases.Skip(t)
 	each(t, map[string]string{"the last": "n=2 s=1 g=AAE", "groups behind": "n=2 s=3 g=AAE"}, 2, func(t *testing.T, k *consumertest.Kafka, evidence string) {
 		m := newMortal(t, k)
 		k.Cluster.ControlKey(kmsg.OffsetCommit.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {

@@ -14,11 +14,13 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Retries that fail again are a fifth of all runs at most, or a hundred in ten seconds. Those that
 // succeed are not slowed down, and the source is not.
 func TestLane_BreakerBudgetHoldsRetriesThatFailAgain(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		s := &service{}
 		cfg := withBreaker(s)
@@ -88,6 +90,7 @@ func TestLane_BreakerBudgetHoldsRetriesThatFailAgain(t *testing.T) {
 // The first delivery of a redriven record is no retry: it does not wait for the budget, though the
 // retries before it do.
 func TestLane_BreakerBudgetLetsRedrivenRecordsRun(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		s := &service{}
 		cfg := withBreaker(s)
@@ -153,6 +156,7 @@ func TestLane_BreakerBudgetCountsWithoutTheBreaker(t *testing.T) {
 // Half of the retries succeed, and the source is idle. A retry that ended well made room in the
 // budget, but nobody took the next ones: they waited until a record came.
 func TestLane_BreakerBudgetRunsAllRetriesWithoutTheSource(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		s, routed := &service{takes: 20 * time.Millisecond}, &copies{}
 		cfg := withBreaker(s)

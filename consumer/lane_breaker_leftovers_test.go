@@ -76,6 +76,7 @@ func TestLane_BreakerLeftoversDoNotOpenIt(t *testing.T) {
 
 // An outage opened the breaker before the leftovers of a lane ran. The probes take others.
 func TestLane_BreakerProbesBeyondLeftovers(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		bad := leaveOver(t, k, 600)
 		fineOn(k, 1, 100)
@@ -211,6 +212,7 @@ func TestLane_BreakerProbesBehindLeftoversOfAllKeys(t *testing.T) {
 // A log lost its end, with records that an earlier owner had finished out of order. Others stand
 // there now. All of them run.
 func TestLane_BreakerLeftoversOfALostEnd(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Cross(orders, map[string]bool{"before the start": true, "while it runs": false}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, bool]) {
 		var finished offsets.Metadata
 		for i := range int64(300) {

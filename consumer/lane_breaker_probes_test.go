@@ -21,6 +21,7 @@ import (
 // A record that fails for good is the first that waits, and it is the first probe. The next probes
 // take others, and the record runs when the breaker has closed.
 func TestLane_BreakerPoisonInFrontDoesNotHoldItOpen(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		s, routed, moves := &service{}, &copies{}, &changes{}
 		cfg := withBreaker(s)
@@ -79,6 +80,7 @@ func TestLane_BreakerClosesOverTheLastRecords(t *testing.T) {
 // A failed probe is no attempt: the record's number stays, its headers are as they were read,
 // though the handler had changed them, and nothing is written.
 func TestLane_BreakerFailedProbeLeavesItsRecord(t *testing.T) {
+	cases.Skip(t)
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		s, routed := &service{}, &copies{}
 		cfg := withBreaker(s)
@@ -205,6 +207,7 @@ func TestLane_BreakerPoisonOfATierDoesNotHideTheNext(t *testing.T) {
 // the handler depends on is down meanwhile. No record had been named when a probe was due, so that
 // there was none, and the topic stood still for ever.
 func TestLane_BreakerProbesSuspects(t *testing.T) {
+	cases.Skip(t)
 	each(t, cases.Cross(orders, map[string]int{"1 partition": 1, "3 partitions": 3}), 4, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[consumer.Order, int]) {
 		s, routed, moves := &service{}, &copies{}, &changes{}
 		m := newMortal(t, k)
@@ -248,6 +251,7 @@ func TestLane_BreakerProbesSuspects(t *testing.T) {
 // Calls hang while the service is down, and their handlers ignore their deadline. They hold up
 // their own records only: the others run a few minutes after its end, though twenty probes hang.
 func TestLane_BreakerHangingProbesHoldUpNothing(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 4, func(t *testing.T, k *consumertest.Kafka) {
 		s, routed := &service{}, &copies{}
 		cfg := withBreaker(s)

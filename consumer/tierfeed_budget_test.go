@@ -48,6 +48,7 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 // A record that is due soon comes in the log after many with longer waits. When a full budget
 // paused the tier's fetch, the record was read only after these had finished.
 func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
+	cases.Skip(t)
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		var late lateness
 		soonest := make(chan time.Duration, 1)

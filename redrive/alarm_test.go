@@ -11,11 +11,13 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
 // Each case without a reason to abort stands beside a case with one that differs in one thing.
 func TestAlarm_FiresOnFirstFailuresOfNewTraffic(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		topic  string
@@ -128,6 +130,7 @@ func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 }
 
 func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 500, "sku")
@@ -156,6 +159,7 @@ func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
 // A run that waits for its group redrives no letter meanwhile. The alarm must not blame it for not
 // draining the topic.
 func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		var slow atomic.Bool
@@ -206,13 +210,14 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 	t.Parallel()
 	after := func(canary int64) func(int64) bool { return func(offset int64) bool { return offset >= canary } }
 	every := func(n int64) func(int64) bool { return func(offset int64) bool { return offset%n == n-1 } }
-	for name, c := range map[string]struct {
+	type row struct {
 		letters int
 		pace    redrive.Pace
 		fails   func(offset int64) bool
 		cause   string // none: it is done
 		most    int64  // that may be sent
-	}{
+	}
+	for name, c := range cases.Some(map[string]row{
 		"all but the canary":                       {3000, redrive.Pace{}, after(1), " letters failed again, of any class, where 10% of 50 are tolerated", 60},
 		"all but the canary, without a rate":       {3000, redrive.Pace{Rate: -1}, after(1), " letters failed again, of any class", 3000},
 		"all but the canary, of few":               {20, redrive.Pace{}, after(1), " letters failed again, of any class, where 10% of 50 are tolerated", 15},
@@ -225,7 +230,7 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 		"one of 5, and nearly as many are":         {400, redrive.Pace{Tolerate: 60}, every(5), " letters failed again, of any class", 399},
 		"one, and none is tolerated":               {100, redrive.Pace{TolerateShare: -1, Rate: 10}, every(50), "where 0% of ", 99},
 		"all but the canary, and any is tolerated": {100, redrive.Pace{TolerateShare: 1}, after(1), "", 100},
-	} {
+	}, "all but the canary, of few", "one, and none is tolerated") {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			failed := int64(0)
 			for offset := range int64(c.letters) {
@@ -256,6 +261,7 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 // A failure is seen when its copy is written, a success only when the group's offset moves. After a
 // slow letter only failures are seen for a while, which must not raise their share.
 func TestAlarm_CountsFailuresAndSuccessesAlike(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 400, func(ctx context.Context, r *kgo.Record) error {

@@ -16,10 +16,12 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
 func TestEngine_WaitsForTheCanary(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		release := make(chan struct{})
@@ -104,6 +106,7 @@ func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 
 // The run is to abort, and just then its transaction fails.
 func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 500, "sku")
@@ -153,6 +156,7 @@ func TestEngine_AbortsWithoutWaitingForAPoll(t *testing.T) {
 
 // The window does not count while the dead-letter topic cannot be read.
 func TestEngine_IsNotDoneWithoutAPoll(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		release := make(chan struct{})
@@ -252,6 +256,7 @@ func TestEngine_RecordsANewStateAtOnce(t *testing.T) {
 // Another process that asks how far a run is learns when its window ends, and at which pace it
 // goes.
 func TestEngine_RecordsTheEndOfItsWindow(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, succeeding)

@@ -135,6 +135,7 @@ func slowly(t *testing.T, k *consumertest.Kafka, l *line) *redrive.Redriver {
 // the canary ran took longer than the broker allows a transaction, each time. So the run sent only
 // its canary, and reported that another process had touched it.
 func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	type link struct {
 		n, size     int
@@ -147,7 +148,7 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 		"it slows down":     {400, 100_000, 20_000_000, 500_000, 80 * time.Second, 5 * time.Second},
 		"it speeds up":      {400, 100_000, 300_000, 20_000_000, 60 * time.Second, time.Second},
 		"a letter takes 9s": {8, 900_000, 100_000, 100_000, 110 * time.Second, 12 * time.Second},
-	}, "it slows down", "a letter takes 9s") {
+	}, "it slows down") {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			s := large(t, k, c.n, c.size)
 			canary := 20 * time.Second // meanwhile the others are read

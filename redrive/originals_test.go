@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -38,6 +39,7 @@ func without(t *testing.T, k *consumertest.Kafka, n int) (*redrive.Redriver, *re
 
 // Each original was read by its own client.
 func TestOriginals_ReadWithOneClient(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		const n = 200

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -99,6 +100,7 @@ func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
 // letters came twice, or a claim without an owner. A broker that was down was taken for a broker
 // that does not know the request: its open transactions were aborted unseen, committed or not.
 func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, l := range map[string]*leftover{
 		"on the target":                       {topic: "orders.retry.5s", partition: 1},

@@ -9,6 +9,8 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -22,7 +24,7 @@ func wrote(t *testing.T, k *consumertest.Kafka, id string, end kgo.TransactionEn
 		err = cl.ProduceSync(t.Context(), r).FirstErr()
 	}
 	if err == nil {
-		err = cl.EndTransaction(t.Context(), end)
+		err = client.EndTransaction(t.Context(), cl, end, r)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +36,7 @@ func wrote(t *testing.T, k *consumertest.Kafka, id string, end kgo.TransactionEn
 // entry was committed: aborted, its letter would be lost. So was an entry whose copy is there:
 // aborted, its letter would be sent again. Anything else was not.
 func TestClaim_EndsWhatIsLeftOpenAsItEndedElsewhere(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	const ledger, id = "orders.dlq.ledger", "siding-redrive-orders.dlq-a"
 	entry := func(of headers.Position) *kgo.Record {

@@ -21,6 +21,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -92,6 +93,9 @@ func TestRedriver_NeedsTheDocumentedPermissions(t *testing.T) {
 				t.Fatalf("with all rights: %v", err)
 			}
 			for i, right := range all {
+				if cases.Few && i%4 > 0 { // others meet the same code
+					continue
+				}
 				t.Run(fmt.Sprint(right.Operation, " on ", right.Name), func(t *testing.T) {
 					t.Parallel()
 					others := slices.Concat(all[:i], all[i+1:])

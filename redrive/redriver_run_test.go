@@ -12,12 +12,14 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
 // Trap 26: the dead-letter topic is consumed to be handled, and nobody sees any more how much is in
 // it. A run leaves the letters there.
 func TestRun_RedrivesAFixedClass(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 3)
@@ -64,6 +66,7 @@ func TestRun_AbortsOnNewFailuresWithinTheWindow(t *testing.T) {
 }
 
 func TestRun_IgnoresOtherClassesAndGroups(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 100, "sku")
@@ -83,6 +86,7 @@ func TestRun_IgnoresOtherClassesAndGroups(t *testing.T) {
 }
 
 func TestRun_OfTwoOperatorsIsOne(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := fixed(t, k, 100)
@@ -137,6 +141,7 @@ func TestRun_OfTwoOperatorsIsOne(t *testing.T) {
 }
 
 func TestResume_TakesTheRunFromItsProcess(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := fixed(t, k, 300)
@@ -188,6 +193,7 @@ func TestResume_DoesNotWaitForRetries(t *testing.T) {
 }
 
 func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := fixed(t, k, 300)
@@ -217,6 +223,7 @@ func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
 // Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it
 // wrote.
 func TestRun_SendsTheLettersOfItsPlanOnly(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 100, "tax") // it is not

@@ -20,6 +20,7 @@ import (
 
 // Whether and how the end of a transaction is answered, each letter is on its target once.
 func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, fault := range cases.Some(map[string]kfake.Fault{
 		"a commit of which nobody knows":  {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1},
@@ -30,7 +31,7 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 		"a ledger that refuses":           {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: 3},
 		"offsets that can't be fetched":   {Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: 5},
 		"a dead-letter topic that stalls": {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: 3},
-	}, "a commit of which nobody knows", "copies that are refused", "a dead-letter topic that stalls") {
+	}, "a commit of which nobody knows", "copies that are refused") {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			s := fixed(t, k, 300)
 			r, p := planned(t, k)
@@ -128,6 +129,7 @@ func TestSender_CommitsNothingAfterAnAbort(t *testing.T) {
 // The broker takes three seconds for a commit, and then does not know how it ended. Meanwhile the
 // next transaction is written. Its letters would overtake those of the one before.
 func TestSender_CommitsInOrder(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		fixed(t, k, 300)

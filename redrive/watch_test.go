@@ -16,11 +16,13 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
 
 // The watch of a resumed run reads from where it first began: earlier failures must not look new.
 func TestWatch_OldFailuresAbortNoResumedRun(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 200, nil)

@@ -4,12 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 )
 
 // A class whose letters are gone is not new when it comes back, for another server neither: the
 // ledger remembers it.
 func TestServer_AClassIsNewOnce(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	c := newCluster(t, "orders")
 	cfg := serve.Config{Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{NewClass: 4 * time.Second}}}}

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/invopop/jsonschema"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
@@ -214,6 +215,7 @@ func reference(t *testing.T) string {
 
 // The page and the schemas have all keys, as the types and their comments say.
 func TestConfig_ReferenceHasAllKeys(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	const page = "../docs/serve.md"
 	text, err := os.ReadFile(page)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -95,6 +96,7 @@ func TestRules_AWrongClockUndoesNoPause(t *testing.T) {
 // The clocks of services are wrong: fast, so that one failure is yet to come, or slow. A rule waits
 // all the same while they fail.
 func TestRules_AWrongClockOfAServiceHidesNoFailure(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, test := range map[string]struct{ first, then time.Duration }{
 		"one was fast": {365 * 24 * time.Hour, 0},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/duration"
@@ -59,6 +60,7 @@ func TestRules_OtherClassesDoNotHoldThemUp(t *testing.T) {
 
 // A rule begins runs at its times only, which are those of its zone.
 func TestRules_BeginRunsAtTheirTimesOnly(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		began := time.Now() // at midnight of a Saturday, 14:00 of Friday on Hawaii
@@ -76,6 +78,7 @@ func TestRules_BeginRunsAtTheirTimesOnly(t *testing.T) {
 
 // A run of a rule is as the file says, and the ledger and the API say why it began.
 func TestRules_TheirRunsAreAsTheFileSays(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 3)
@@ -100,6 +103,7 @@ func TestRules_TheirRunsAreAsTheFileSays(t *testing.T) {
 // A bug stays. No record goes out more often than the rule allows, however often letters of it come
 // back, and also when the bug is fixed in the end.
 func TestRules_MaxReplaysBoundsHowOftenARecordGoesOut(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 3)
@@ -122,6 +126,7 @@ func TestRules_MaxReplaysBoundsHowOftenARecordGoesOut(t *testing.T) {
 // A canary fails. Nothing more moves until the wait is over, which doubled, and then one letter
 // moves. What it was tried for is in the ledger and in the API.
 func TestRules_AfterAFailedCanaryNothingMovesForTheDoubledWait(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		const letters = 5

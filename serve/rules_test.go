@@ -24,6 +24,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -89,6 +90,7 @@ const hourly = "rules: [{name: outage, topics: '*', classes: [http.*], cool-down
 
 // An outage passes, and its letters come home with nobody's hand.
 func TestRules_BringLettersHomeAfterAnOutage(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 30)
@@ -115,6 +117,7 @@ func TestRules_BringLettersHomeAfterAnOutage(t *testing.T) {
 // A bug stays: after the canary nothing more moves. The circuit waits, twice as long each time, and
 // then one letter alone closes it, or opens it again.
 func TestRules_ABugStopsThemAfterTheCanary(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 30)
@@ -276,6 +279,7 @@ func (is *station) note(name string, value any) {
 // The clock of another server was wrong by hours when it opened the circuit. Whoever owns the topic
 // now waits as long as the rule says, neither longer nor shorter.
 func TestRules_AWrongClockMovesNoCircuit(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for _, wrong := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
 		t.Run(fmt.Sprint(wrong), func(t *testing.T) {

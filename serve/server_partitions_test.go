@@ -68,6 +68,7 @@ const tellsOfOpen = `alert=open severity=page`
 // and people are told of them, by a server that begins meanwhile, too. The topic names the problem,
 // which the log has once.
 func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for _, test := range []struct {
 		topic     string

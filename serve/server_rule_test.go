@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/client"
@@ -12,6 +13,7 @@ import (
 // A rule says what it would do. Paused, it does nothing, at no server, until it is resumed; and
 // its history has who paused it and what it did.
 func TestServer_PausesARuleOnATopic(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
 	file := rules(t, "rules: [{name: an outage, topics: 'orders*', classes: [http.*], cool-down: 6s, window: 1s}]")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -31,6 +32,7 @@ func (is *station) leaves() (run api.Run, home int64) {
 // A rule began a run, and its server ended. Then the topic became manual-only. No server goes on
 // with the run, whether the rule is still in the file or has left it; an operator does.
 func TestServer_NoRuleGoesOnWithItsRunOnAManualOnlyTopic(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, file := range map[string]string{"it is in the file": slowly, "it left the file": "rules: []"} {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,7 @@ func (is *station) beat(run string, wrong time.Duration) {
 // The clock of a server is wrong, and a run of it goes on. No server takes it over, whatever the
 // heartbeats say. When the server has died another one goes on with the run.
 func TestServer_AWrongClockKeepsNoRunAndLosesNone(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, wrong := range cases.Some(map[string]time.Duration{"slow": -30 * time.Minute, "right": 0, "fast": 30 * time.Minute}, "slow", "fast") {
 		t.Run(name, func(t *testing.T) {

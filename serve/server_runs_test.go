@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/client"
@@ -53,6 +54,7 @@ func number(n int64) *int64 { return &n }
 
 // A run sends the letters that a filter selects, and the ledger says who began it and why.
 func TestServer_RunBringsLettersHome(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(12)
@@ -135,6 +137,7 @@ func TestServer_ListsTheNewestRuns(t *testing.T) {
 
 // A run that began at one server is seen at another, and ended there.
 func TestServer_AnotherServerAbortsARun(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(30)

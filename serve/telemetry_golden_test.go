@@ -11,11 +11,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 )
 
 // The names of the metrics are a promise to dashboards and alerts.
 func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	c := newCluster(t, "orders")
 	var broken atomic.Bool

@@ -172,7 +172,7 @@ var defects = []defect{
 		},
 	},
 	{
-		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, lasts: 24 * time.Second, rate: 400,
+		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, lasts: 12 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
 			handle, turn := c.Handler, new(sync.RWMutex)
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -347,7 +347,7 @@ func TestRules_FindDefects(t *testing.T) {
 			t.Parallel()
 			cfg := Config{
 				Seed: 3, Rate: cmp.Or(d.rate, 200), Only: d.only, Poisons: d.poisons, defect: d.name,
-				Duration: cmp.Or(d.lasts, 5*time.Second), margin: 1500 * time.Millisecond, settles: 8 * time.Second, recovers: 8 * time.Second,
+				Duration: cmp.Or(d.lasts, 5*time.Second), margin: 1500 * time.Millisecond, settles: 8 * time.Second, recovers: 8 * time.Second, stuck: 7 * time.Second,
 			}
 			for ; ; cfg.Duration *= 2 {
 				rep := makeRun(t, cfg)

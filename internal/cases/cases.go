@@ -2,16 +2,18 @@
 //
 // A run without the race detector has all of them. The race detector makes a test five to seven
 // times as expensive, and finds a race by the code that two goroutines run, not by the values that
-// they run it with. So under it a test has two seeds, and as many cases as each value of each table
-// needs to occur once. The build tag full has all of them under the race detector too.
+// they run it with. So under it a test has two seeds, and one case or as many as each value of each
+// table needs to occur once. The build tag full has all of them under the race detector too.
 package cases
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"testing"
 )
 
 // Pair is a case of two tables.
@@ -57,6 +59,26 @@ func Some[C any](all map[string]C, few ...string) map[string]C {
 		some[name] = c
 	}
 	return some
+}
+
+// One returns a table, or with [Few] one case of it. The name of the test decides which one, so that
+// tests of one table have different cases.
+func One[C any](test string, all map[string]C) map[string]C {
+	if !Few || len(all) == 0 {
+		return all
+	}
+	names, h := slices.Sorted(maps.Keys(all)), fnv.New32a()
+	_, _ = h.Write([]byte(test))
+	name := names[h.Sum32()%uint32(len(names))]
+	return map[string]C{name: all[name]}
+}
+
+// Skip skips a test with [Few]: its goroutines run the code that those of other tests run.
+func Skip(t testing.TB) {
+	t.Helper()
+	if Few {
+		t.Skip("other tests have the goroutines of this one")
+	}
 }
 
 // Seeds returns the seeds of a test with random input: 0 up to all, or two of them with [Few]. The

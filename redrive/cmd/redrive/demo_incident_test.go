@@ -29,6 +29,7 @@ import (
 // the commands; the test runs them and compares what they print. With -update it writes that into
 // the page.
 func TestIncident_TheDocumentedNight(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	const file = "../../../docs/redrive.md"
 	text, err := os.ReadFile(file)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // The demo is often the first use of the program, and the runbook quotes it. So its comments must
@@ -77,6 +79,7 @@ func TestPlayDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 // A newcomer opens the address that the demo prints. The console there has the incident, which goes
 // on: some records fail each second. Ctrl-C ends broker, service and server in order.
 func TestServeDemo_ShowsTheIncidentUntilItIsInterrupted(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), demoTime, errDemoTime)
 	defer cancel()

@@ -70,6 +70,7 @@ func start(t *testing.T, as string, args ...string) (cmd *exec.Cmd, stdout *bufi
 }
 
 func TestInterruptible_TheFirstStopsTheSecondEnds(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for _, first := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(first.String(), func(t *testing.T) {
@@ -166,6 +167,7 @@ func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
 // The pipe of `redrive run … 2>&1 | head -1` broke, and the signal killed the run like a crash. It
 // goes on, and its exit code says that its outcome was not printed.
 func TestOutlivePipes_ARunGoesOnWithoutReaders(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	s := incidentOn(t, nil, nil, bug{"tax", "no rate", 20, false})
 	s.fix("tax")
