@@ -93,6 +93,7 @@ func (f *flow) runs(ctx context.Context, cl *kgo.Client) {
 // partitions of the topic, and so the frozen leader's. Once that awaited a connection, no answer
 // came at all.
 func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
+	cases.Skip(t)
 	refused := func(topic string, partition int32, why *kerr.Error) func(*consumertest.Kafka) {
 		return func(k *consumertest.Kafka) {
 			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Partitions: []int32{partition}, Err: why})
@@ -109,7 +110,7 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 	// kgo learns the leaders anew when a retry partition is added at another position, and may ask
 	// the silent broker first.
 	const afterMetadata = 45 * time.Second
-	each(t, cases.Cross(protocols, cases.Some(map[string]fault{
+	each(t, cases.Cross(protocols, map[string]fault{
 		"alone":                              {nothing, nothing, inTime},
 		"its source's position out of range": {refused("orders", 2, kerr.OffsetOutOfRange), nothing, inTime},
 		"its tier's position out of range":   {refused("orders.retry.300ms", 2, kerr.OffsetOutOfRange), nothing, inTime},
@@ -120,7 +121,7 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 			}
 		}, 5 * time.Second},
 		"another tier's position": {nothing, refused("orders.retry.300ms", 0, kerr.OffsetOutOfRange), afterMetadata},
-	}, "its tier's position out of range", "another source's position")), 3, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, fault]) {
+	}), 3, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[[]kgo.Opt, fault]) {
 		k.Patience = time.Hour
 		frost, journal := newFreezer(t, k), &flow{}
 		cfg := config(journal.handle)

@@ -296,7 +296,7 @@ func TestIsolator_MovedOffsetSkipsNothing(t *testing.T) {
 // Tiny limits, large values: a retry that kills is found all the same.
 func TestIsolator_FindsARetryThatKillsWithTinyLimits(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Some(orders, "key"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		var records []*kgo.Record
 		for i := range 24 {

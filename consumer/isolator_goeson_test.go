@@ -53,9 +53,9 @@ func TestIsolator_LateOneReturnsWhileAGroupWaits(t *testing.T) {
 // The same with a retry that ran alone: the retries that are named beside it must run.
 func TestIsolator_LateRetryReturnsWhileOthersWait(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Cross(cases.Some(unordered, "key"), map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
+	each(t, cases.Cross(unordered, map[string]time.Duration{"b": 1300 * time.Millisecond}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, time.Duration]) {
 		const tier = "orders.retry.1m"
-		n := map[bool]int{false: 640, true: 240}[cases.Few]
+		const n = 640
 		var done ran
 		cfg := config(done.after(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.DeliveryOf(ctx, r).Attempt == 1 && r.Offset < int64(n) {
@@ -140,7 +140,7 @@ func TestIsolator_PausedInPlaceHoldsUpNoOtherTopic(t *testing.T) {
 // Retries wait for the budget, and a suspect among them is to run alone. Another topic runs.
 func TestIsolator_RetryBudgetHoldsUpNoOtherTopic(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Some(orders, "partition"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		k.CreateTopic("third", 1)
 		const tier = "orders.retry.5m"
 		var worst, late, total atomic.Int64

@@ -49,7 +49,7 @@ func (m *mortal) limited(cfg consumer.Config, most int, over func() bool) bool {
 // letter.
 func TestIsolator_FindsWhatKillsAfterItsTimeout(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Some(orders, "key"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		m := newMortal(t, k)
 		records := k.Produce(onPartition(0, "fine", 10)...)
 		cfg := config(m.handler(func(_ context.Context, r *kgo.Record) bool {

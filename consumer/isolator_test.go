@@ -111,7 +111,6 @@ func (m *mortal) missing(records []*kgo.Record) (n int) {
 // A record that kills the process is found after CrashLimit + 1 deaths, each further one after two
 // more. No other record is taken for one.
 func TestIsolator_FindsWhatKills(t *testing.T) {
-	cases.Skip(t)
 	each(t, cases.Cross(cases.Cross(orders, balancers), cases.Some(map[string]int{"1 poison": 1, "2 poisons": 2, "3 poisons": 3, "5 poisons": 5}, "1 poison", "3 poisons")), 3,
 		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[cases.Pair[consumer.Order, []kgo.Opt], int]) {
 			m := newMortal(t, k)

@@ -49,7 +49,7 @@ func said(k *consumertest.Kafka, topic string, partition int32) string {
 // other lanes of the process do not.
 func TestIsolator_UnwritableLetterHoldsUpNoOtherLane(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Some(orders, "key"), 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		guilty, others := k.Produce(onPartition(0, "fine", 10)...), k.Produce(onPartition(1, "fine", 100)...)
 		left(t, k, "orders", 0, "n=2 s=10 c=3")
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Count: -1, Err: kerr.NotEnoughReplicas})
@@ -335,7 +335,7 @@ func TestGrant_LaneWaitsWhileCommitsAreRefused(t *testing.T) {
 // commits.
 func TestGrant_CommitsAreFew(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Some(orders, "key"), 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+	each(t, orders, 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		var mu sync.Mutex
 		commits := 0
 		k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {

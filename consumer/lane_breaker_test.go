@@ -31,7 +31,7 @@ func TestLane_BreakerOutageDeadLettersNothing(t *testing.T) {
 		off     bool
 		minRuns int64 // of the formula
 	}
-	each(t, cases.Some(map[string]row{
+	each(t, map[string]row{
 		"one a second":             {n: 1, each: time.Second, minRuns: 100},
 		"one a second, by key":     {n: 1, each: time.Second, order: consumer.OrderKey, minRuns: 100},
 		"one a second, none":       {n: 1, each: time.Second, order: consumer.OrderNone, minRuns: 100},
@@ -39,7 +39,7 @@ func TestLane_BreakerOutageDeadLettersNothing(t *testing.T) {
 		"forty a second, by key":   {n: 20, each: 500 * time.Millisecond, order: consumer.OrderKey, minRuns: 400},
 		"six hundred at the start": {n: 600, each: minutes, minRuns: 600},
 		"without a breaker":        {n: 1, each: time.Second, off: true},
-	}, "one a second, by key", "six hundred at the start"), 4, func(t *testing.T, k *consumertest.Kafka, tt row) {
+	}, 4, func(t *testing.T, k *consumertest.Kafka, tt row) {
 		s, routed, moves := &service{}, &copies{}, &changes{}
 		cfg := withBreaker(s)
 		cfg.Order, cfg.Concurrency = tt.order, 0
@@ -110,7 +110,7 @@ func TestLane_BreakerOutageDeadLettersNothing(t *testing.T) {
 // topic is not emptied into the dead-letter topic, and the next deployment handles it.
 func TestLane_BreakerBadDeployKeepsTheRecords(t *testing.T) {
 	cases.Skip(t)
-	each(t, cases.Cross(cases.Some(orders, "key"), map[string]func() error{
+	each(t, cases.Cross(orders, map[string]func() error{
 		"panic":      func() error { panic("nil map") },
 		"by default": func() error { return errors.New("no such column") },
 	}), 4, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, func() error]) {

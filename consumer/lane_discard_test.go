@@ -200,13 +200,13 @@ func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
 		says  string
 		waits time.Duration
 	}
-	each(t, cases.Some(map[string]row{
+	each(t, map[string]row{
 		"not authorized": {kfake.Fault{Err: kerr.TopicAuthorizationFailed}, "orders.dlq.ledger: TOPIC_AUTHORIZATION_FAILED", time.Hour},
 		"no leader":      {kfake.Fault{Err: kerr.NotLeaderForPartition}, "leader", 10 * time.Minute},
 		"a missing one, for a moment": {
 			kfake.Fault{Err: kerr.UnknownTopicOrPartition}, "orders.dlq.ledger: UNKNOWN_TOPIC", 20 * time.Second,
 		},
-	}, "no leader", "a missing one, for a moment"), 2, func(t *testing.T, k *consumertest.Kafka, c row) {
+	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
 		makeSiblings(t, k, unlimited, unlimited)
 		h := k.Run(givingUp(consumer.Policy{}))
 		f := c.fault

@@ -354,9 +354,6 @@ func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
 func TestLedger_ResolvedLetterTakesTwoBytes(t *testing.T) {
 	cases.Skip(t)
 	n := 1_000_000
-	if cases.Few {
-		n = 200_000
-	}
 	for name, every := range map[string]int64{"all": 1, "one in a hundred": 100} {
 		t.Run(name, func(t *testing.T) {
 			before := heap()

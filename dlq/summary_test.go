@@ -326,9 +326,6 @@ func TestSummarizer_FourMillionLettersTake64MiB(t *testing.T) {
 	cases.Skip(t)
 	const partitions = 8
 	n := int64(4_000_000)
-	if cases.Few {
-		n = 200_000
-	}
 	for name, every := range map[string]int64{"dense": 1, "one in a hundred fails": 100} {
 		t.Run(name, func(t *testing.T) {
 			before := heap()

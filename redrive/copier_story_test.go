@@ -156,6 +156,7 @@ func TestSelection_ABoundBelowOneIsAnError(t *testing.T) {
 // A run made its copies, and waited long for the outcome of the canary before it sent them. If
 // they were redriven when they were made, their retries would be over at the first failure.
 func TestTransaction_TheRedriveIsWhenTheCopyIsSent(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	for name, topic := range map[string]string{"to a retry topic": "", "to the source": "orders"} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {

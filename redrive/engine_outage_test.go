@@ -19,6 +19,7 @@ import (
 
 // Each time a run claims itself again its watch restarts, and the run ended when that failed.
 func TestEngine_WaitsUntilItCanWatch(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, succeeding)

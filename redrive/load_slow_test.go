@@ -143,12 +143,12 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 		most        time.Duration
 		open        time.Duration // how long a reader of the target may be held up
 	}
-	for name, c := range cases.Some(map[string]link{
+	for name, c := range map[string]link{
 		"slow":              {400, 100_000, 1_000_000, 1_000_000, 54 * time.Second, time.Second},
 		"it slows down":     {400, 100_000, 20_000_000, 500_000, 80 * time.Second, 5 * time.Second},
 		"it speeds up":      {400, 100_000, 300_000, 20_000_000, 60 * time.Second, time.Second},
 		"a letter takes 9s": {8, 900_000, 100_000, 100_000, 110 * time.Second, 12 * time.Second},
-	}, "it slows down") {
+	} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			s := large(t, k, c.n, c.size)
 			canary := 20 * time.Second // meanwhile the others are read
@@ -202,6 +202,7 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 // A broker's answer had up to a megabyte of each partition: more than the connection carries within
 // the client's timeout, each time. So the run never ended, and nothing counted the letters.
 func TestLoad_OnASlowLinkAllPartitionsAreRead(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		const partitions = 24
@@ -261,6 +262,7 @@ func openFor(ctx context.Context, k *consumertest.Kafka, topic string) <-chan ti
 // A letter of 900 KB took 45 s on its operator's connection, and so did the heartbeat behind it. A
 // colleague's resume took the run from its process.
 func TestLoad_OnASlowLinkARunSeemsAlive(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := large(t, k, 6, 900_000)

@@ -80,6 +80,7 @@ var errands = []func(context.Context, []kgo.Opt) error{
 // errand is done with exactly the table, with each permission missing, and with no more than
 // DESCRIBE in its place.
 func TestRedriver_NeedsTheDocumentedPermissions(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	columns := documentedRights(t)
 	for i, errand := range errands {
@@ -93,9 +94,6 @@ func TestRedriver_NeedsTheDocumentedPermissions(t *testing.T) {
 				t.Fatalf("with all rights: %v", err)
 			}
 			for i, right := range all {
-				if cases.Few && i%4 > 0 { // others meet the same code
-					continue
-				}
 				t.Run(fmt.Sprint(right.Operation, " on ", right.Name), func(t *testing.T) {
 					t.Parallel()
 					others := slices.Concat(all[:i], all[i+1:])

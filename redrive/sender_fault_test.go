@@ -22,7 +22,7 @@ import (
 func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
-	for name, fault := range cases.Some(map[string]kfake.Fault{
+	for name, fault := range map[string]kfake.Fault{
 		"a commit of which nobody knows":  {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1},
 		"commits that are refused":        {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.CoordinatorNotAvailable, Count: 3},
 		"a producer that is fenced":       {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ProducerFenced, Count: 1},
@@ -31,7 +31,7 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 		"a ledger that refuses":           {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: 3},
 		"offsets that can't be fetched":   {Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress, Count: 5},
 		"a dead-letter topic that stalls": {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: 3},
-	}, "a commit of which nobody knows", "copies that are refused") {
+	} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			s := fixed(t, k, 300)
 			r, p := planned(t, k)

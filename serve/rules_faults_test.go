@@ -18,6 +18,7 @@ const soon = "rules: [{name: outage, topics: '*', classes: [http.*], cool-down: 
 // A bug stays for longer than a record may be redriven. Each canary is another letter, so one may
 // still be tried when the bug is fixed.
 func TestRules_CanariesAreNotUsedUp(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 30)

@@ -38,8 +38,9 @@ func (is *station) createLedger() {
 // rule sends them no second time, also at a server that begins later, until an operator resumes it.
 // Nor does it if the ledger is created while another server runs than when it was deleted.
 func TestRules_ARecreatedLedgerMakesThemWaitForAnOperator(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
-	for name, restart := range cases.Some(map[string]bool{"at once": false, "after a restart": true}, "after a restart") {
+	for name, restart := range map[string]bool{"at once": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -107,6 +108,7 @@ func refused(r *kmsg.ProduceRequest) *kmsg.ProduceResponse {
 
 // The new ledger takes nothing yet. The rule waits all the same, and says why.
 func TestRules_WaitThoughTheNewLedgerTakesNothing(t *testing.T) {
+	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 3)

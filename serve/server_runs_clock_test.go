@@ -37,7 +37,7 @@ func (is *station) beat(run string, wrong time.Duration) {
 func TestServer_AWrongClockKeepsNoRunAndLosesNone(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
-	for name, wrong := range cases.Some(map[string]time.Duration{"slow": -30 * time.Minute, "right": 0, "fast": 30 * time.Minute}, "slow", "fast") {
+	for name, wrong := range map[string]time.Duration{"slow": -30 * time.Minute, "right": 0, "fast": 30 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

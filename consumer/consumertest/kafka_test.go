@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -20,6 +21,7 @@ import (
 // consumer once. What an hour takes is what its requests take; their number does not depend on the
 // machine. -v prints the real time.
 func TestVirtual_AnHourIsCheap(t *testing.T) { // not parallel: it prints real time
+	cases.Skip(t)
 	for name, tiers := range map[string][]time.Duration{"an hour": {time.Hour}, "17 hours": retrytopics.Cautious} {
 		for protocol, opts := range map[string][]kgo.Opt{"classic": nil, "KIP-848": {kgo.ServerSideBalancer()}} {
 			t.Run(name+", "+protocol, func(t *testing.T) {
