@@ -121,6 +121,8 @@ func (c config) environment(node int, advertised ...string) map[string]string {
 	env := map[string]string{
 		"CLUSTER_ID":      "c2lkaW5nLWludGVncmF0aQ", // 16 bytes in URL-safe base64
 		"KAFKA_HEAP_OPTS": "-Xmx512m -Xms256m",      // three brokers share a laptop
+		// and live for a minute: what compiles and collects in the background would cost more than it saves
+		"KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 	}
 	for key, value := range settings {
 		env["KAFKA_"+strings.ToUpper(settingEnv.Replace(key))] = value
