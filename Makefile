@@ -106,7 +106,7 @@ steady:
 full:
 	$(MAKE) race FULL=1
 	$(MAKE) seeds
-	$(MAKE) integration RACE=1
+	$(MAKE) integration RACE=1 LONG=1
 	$(MAKE) integration KAFKA=3.9.2
 	$(MAKE) browser BROKER=kafka
 	$(MAKE) chaos RACE=1 RATE=300 SEEDS=6 DURATION=30m
@@ -118,9 +118,10 @@ full:
 # The tests on real Kafka, in containers, a package after the other: make integration KAFKA=3.9.2 takes another version,
 # ONLY=name some tests. Without a Docker Engine they are skipped, in CI they fail. They are built without the race
 # detector, which takes most of the CPU: make race has it on the embedded broker, and RACE=1 here. The program is linked
-# before, as the tests and the image want it: beside the tests that would take their CPU for a minute or two.
+# before, as the tests and the image want it: beside the tests that would take their CPU for a minute or two. LONG=1 has
+# the tests that take over half a minute by their nature.
 integration:
-	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl; \
+	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl SIDING_LONG=$(LONG); \
 	(cd redrive/cmd/redrive && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
 	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...))
 

@@ -9,13 +9,14 @@ import (
 	"github.com/sidingkafka/siding/internal/suite"
 )
 
-// The suite runs on the embedded broker, in virtual time. Its areas are spread over four tests, so
+// The suite runs on the embedded broker, in virtual time. Its areas are spread over five tests, so
 // that none of them is dear under the race detector.
 var (
-	ofRecords = []string{"bad", "order", "path", "policy", "secrecy", "size"}
-	ofStarts  = []string{"restart", "start"}
-	ofGroups  = []string{"rebalance", "sharing", "topology"}
-	ofLogs    = []string{"log"}
+	ofRecords  = []string{"bad", "order", "path", "policy", "secrecy", "size"}
+	ofStarts   = []string{"start"}
+	ofRestarts = []string{"restart"}
+	ofGroups   = []string{"rebalance", "sharing", "topology"}
+	ofLogs     = []string{"log"}
 )
 
 func TestConsumer_SuiteOfRecords(t *testing.T) {
@@ -26,6 +27,11 @@ func TestConsumer_SuiteOfRecords(t *testing.T) {
 func TestConsumer_SuiteOfStarts(t *testing.T) {
 	t.Parallel()
 	suite.Run(t, consumertest.Virtual, ofStarts...)
+}
+
+func TestConsumer_SuiteOfRestarts(t *testing.T) {
+	t.Parallel()
+	suite.Run(t, consumertest.Virtual, ofRestarts...)
 }
 
 func TestConsumer_SuiteOfGroups(t *testing.T) {
@@ -41,7 +47,7 @@ func TestConsumer_SuiteOfLogs(t *testing.T) {
 
 func TestConsumer_SuiteHasNoOtherArea(t *testing.T) {
 	t.Parallel()
-	got := slices.Sorted(slices.Values(slices.Concat(ofRecords, ofStarts, ofGroups, ofLogs)))
+	got := slices.Sorted(slices.Values(slices.Concat(ofRecords, ofStarts, ofRestarts, ofGroups, ofLogs)))
 	if want := suite.Areas(); !slices.Equal(got, want) {
 		t.Errorf("the areas %q run, want %q", got, want)
 	}

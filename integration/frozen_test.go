@@ -14,6 +14,7 @@ import (
 // A laptop slept while a run checked that no earlier transaction was open. Its patience had passed
 // when it woke, and the run ended with an error about healthy brokers.
 func TestFence_AProcessThatWasFrozenInsideTriesAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	binary(t)
 	s := onEmbedded(t)

@@ -11,4 +11,12 @@ import (
 // break brokers start a cluster of their own.
 var shared integration.Shared
 
+// long skips a test that takes over half a minute by its nature, unless SIDING_LONG is set.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SIDING_LONG") == "" {
+		t.Skip("make integration LONG=1 runs it")
+	}
+}
+
 func TestMain(m *testing.M) { os.Exit(max(shared.Run(m), denying.Close())) }

@@ -111,17 +111,15 @@ func newConfig(opts []Option) (config, error) {
 
 // environment returns the environment of one node's container; the image turns KAFKA_* into
 // server.properties.
-//
 // The first of the advertised addresses is that of the clients' listener, the others are those of
 // the further listeners.
 func (c config) environment(node int, advertised ...string) map[string]string {
 	settings := c.defaultSettings()
 	maps.Copy(settings, c.settings)
 	maps.Copy(settings, c.ownSettings(node, advertised...))
-	env := map[string]string{
-		"CLUSTER_ID":      "c2lkaW5nLWludGVncmF0aQ", // 16 bytes in URL-safe base64
-		"KAFKA_HEAP_OPTS": "-Xmx512m -Xms256m",      // three brokers share a laptop
-		// and live for a minute: what compiles and collects in the background would cost more than it saves
+	env := map[string]string{ // three brokers share a laptop, and live for a minute
+		"CLUSTER_ID":                 "c2lkaW5nLWludGVncmF0aQ",
+		"KAFKA_HEAP_OPTS":            "-Xmx512m -Xms256m",
 		"KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 	}
 	for key, value := range settings {

@@ -18,6 +18,7 @@ import (
 // The times to the second are those of consumer/consumer_shutdown_test.go, in virtual time. Here
 // Run has to return while the broker is frozen, before such waits can be over.
 func TestConsumer_EndsInTimeWhileTheBrokerIsFrozen(t *testing.T) {
+	long(t)
 	t.Parallel()
 	kafka := ownKafka(t)
 	k := consumertest.On(t, kafka.Opts()...)

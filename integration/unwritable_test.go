@@ -242,34 +242,37 @@ func TestCopiesWaitForBrokersThatAreDown(t *testing.T) {
 		{"killed", kafka.Kill, kafka.Restart},
 		{"paused", kafka.Pause, kafka.Unpause},
 	} {
-		// Four lines meet the fault together: it removes the leader or a replica of partition 1 of
-		// their retry or dead-letter topic.
-		var lines []*line
-		for _, value := range []string{"bad", "busy"} {
-			for what, replicas := range map[string][][]int32{"leader": {{1}, {3}}, "replica": {{1, 2}, {1, 3}}} {
-				l := newLine(t, kafka, fault.name+"-"+value+"-"+what, value)
-				l.make(l.topic, 2, []int32{1, 2, 3}, []int32{1, 2, 3})
-				l.make(l.copies, len(replicas[1]), replicas...)
-				l.start()
-				l.fail(1)
-				l.done(l.failing[0]) // the producer knows the topic
-				lines = append(lines, l)
+		t.Run(fault.name, func(t *testing.T) {
+			three.t = t
+			// Four lines meet the fault together: it removes the leader or a replica of partition 1
+			// of their retry or dead-letter topic.
+			var lines []*line
+			for _, value := range []string{"bad", "busy"} {
+				for what, replicas := range map[string][][]int32{"leader": {{1}, {3}}, "replica": {{1, 2}, {1, 3}}} {
+					l := newLine(t, kafka, fault.name+"-"+value+"-"+what, value)
+					l.make(l.topic, 2, []int32{1, 2, 3}, []int32{1, 2, 3})
+					l.make(l.copies, len(replicas[1]), replicas...)
+					l.start()
+					l.fail(1)
+					l.done(l.failing[0]) // the producer knows the topic
+					lines = append(lines, l)
+				}
 			}
-		}
-		fault.begin(t, 3)
-		for _, l := range lines {
-			l.fail(10)
-		}
-		for _, l := range lines {
-			l.blocked("in-sync replicas")
-			l.othersGoOn()
-		}
-		three.oneIsAway(fault.name)
-		fault.over(t, 3)
-		three.allAreBack(fault.name)
-		for _, l := range lines {
-			l.over()
-		}
+			fault.begin(t, 3)
+			for _, l := range lines {
+				l.fail(10)
+			}
+			for _, l := range lines {
+				l.blocked("in-sync replicas")
+				l.othersGoOn()
+			}
+			three.oneIsAway(fault.name)
+			fault.over(t, 3)
+			three.allAreBack(fault.name)
+			for _, l := range lines {
+				l.over()
+			}
+		})
 	}
 }
 

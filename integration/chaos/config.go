@@ -79,8 +79,6 @@ type Config struct {
 	settles time.Duration
 	// recovers is how long a topic may need after an outage. Default recoverTime.
 	recovers time.Duration
-	// stuck is how long a stuck handler works. Default stuckTime.
-	stuck time.Duration
 }
 
 // noFault is the name of no fault.
@@ -103,7 +101,6 @@ func (cfg Config) withDefaults() Config {
 	cfg.margin = cmp.Or(cfg.margin, 5*time.Second)
 	cfg.settles = cmp.Or(cfg.settles, settleTime)
 	cfg.recovers = cmp.Or(cfg.recovers, recoverTime)
-	cfg.stuck = cmp.Or(cfg.stuck, stuckTime)
 	if cfg.Log == nil {
 		cfg.Log = os.Stderr
 	}

@@ -205,10 +205,10 @@ func letFail(e *execution, rnd *rand.Rand) {
 	e.try(os.Remove(file))
 }
 
-// stickHandler writes a record whose handler ignores its context for Config.stuck.
+// stickHandler writes a record whose handler ignores its context for stuckFor.
 func stickHandler(e *execution, rnd *rand.Rand) {
 	e.load.stick.Add(1)
-	e.rest(rnd, e.cfg.stuck, e.cfg.stuck+time.Second)
+	e.rest(rnd, stuckFor, stuckFor+time.Second)
 }
 
 // endNode ends one of the brokers, and starts it again.

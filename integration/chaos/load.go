@@ -86,9 +86,6 @@ func (l *load) script(id int64) script {
 	if l.rnd.IntN(20) == 0 {
 		s.work = time.Duration(l.rnd.IntN(20_000)) * time.Microsecond
 	}
-	if s.act == actStuck {
-		s.work = l.cfg.stuck
-	}
 	return s
 }
 

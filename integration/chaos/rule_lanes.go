@@ -26,7 +26,7 @@ func lanesRule(ev *evidence, f *findings) {
 				continue
 			}
 			for _, x := range r.runs {
-				if x.end == 0 || x.end-x.start < int64(r.script.work) {
+				if x.end == 0 || x.end-x.start < int64(stuckFor) {
 					continue
 				}
 				if ev.busy(x.start-int64(10*time.Second), x.end+int64(pauseTime)) || ev.disturbed(x.member, x.start, x.end) {

@@ -237,7 +237,7 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 	recovered := e.recovered()
 	patience := e.cfg.settles + longest
 	if e.faults["stuck"] > 0 { // such a record may begin at any time, and hold up those of its key
-		patience += e.cfg.stuck
+		patience += stuckFor
 	}
 	// A partition that is read from its start again has much to do, and its retries wait for that.
 	// After a death its group has to find out, and records that hang may run one by one.

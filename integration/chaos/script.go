@@ -35,11 +35,11 @@ const (
 	actRedriven act = "redriven"
 	actKill     act = "kill"   // fails the first attempts, then kills its process each time
 	actDecode   act = "decode" // the same, while it is decoded
-	actStuck    act = "stuck"  // ignores its context for as long as it works, then returns nil
+	actStuck    act = "stuck"  // ignores its context for stuckFor, then returns nil
 )
 
-// stuckTime is how long a stuck handler works.
-const stuckTime = 20 * time.Second
+// stuckFor is how long a stuck handler takes.
+const stuckFor = 20 * time.Second
 
 // always is the number of failing attempts of a record that never passes.
 const always = 1000
@@ -172,14 +172,10 @@ var errScripted = errors.New("as the script says")
 func (s script) play(ctx context.Context, r *kgo.Record, own consumer.Handler, timeout time.Duration) error {
 	d := consumer.DeliveryOf(ctx, r)
 	fail := d.Attempt <= s.times
-	ends := ctx.Done()
-	if s.act == actStuck {
-		ends = nil
-	}
 	if s.work > 0 {
 		select {
 		case <-time.After(s.work):
-		case <-ends:
+		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
@@ -201,6 +197,8 @@ func (s script) play(ctx context.Context, r *kgo.Record, own consumer.Handler, t
 		panic("as the script says")
 	case s.act == actIgnore:
 		<-time.After(timeout * 3 / 2) // its context ends before that, and it does not care
+	case s.act == actStuck:
+		<-time.After(stuckFor)
 	}
 	if own != nil {
 		return own(ctx, r)

@@ -61,8 +61,8 @@ func Some[C any](all map[string]C, few ...string) map[string]C {
 	return some
 }
 
-// One returns a table, or with [Few] one case of it. The name of the test decides which one, so that
-// tests of one table have different cases.
+// One returns a table, or with [Few] one case of it. The name of the test decides which one, so
+// that tests of one table have different cases.
 func One[C any](test string, all map[string]C) map[string]C {
 	if !Few || len(all) == 0 {
 		return all

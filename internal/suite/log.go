@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -132,14 +133,7 @@ func transact(t *testing.T, f *fixture, cl *kgo.Client, end kgo.TransactionEndTr
 	t.Helper()
 	ctx, cancel := f.within()
 	defer cancel()
-	err := cl.BeginTransaction()
-	if err == nil {
-		err = cl.ProduceSync(ctx, records...).FirstErr()
-	}
-	if err == nil {
-		err = client.EndTransaction(ctx, cl, end, records...)
-	}
-	if err != nil {
+	if err := errors.Join(cl.BeginTransaction(), cl.ProduceSync(ctx, records...).FirstErr(), client.EndTransaction(ctx, cl, end, records...)); err != nil {
 		t.Fatal(err)
 	}
 }

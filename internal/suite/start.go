@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -44,12 +45,14 @@ var start = map[string]func(*testing.T, *fixture){
 		}
 	},
 	"topics that do not exist are an error that names each": func(t *testing.T, f *fixture) {
+		begun := map[string]*consumertest.Consumer{}
 		for name, mode := range map[string]retrytopics.Mode{"create": retrytopics.Create, "verify": retrytopics.Verify, "off": retrytopics.Off} {
 			cfg := f.config(ok)
-			cfg.Topics = []string{f.topic + "-gone", f.topic, f.topic + "-lost"}
-			cfg.Provision.Mode = mode
-			err := f.Begin(cfg).Wait()
-			if err == nil || !strings.Contains(err.Error(), f.topic+"-gone") || !strings.Contains(err.Error(), f.topic+"-lost") {
+			cfg.Topics, cfg.Provision.Mode = []string{f.topic + "-gone", f.topic, f.topic + "-lost"}, mode
+			begun[name] = f.Begin(cfg)
+		}
+		for name, c := range begun {
+			if err := c.Wait(); err == nil || !strings.Contains(err.Error(), f.topic+"-gone") || !strings.Contains(err.Error(), f.topic+"-lost") {
 				t.Errorf("%s: Run returned %v, want an error that names both topics", name, err)
 			}
 		}
