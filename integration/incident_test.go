@@ -174,14 +174,18 @@ func (s *site) await(what string, is func() bool) {
 }
 
 // count returns the number of offsets a topic has used, over all partitions; open transactions
-// count.
-func (s *site) count(topic string) int64 {
+// count. A broker may not lead for a while: on a busy machine it loses its session, too.
+func (s *site) count(topic string) (n int64) {
 	s.t.Helper()
-	n, err := s.tryCount(topic)
-	if err != nil {
-		s.t.Fatal(err)
+	var err error
+	for deadline := time.Now().Add(s.Patience); ; time.Sleep(20 * time.Millisecond) {
+		if n, err = s.tryCount(topic); err == nil {
+			return n
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal(err)
+		}
 	}
-	return n
 }
 
 // tryCount is count that tolerates absent brokers.
