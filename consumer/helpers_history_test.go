@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // hangsFor is how long the longest handlers ignore their timeouts.
@@ -305,6 +306,9 @@ func (h *history) play() {
 	length := time.Duration(3+h.rnd.IntN(10)) * time.Minute
 	if h.kind == 0 {
 		length = time.Minute
+	}
+	if cases.Few {
+		length /= 2
 	}
 	for _, topic := range h.cfg.Topics {
 		h.write(topic, 5+h.rnd.IntN(100), true)

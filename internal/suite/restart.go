@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // restart: the configuration changes while records are in flight.
@@ -34,13 +35,13 @@ var restart = map[string]func(*testing.T, *fixture){
 	},
 	// Full metadata of them all is 1.6 MB, more than a broker takes in one request.
 	"400 partitions keep what is finished above their floors": func(t *testing.T, f *fixture) {
+		cases.Skip(t)
 		const partitions = 400
 		topic := f.topic + "-wide"
 		f.CreateTopic(topic, partitions)
 		bits := strings.Repeat("\xaa", 3000) // of eight records each second one is finished
 		metadata := func(bits string) string { return " b=" + base64.RawStdEncoding.EncodeToString([]byte(bits)) }
-		var all []kadm.Offsets
-		var records []*kgo.Record
+		all, records := []kadm.Offsets{}, []*kgo.Record{}
 		for p := range int32(partitions) {
 			offsets := kadm.Offsets{}
 			offsets.Add(kadm.Offset{Topic: topic, Partition: p, At: 0, LeaderEpoch: 0, Metadata: "siding 1" + metadata(bits)})
@@ -62,8 +63,7 @@ var restart = map[string]func(*testing.T, *fixture){
 		if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
-		release := make(chan struct{})
-		var second, first atomic.Int64
+		release, second, first := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			switch r.Offset {
 			case 0:
