@@ -4,7 +4,6 @@ package integration_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,8 +111,14 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 				t.Errorf("the other was disturbed, and prints\n%s", other.output())
 			}
 			s.onlyOf(owner, target, dlq+".ledger", before)
-			if after := s.ends(target, dlq+".ledger"); wakes == "when the other is done" && !slices.Equal(before, after) {
-				t.Errorf("its target and its ledger ended at %v, and end at %v", before, after)
+			// Markers are no records. A process that cannot read the ledger soon initialises its
+			// ids first, and the brokers may write some.
+			for i, topic := range []string{target, dlq + ".ledger"} {
+				for _, r := range s.read(topic, kgo.ReadUncommitted()) {
+					if wakes == "when the other is done" && r.Offset >= before[i] && !r.Attrs.IsControl() {
+						t.Errorf("%s ended at %d, and has %q at %d now", topic, before[i], r.Key, r.Offset)
+					}
+				}
 			}
 			s.onceEach(topic, target, n)
 			if status := s.rows("status", run)[0]; status.number("sent") != n || status.text("owner") != owner {
