@@ -17,8 +17,8 @@ func EndTransaction(ctx context.Context, cl *kgo.Client, how kgo.TransactionEndT
 	stored := ""
 	for _, r := range records {
 		for r.Topic != stored {
-			// An error may be of an earlier load, and the partitions not be stored yet. Those that are
-			// stored keep their leader through later errors.
+			// An error may be of an earlier load, and the partitions not be stored yet. Stored ones
+			// keep their leader through later errors.
 			if leader, _, _ := cl.PartitionLeader(r.Topic, r.Partition); leader >= 0 {
 				stored = r.Topic
 				break
