@@ -227,8 +227,13 @@ func TestFlows_TwoPeopleAtOnce(t *testing.T) {
 		people[name] = tb
 	}
 	anna, ben := people["anna"], people["ben"]
+	const top = "Math.round(document.querySelector('#main button').getBoundingClientRect().top)"
+	before := eval[int](ben, top)
 	anna.confirm("Send 90 letters", "the payments are up again")
 	anna.at("/topics/orders.dlq/runs/")
+	// What ben is about to click stays where it is.
+	ben.reads("#runs", "of orders.dlq")
+	ben.sees(fmt.Sprintf("%s === %d", top, before))
 	ben.confirm("Send 90 letters", "I am sure that nobody did it")
 	ben.reads("[role=alert]", "unfinished run")
 	ben.reads("#runs", "of orders.dlq")

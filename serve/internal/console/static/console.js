@@ -42,6 +42,7 @@
     if (!part || !hash || hash === part.dataset.seen) return
     if (part === live() && !part.dataset.seen) return // it does not change
     const open = Array.from(part.querySelectorAll('details[open][id]'), (d) => d.id)
+    const height = part.offsetHeight
     own = true // without delays it is done when swap returns
     try {
       window.htmx.swap(part, html, { swapStyle: 'innerHTML', swapDelay: 0, settleDelay: 0 })
@@ -53,6 +54,8 @@
       const d = document.getElementById(id)
       if (d) d.open = true
     }
+    // A card that comes moves nothing away from under a pointer. Browsers see to it, but not at a page's top.
+    if (part === runs() && window.scrollY === 0) window.scrollBy({ top: part.offsetHeight - height, behavior: 'instant' })
     mark()
   }
 
