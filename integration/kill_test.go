@@ -26,7 +26,7 @@ const (
 	seedEnv    = "SIDING_KILL_SEED"    // the first run's; each further run has the next
 	resultsEnv = "SIDING_KILL_RESULTS" // file for seeds and results, JSON lines; default: none
 
-	defaultKills = "kafka=10,embedded=4"
+	defaultKills = "kafka=5,embedded=2" // once in each phase; make soak has 200
 )
 
 // An operator kills a process, or a machine dies: a resumed run completes as if nothing had

@@ -47,14 +47,14 @@ type defect struct {
 	lasts            time.Duration // the first run; default 5 s
 	rate             int           // records a second; default 200
 	poisons          int
-	long             bool // over half a minute, so only with SIDING_LONG
+	quick            bool // one of each kind, which runs without SIDING_LONG
 	member           func(*consumer.Config)
 	broker           func(*kfake.Cluster)
 }
 
 var defects = []defect{
 	{
-		name: "skipped-offset", what: "a commit passes records that nobody has run", rule: "committed", only: []string{"kill"},
+		name: "skipped-offset", what: "a commit passes records that nobody has run", rule: "committed", quick: true, only: []string{"kill"},
 		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Offset += 3 }),
 	},
 	{
@@ -66,7 +66,7 @@ var defects = []defect{
 		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) { p.Offset++ }),
 	},
 	{
-		name: "lost-copy", what: "an offset is committed, and the copy of its record is never written", rule: "conserved", only: []string{"term"},
+		name: "lost-copy", what: "an offset is committed, and the copy of its record is never written", rule: "conserved", quick: true, only: []string{"term"},
 		broker: onProduce(swallow(func(topic string, _ int32) bool { return strings.Contains(topic, ".retry.") })),
 	},
 	{
@@ -74,11 +74,11 @@ var defects = []defect{
 		broker: staleCommits(),
 	},
 	{
-		name: "early", what: "a retry runs before it is due", rule: "early", only: []string{"term"},
+		name: "early", what: "a retry runs before it is due", rule: "early", quick: true, only: []string{"term"},
 		member: func(c *consumer.Config) { c.Kafka = append(c.Kafka, kgo.WithHooks(hasty{})) },
 	},
 	{
-		name: "two-at-once", what: "two records of a partition, or of a key, run at the same time", rule: "order", only: []string{"term"},
+		name: "two-at-once", what: "two records of a partition, or of a key, run at the same time", rule: "order", quick: true, only: []string{"term"},
 		member: func(c *consumer.Config) { c.Order = consumer.OrderNone },
 	},
 	{
@@ -90,7 +90,7 @@ var defects = []defect{
 		}),
 	},
 	{
-		name: "false-completion", what: "a commit's metadata names records as finished that have not run", rule: "committed", only: []string{"kill"},
+		name: "false-completion", what: "a commit's metadata names records as finished that have not run", rule: "committed", quick: true, only: []string{"kill"},
 		broker: onCommit(func(_ string, p *kmsg.OffsetCommitRequestTopicPartition) {
 			p.Metadata = kmsg.StringPtr("siding 1 b=/w")
 		}),
@@ -110,7 +110,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) { c.Policy.MaxAttempts++ },
 	},
 	{
-		name: "changed-value", what: "a copy has another value than its record", rule: "headers", only: []string{"term"},
+		name: "changed-value", what: "a copy has another value than its record", rule: "headers", quick: true, only: []string{"term"},
 		member: func(c *consumer.Config) {
 			c.Kafka = append(c.Kafka, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		},
@@ -121,7 +121,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) { c.MeterProvider = sdkmetric.NewMeterProvider() },
 	},
 	{
-		name: "run-twice", what: "a record runs again in a lane that has not ended, while members come and go", rule: "repeated", only: []string{"join"}, lasts: 8 * time.Second,
+		name: "run-twice", what: "a record runs again in a lane that has not ended, while members come and go", rule: "repeated", quick: true, only: []string{"join"}, lasts: 8 * time.Second,
 		member: func(c *consumer.Config) {
 			handle := c.Handler
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -145,7 +145,7 @@ var defects = []defect{
 		}),
 	},
 	{
-		name: "one-death-more", what: "a record kills more processes than it may", rule: "crash-loop", only: []string{noFault}, rate: 1000, poisons: 1, long: true,
+		name: "one-death-more", what: "a record kills more processes than it may", rule: "crash-loop", only: []string{noFault}, rate: 1000, poisons: 1,
 		member: func(c *consumer.Config) { c.Policy.CrashLimit = 5 },
 	},
 	{
@@ -173,7 +173,7 @@ var defects = []defect{
 		},
 	},
 	{
-		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, lasts: 24 * time.Second, rate: 400, long: true,
+		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, lasts: 24 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
 			handle, turn := c.Handler, new(sync.RWMutex)
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -189,7 +189,7 @@ var defects = []defect{
 		},
 	},
 	{
-		name: "talker", what: "the log has the value of a record", rule: "leaks", only: []string{"term"},
+		name: "talker", what: "the log has the value of a record", rule: "leaks", quick: true, only: []string{"term"},
 		member: func(c *consumer.Config) {
 			handle, log := c.Handler, c.Logger
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
@@ -345,7 +345,7 @@ func TestRules_FindDefects(t *testing.T) {
 	t.Parallel()
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
-			if d.long && os.Getenv("SIDING_LONG") == "" {
+			if !d.quick && os.Getenv("SIDING_LONG") == "" {
 				t.Skip("make integration LONG=1 runs it")
 			}
 			t.Parallel()
