@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"unicode/utf8"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
@@ -10,9 +9,6 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
-
-// mostShown bounds what is shown of a key, a header or a value, in bytes.
-const mostShown = 1 << 20
 
 // getLetter returns a letter with its history, and to readers what it carries.
 func (s *Server) getLetter(ctx context.Context, in *request.Letter) (api.LetterDetail, error) {
@@ -68,35 +64,4 @@ func detailOf(l *dlq.Letter, notes []*dlq.LedgerRecord) api.LetterDetail {
 
 func positionOf(p headers.Position) *api.Position {
 	return &api.Position{Topic: p.Topic, Partition: p.Partition, Offset: p.Offset}
-}
-
-// contentOf returns what a letter carries, without siding's own headers.
-func contentOf(l *dlq.Letter) *api.Content {
-	c := &api.Content{Key: bytesOf(l.Record.Key), Value: bytesOf(l.Record.Value), Headers: []api.Header{}}
-	for _, h := range headers.Strip(l.Record.Headers) {
-		c.Headers = append(c.Headers, api.Header{Key: h.Key, Value: bytesOf(h.Value)})
-	}
-	return c
-}
-
-func bytesOf(b []byte) api.Bytes {
-	if b == nil {
-		return api.Bytes{}
-	}
-	is := api.Bytes{Size: len(b)}
-	if len(b) > mostShown {
-		b, is.Cut = b[:mostShown], true
-		for n := 1; n < utf8.UTFMax; n++ { // a character may have been cut
-			if whole := b[:len(b)-n]; !utf8.Valid(b) && utf8.Valid(whole) {
-				b = whole
-			}
-		}
-	}
-	if utf8.Valid(b) {
-		text := string(b)
-		is.Text = &text
-	} else {
-		is.Base64 = b
-	}
-	return is
 }

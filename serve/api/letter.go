@@ -66,6 +66,8 @@ type Content struct {
 	Key     Bytes    `json:"key"`
 	Headers []Header `json:"headers" doc:"The producer's, in their order."`
 	Value   Bytes    `json:"value"`
+	// MoreHeaders are those for which an answer has no room.
+	MoreHeaders int `json:"moreHeaders,omitempty" doc:"How many more headers there are, for which this answer has no room."`
 }
 
 // Header is a header of a record.

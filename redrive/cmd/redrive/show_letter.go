@@ -25,8 +25,13 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		if err := t.screen.Object(fields...); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(t.screen.Data(), "\n"+historyLines(l.Meta.History, t.screen.Look)+ledgerLines(notes, t.screen.Look)+headerLines(l, as)+"\n"+valueLines(l, as, size)); err != nil || near == nil {
-			return err
+		for _, part := range []string{"\n", historyLines(l.Meta.History, t.screen.Look), ledgerLines(notes, t.screen.Look), headerLines(l, as), "\n", valueLines(l, as, size)} {
+			if _, err := io.WriteString(t.screen.Data(), part); err != nil {
+				return err
+			}
+		}
+		if near == nil {
+			return nil
 		}
 		return near.show(t)
 	}
@@ -65,14 +70,6 @@ func letterTone(state any) output.Tone {
 		return output.Caution
 	}
 	return ""
-}
-
-// ofHeaders is how headers are shown: as text or hex, never as indented JSON.
-func ofHeaders(as output.Rendering) output.Rendering {
-	if as == output.Hex {
-		return as
-	}
-	return output.Text
 }
 
 // shownFields is what is known of a letter besides its bytes.
@@ -160,26 +157,3 @@ func attemptFields(a headers.Attempt) []output.Field {
 		output.NewField("at", "", a.At), output.NewField("verdict", "", orNil(a.Verdict)), output.NewField("message", "", orNil(a.Message)),
 	}
 }
-
-func headerLines(l *dlq.Letter, as output.Rendering) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "key:\n%s\n\nheaders (%d):\n", indent(as.Lines(l.Record.Key)), len(l.Record.Headers))
-	for _, h := range l.Record.Headers {
-		value := ofHeaders(as).Lines(h.Value)
-		if !strings.Contains(value, "\n") {
-			fmt.Fprintf(&b, "  %s: %s\n", output.Escape(h.Key), value)
-			continue
-		}
-		fmt.Fprintf(&b, "  %s:\n%s\n", output.Escape(h.Key), indent(indent(value)))
-	}
-	return b.String()
-}
-
-func valueLines(l *dlq.Letter, as output.Rendering, size string) string {
-	if l.Meta.ValueOmitted {
-		return fmt.Sprintf("value: omitted since it did not fit; the original is at %s\n", output.Escape(l.Meta.Original.String()))
-	}
-	return fmt.Sprintf("value, %s:\n%s\n", size, indent(as.Lines(l.Record.Value)))
-}
-
-func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -27,7 +27,7 @@ func TestContentOf_ShowsWhatItCan(t *testing.T) {
 		{api.Bytes{}, "", "", "", ""},
 		{text(""), "json", "", "", ""},
 	} {
-		c := contentOf(test.b, test.as, mostText)
+		c := contentOf(test.b, test.as, mostValue)
 		if got := strings.Join(c.Ways, " "); got != test.ways || c.As != test.is || !strings.Contains(c.Text, test.has) {
 			t.Errorf("%+v as %q: %+v", test.b, test.as, c)
 		}
@@ -35,10 +35,10 @@ func TestContentOf_ShowsWhatItCan(t *testing.T) {
 			t.Errorf("%+v as %q: nothing says why it is shown as %s", test.b, test.as, c.As)
 		}
 	}
-	if c := contentOf(api.Bytes{}, "", mostText); !c.Null {
+	if c := contentOf(api.Bytes{}, "", mostValue); !c.Null {
 		t.Errorf("null is %+v", c)
 	}
-	if c := contentOf(text(""), "", mostText); c.Null || !c.Empty {
+	if c := contentOf(text(""), "", mostValue); c.Null || !c.Empty {
 		t.Errorf("an empty value is %+v", c)
 	}
 }
@@ -46,13 +46,13 @@ func TestContentOf_ShowsWhatItCan(t *testing.T) {
 // A large value is cut, between two characters, and the page says so.
 func TestContentOf_CutsLargeValues(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("ä", mostText)
-	c := contentOf(api.Bytes{Text: &long, Size: len(long)}, "", mostText-1)
-	if c.As != asText || len(c.Text) > mostText || strings.ContainsRune(c.Text, '�') || !strings.Contains(c.Note, "first") {
+	long := strings.Repeat("ä", mostValue)
+	c := contentOf(api.Bytes{Text: &long, Size: len(long)}, "", mostValue-1)
+	if c.As != asText || len(c.Text) != mostValue-2 || strings.ContainsRune(c.Text, '�') || !strings.Contains(c.Note, "first") {
 		t.Errorf("%d bytes of text, %q", len(c.Text), c.Note)
 	}
 	raw := bytes.Repeat([]byte{0xff}, 1<<20)
-	if c := contentOf(api.Bytes{Base64: raw, Size: 5 << 20, Cut: true}, "", mostText); len(c.Text) > 6*mostHex || !strings.Contains(c.Note, "5,120 KiB") {
+	if c := contentOf(api.Bytes{Base64: raw, Size: 5 << 20, Cut: true}, "", mostValue); len(c.Text) > 6*mostHex || !strings.Contains(c.Note, "5,120 KiB") {
 		t.Errorf("%d bytes of hex, %q", len(c.Text), c.Note)
 	}
 }

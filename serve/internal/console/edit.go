@@ -16,8 +16,11 @@ type editModel struct {
 	Text, NoText string
 }
 
+// mostDiff bounds each side of a diff, in bytes of HTML.
+const mostDiff = 64 << 10
+
 // mostTyped bounds a value that can be typed, in bytes.
-const mostTyped = 256 << 10
+const mostTyped = 64 << 10
 
 // editOf reads a form that changes a letter. Fields have the edit for the form that confirms it.
 // A value that is sent as it was shown is no change.
@@ -75,18 +78,19 @@ func typed(l *api.LetterDetail) (text, cannot string) {
 		return "", "the value is for the role reader"
 	}
 	v := l.Content.Value
-	data, isText := raw(v)
 	switch {
 	case l.Redacted:
 		return "", "the server's configuration hides parts of the letter, and typing it anew would write what stands in their place"
-	case v.Cut || len(data) > mostTyped:
+	case v.Cut || v.Size > mostTyped:
 		return "", "it has " + size(v.Size) + ", and at most " + size(mostTyped) + " can be typed"
-	case v.Text == nil && v.Base64 != nil || v.Text != nil && !isText:
+	case v.Text == nil && v.Base64 != nil:
 		return "", "it is not text"
-	case strings.ContainsRune(string(data), '\r') || visible(string(data)) != string(data):
+	case v.Text == nil:
+		return "", ""
+	case strings.ContainsFunc(*v.Text, func(r rune) bool { return r == '\r' || hides(r) }):
 		return "", "it has characters that a form does not keep"
 	}
-	return string(data), ""
+	return *v.Text, ""
 }
 
 // changes are what an edit does to a letter, as a page shows it.
@@ -98,48 +102,32 @@ type changes struct {
 
 // changesOf compares what a letter carries before and after an edit.
 func changesOf(before, after *api.Content) *changes {
-	c := &changes{}
-	if a, b := headerLines(before), headerLines(after); a != b {
-		c.Headers = diffOf(a, b)
+	c, whole := &changes{}, true
+	a, wholeA := headerLines(before)
+	b, wholeB := headerLines(after)
+	if a != b {
+		c.Headers, whole = diffOf(a, b)
 	}
+	whole = whole && wholeA && wholeB
 	x, y := before.Value, after.Value
 	for _, as := range []string{asJSON, asText, asHex} {
-		a, b := contentOf(x, as, mostText), contentOf(y, as, mostText)
+		a, b := contentOf(x, as, mostDiff), contentOf(y, as, mostDiff)
 		if !canShow(&a, as) || !canShow(&b, as) {
 			continue
 		}
+		whole = whole && !a.Part && !b.Part
 		if one, other := shownAs(&a), shownAs(&b); one != other {
-			c.Value = diffOf(one, other)
+			var all bool
+			c.Value, all = diffOf(one, other)
+			whole = whole && all
 			break
 		}
 	}
 	switch {
-	case x.Cut || y.Cut || x.Size > mostText || y.Size > mostText:
-		c.Note = "Only the first part of the value was compared."
+	case !whole:
+		c.Note = "Only the first part was compared."
 	case c.Headers == nil && c.Value == nil:
 		c.Note = "The edit changes nothing."
 	}
 	return c
-}
-
-// canShow reports whether content can be shown in a way; what is null or empty can be in each.
-func canShow(c *content, as string) bool { return c.Null || c.Empty || c.As == as }
-
-func shownAs(c *content) string {
-	switch {
-	case c.Null:
-		return "null"
-	case c.Empty:
-		return "empty"
-	}
-	return c.Text
-}
-
-func headerLines(c *api.Content) string {
-	var b strings.Builder
-	for _, h := range c.Headers {
-		v := contentOf(h.Value, asText, mostHeader)
-		b.WriteString(visible(h.Key) + ": " + shownAs(&v) + "\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -29,17 +29,13 @@ type letterModel struct {
 	Value   content
 	Views   []choice
 	Headers []headerRow
+	// More is how many more headers there are.
+	More int
 	// Same selects the letters of the same group; empty if no filter does.
 	Same, Stack string
 	// Acts are what can be done to it, and CannotAct is why nothing can.
 	Acts      []link
 	CannotAct string
-}
-
-// headerRow is a header of the record.
-type headerRow struct {
-	Name  string
-	Value content
 }
 
 // step is one thing that happened to a record.
@@ -111,15 +107,13 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) 
 	if l.Content == nil {
 		return m
 	}
-	m.Key = contentOf(l.Content.Key, asText, mostHeader)
-	m.Value = contentOf(l.Content.Value, as, mostText)
+	m.Key = contentOf(l.Content.Key, asText, mostKeyText)
+	m.Value = contentOf(l.Content.Value, as, mostValue)
 	here := letterPath(path, l.Partition, l.Offset)
 	for _, way := range m.Value.Ways {
 		m.Views = append(m.Views, choice{way, here + "?value=" + way + "#value", way == m.Value.As})
 	}
-	for _, h := range l.Content.Headers {
-		m.Headers = append(m.Headers, headerRow{h.Key, contentOf(h.Value, asText, mostHeader)})
-	}
+	m.Headers, m.More = headerRows(l.Content)
 	return m
 }
 
@@ -225,6 +219,9 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 	for _, e := range l.Ledger {
 		all = append(all, entryStep(e))
 	}
+	if more := len(all) - mostListed; more > 0 {
+		all = append([]step{produced, {What: number.Of(int64(more), "step") + " more", Timeless: true}}, all[1+more:]...)
+	}
 	var before time.Time
 	for i := range all {
 		s := &all[i]
@@ -279,7 +276,7 @@ func entryStep(e api.LedgerEntry) step {
 		s.Says = append(s.Says, "by "+visible(e.By))
 	}
 	if len(e.Edited) > 0 {
-		s.Says = append(s.Says, "changed: "+list(e.Edited))
+		s.Says = append(s.Says, "changed: "+visible(list(e.Edited)))
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,25 +14,28 @@ import (
 // as \n, \x1b or \u202e: control characters, invisible characters that turn the direction of text,
 // bytes that are no UTF-8. Other text comes back as it is, backslashes too.
 func Escape(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		_, size := utf8.DecodeRuneInString(s[i:])
-		if part := s[i : i+size]; unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
-			b.WriteString(part)
-		} else {
-			b.WriteString(strings.Trim(strconv.Quote(part), `"`))
-		}
-	}
-	return b.String()
+	is, _ := escape(s, "", math.MaxInt)
+	return is
 }
 
-// EscapeLines is [Escape] for text whose line breaks are meant.
-func EscapeLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = strings.ReplaceAll(Escape(line), `\t`, "\t")
+// escape is [Escape] but for some characters, and for as much of a text as takes at most so many
+// bytes. It returns how many bytes of the text these are.
+func escape(s, but string, most int) (is string, n int) {
+	var b strings.Builder
+	var quoted [16]byte
+	for i, r := range s {
+		_, size := utf8.DecodeRuneInString(s[i:])
+		part := append(quoted[:0], s[i:i+size]...)
+		if !unicode.IsPrint(r) && !strings.ContainsRune(but, r) || r == utf8.RuneError && size == 1 {
+			part = strconv.AppendQuote(quoted[:0], s[i:i+size])
+			part = part[1 : len(part)-1]
+		}
+		if b.Len()+len(part) > most {
+			return b.String(), i
+		}
+		b.Write(part)
 	}
-	return strings.Join(lines, "\n")
+	return b.String(), len(s)
 }
 
 // escapeJSON escapes what encoding/json leaves raw although a terminal acts on it: DEL, the C1

@@ -5,8 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sidingkafka/siding/internal/indent"
 )
 
 // Rendering is how the bytes of a key, a value or a header are shown.
@@ -32,21 +35,28 @@ func (r *Rendering) String() string     { return string(*r) }
 func (r *Rendering) Type() string { return "form" }
 
 // Lines shows bytes to people, on as many lines as they need, without a line break at the end. Nil
-// is "null": Kafka tells it from empty.
-func (r Rendering) Lines(b []byte) string {
+// is "null": Kafka tells it from empty. It shows as many of them as take at most so many bytes, and
+// says how many more there are. JSON that is long only since it is nested deep is shown as text.
+func (r Rendering) Lines(b []byte, most int) string {
 	if b == nil {
 		return "null"
 	}
-	switch r {
-	case Hex:
-		return strings.TrimSuffix(hex.Dump(b), "\n")
-	case AsJSON:
-		var out bytes.Buffer
-		if json.Indent(&out, b, "", "  ") == nil {
-			return EscapeLines(out.String())
+	text, n := string(b[:min(len(b), most)]), 0
+	if r == AsJSON {
+		if set, ok := indent.JSON(b, min(most, 8*len(b)+1<<10)); ok {
+			text, b = set, []byte(set)
 		}
 	}
-	return EscapeLines(string(b))
+	if r == Hex {
+		n = min(len(b), most/5) // a line of 16 bytes has 79
+		text = strings.TrimSuffix(hex.Dump(b[:n]), "\n")
+	} else {
+		text, n = escape(text, "\n\t", most)
+	}
+	if n < len(b) {
+		text += fmt.Sprintf("\n… and %d more bytes, which --output json has", len(b)-n)
+	}
+	return text
 }
 
 // Brief shows bytes to people on one line of a list: JSON compact, other text with its line breaks
@@ -64,7 +74,7 @@ func Brief(b []byte, most int) string {
 	case json.Compact(&compact, b) == nil:
 		text = compact.String()
 	}
-	return measure.Truncate(Escape(text), most, "…")
+	return measure.Truncate(Escape(text[:min(len(text), 64*most)]), most, "…")
 }
 
 // Value shows bytes to programs: what to put under "value", and under "encoding" how to read it. It

@@ -2,6 +2,8 @@ package output
 
 import (
 	"encoding/json"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,12 +29,39 @@ func TestRendering_ShowsAValueAsAsked(t *testing.T) {
 		{AsJSON, []byte("\"\xff\""), `"\xff"`, "Iv8i", "base64"},
 		{Hex, []byte("ab"), "00000000  61 62                                             |ab|", "6162", "hex"},
 	} {
-		if got := c.as.Lines(c.in); got != c.lines {
+		if got := c.as.Lines(c.in, 1000); got != c.lines {
 			t.Errorf("%s: Lines(%q) = %q, want %q", c.as, c.in, got, c.lines)
 		}
 		value, encoding := c.as.Value(c.in)
 		if diff := cmp.Diff(c.value, value); diff != "" || encoding != c.encoding {
 			t.Errorf("%s: Value(%q) is %s, want %s: %s", c.as, c.in, encoding, c.encoding, diff)
+		}
+	}
+}
+
+// A payload costs at most 16 times its bytes, and as many as are asked for, in memory and out.
+// A line says how many bytes are missing.
+func TestRendering_StopsAtItsBound(t *testing.T) {
+	const most = 512 << 10
+	for _, unit := range []string{"[", "\x01", "\n", "v", "\u202e", "\xff", `{"a":[`, `"`} {
+		for _, size := range []int{1, 9990, 256 << 10, 4 << 20} {
+			text := strings.Repeat(unit, size/len(unit)+1)
+			values := []string{text, text + strings.Repeat("]", len(text)), text + "1" + strings.Repeat("]}", len(text)/len(unit))}
+			for _, as := range []Rendering{Text, AsJSON, Hex} {
+				for _, value := range values {
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					got := as.Lines([]byte(value), most)
+					runtime.ReadMemStats(&after)
+					memory, allowed := int(after.TotalAlloc-before.TotalAlloc)-len(value), min(16*len(value), 7*most)+512<<10
+					if len(got) > min(16*len(value), most)+100 || memory > allowed {
+						t.Errorf("%d bytes of %.10q as %s are %d bytes, by %d bytes of memory", len(value), value, as, len(got), memory)
+					}
+					if len(value) > most != strings.Contains(got, "more bytes") && as == Text && unit == "v" {
+						t.Errorf("%d bytes of %.10q as %s end in %q", len(value), value, as, got[len(got)-60:])
+					}
+				}
+			}
 		}
 	}
 }
