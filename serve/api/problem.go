@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Kind is what went wrong. It is the stable end of a problem's type; docs/serve.md explains each.
@@ -90,6 +91,8 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Errors are the single faults of an input, if there are several.
 	Errors []ProblemDetail `json:"errors,omitempty"`
+	// RetryAfter is the wait that the answer's header of that name asks for. Zero is none.
+	RetryAfter time.Duration `json:"-"`
 }
 
 // ProblemDetail is a fault of an input.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -23,7 +25,8 @@ type Client struct {
 }
 
 // New returns a client of the server at an address, as in https://siding.example.com. token is a
-// bearer token; empty for none. A nil http is [http.DefaultClient]. It does no I/O.
+// bearer token; empty for none. A nil http is [http.DefaultClient]. It does no I/O. Requests that
+// only ask follow redirects as http does. Others follow none: a redirected one is an error.
 func New(address, token string, h *http.Client) (*Client, error) {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" {
@@ -32,8 +35,24 @@ func New(address, token string, h *http.Client) (*Client, error) {
 	if h == nil {
 		h = http.DefaultClient
 	}
-	return &Client{base: base, token: token, http: h}, nil
+	own := *h
+	own.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		switch {
+		case via[0].Method != http.MethodGet:
+			// net/http would ask by GET, or carry the body to whatever host the answer names.
+			return http.ErrUseLastResponse
+		case h.CheckRedirect != nil:
+			return h.CheckRedirect(r, via)
+		case len(via) >= mostRedirects:
+			return fmt.Errorf("stopped after %d redirects", mostRedirects)
+		}
+		return nil
+	}
+	return &Client{base: base, token: token, http: &own}, nil
 }
+
+// mostRedirects is the limit of net/http.
+const mostRedirects = 10
 
 // path joins parts of a path, each of which may have any character.
 func path(parts ...any) string {
@@ -44,8 +63,16 @@ func path(parts ...any) string {
 	return "/api/v1/" + strings.Join(all, "/")
 }
 
-// send sends a request, and returns the answer if it is a success.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any, header http.Header) (*http.Response, error) {
+// The content types of the API's answers.
+const (
+	jsonType   = "application/json"
+	linesType  = "application/x-ndjson"
+	eventsType = "text/event-stream"
+)
+
+// send sends a request, and returns the answer if it is a success of the content type accept. Of
+// events there may be none, with status 204.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any, accept string, header http.Header) (*http.Response, error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -66,8 +93,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		r.Header[key] = values
 	}
 	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-Type", jsonType)
 	}
+	r.Header.Set("Accept", accept)
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -75,28 +103,71 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		defer answer.Body.Close()
-		return nil, problemOf(answer)
+	if err := check(answer, accept); err != nil {
+		answer.Body.Close()
+		return nil, fmt.Errorf("client: %s %s: %w", method, path, err)
 	}
 	return answer, nil
+}
+
+// check returns an error if an answer is none of the API, or no success.
+func check(answer *http.Response, accept string) error {
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return problemOf(answer)
+	}
+	if answer.StatusCode == http.StatusNoContent && accept == eventsType {
+		return nil
+	}
+	text := answer.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(text); err == nil && kind == accept {
+		return nil
+	}
+	is := "no content type"
+	if text != "" {
+		is = fmt.Sprintf("the content type %q", text)
+	}
+	return fmt.Errorf("the answer has %s in place of %s: something other than the server of siding sent it", is, accept)
 }
 
 // mostProblem bounds the text of a problem.
 const mostProblem = 1 << 20
 
-func problemOf(answer *http.Response) error {
+// problemOf returns an answer that is no success as a problem, also if a proxy sent it.
+func problemOf(answer *http.Response) *api.Problem {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostProblem))
 	var p api.Problem
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Type == "" {
-		return fmt.Errorf("client: %s: %s", answer.Status, bytes.TrimSpace(text))
+		p = api.Problem{Type: "about:blank", Title: answer.Status, Detail: answer.Status}
+		switch {
+		case answer.StatusCode < http.StatusBadRequest:
+			p.Detail = fmt.Sprintf("%s to %q: the request was not carried out; the client has to have the server's own address", answer.Status, answer.Header.Get("Location"))
+		case len(bytes.TrimSpace(text)) > 0:
+			p.Detail = fmt.Sprintf("%s: %s", answer.Status, bytes.TrimSpace(text))
+		}
+		if answer.StatusCode == http.StatusTooManyRequests {
+			p.Type = api.TooManyRequests.Type()
+		}
 	}
+	p.Status, p.RetryAfter = answer.StatusCode, retryAfter(answer.Header)
 	return &p
+}
+
+// retryAfter returns the wait that headers ask for, as seconds or as a time; zero for none.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return max(time.Until(at), 0)
 }
 
 // call sends a request and decodes the answer.
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any, header http.Header) (got T, err error) {
-	answer, err := c.send(ctx, method, path, query, body, header)
+	answer, err := c.send(ctx, method, path, query, body, jsonType, header)
 	if err != nil {
 		return got, err
 	}
@@ -155,7 +226,7 @@ func (c *Client) Export(ctx context.Context, topic string, f api.Filter, all boo
 	if all {
 		q.Set("all", "true")
 	}
-	answer, err := c.send(ctx, http.MethodGet, path("topics", topic, "export"), q, nil, nil)
+	answer, err := c.send(ctx, http.MethodGet, path("topics", topic, "export"), q, nil, linesType, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,11 @@ const mostLine = 1 << 20
 // ends: follow the run again, also at another server, with the id of the last event.
 func (c *Client) Follow(ctx context.Context, topic, run, after string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		header := http.Header{"Accept": {"text/event-stream"}}
+		header := http.Header{}
 		if after != "" {
 			header["Last-Event-ID"] = []string{after}
 		}
-		answer, err := c.send(ctx, http.MethodGet, path("topics", topic, "runs", run, "events"), nil, nil, header)
+		answer, err := c.send(ctx, http.MethodGet, path("topics", topic, "runs", run, "events"), nil, nil, eventsType, header)
 		if err != nil {
 			yield(Event{}, err)
 			return

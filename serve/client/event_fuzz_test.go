@@ -15,7 +15,7 @@ type stream string
 
 // RoundTrip implements http.RoundTripper.
 func (s stream) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(s)))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {eventsType}}, Body: io.NopCloser(strings.NewReader(string(s)))}, nil
 }
 
 // followed returns the events of a stream, up to the first error.
