@@ -41,7 +41,7 @@ func (a *Access) authenticator(log *slog.Logger) (*access.Authenticator, error) 
 			return nil, ofFile("access.tokens-file", err)
 		}
 	}
-	return access.New(tokens, a.Proxy, a.OIDC)
+	return access.New(tokens, a.Proxy, a.OIDC, log)
 }
 
 // ofFile gives the error of a file that is missing the key that names it. Errors of what the file

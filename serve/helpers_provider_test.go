@@ -77,7 +77,7 @@ func (p *provider) token(nonce string) string {
 	}
 	text, err := jwt.Signed(signer).
 		Claims(jwt.Claims{Issuer: p.URL, Subject: "7", Audience: jwt.Audience{"siding"}, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour)), IssuedAt: jwt.NewNumericDate(time.Now())}).
-		Claims(map[string]any{"email": "ann", "groups": []string{"oncall"}, "nonce": nonce}).Serialize()
+		Claims(map[string]any{"email": "ann", "email_verified": true, "groups": []string{"oncall"}, "nonce": nonce}).Serialize()
 	if err != nil {
 		p.t.Fatal(err)
 	}

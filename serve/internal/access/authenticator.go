@@ -1,9 +1,9 @@
 package access
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -11,19 +11,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf8"
-
-	"github.com/coreos/go-oidc/v3/oidc"
-	"golang.org/x/oauth2"
-	"golang.org/x/time/rate"
 
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
-
-// ErrNobody reports a request without valid credentials. The error around it says what is wrong.
-var ErrNobody = errors.New("access")
 
 // Proxy takes the word of a proxy that has authenticated people.
 type Proxy struct {
@@ -39,49 +30,19 @@ type Proxy struct {
 	Groups map[string][]Grant `yaml:"groups"`
 }
 
-// OIDC accepts tokens of an OpenID provider.
-type OIDC struct {
-	// Issuer is the provider's address, below which it has .well-known/openid-configuration.
-	// Required.
-	Issuer string `yaml:"issuer"`
-	// ClientID is the server's id at the provider, which tokens have to be for. Required.
-	ClientID string `yaml:"client-id"`
-	// ClientSecretEnv is the variable of the environment with the secret by which the provider
-	// knows the server, for people who sign in to the console. A public client needs none. Default
-	// none.
-	ClientSecretEnv string `yaml:"client-secret-env"`
-	// ClientSecretFile is a file with that secret, instead of a variable. Default none.
-	ClientSecretFile string `yaml:"client-secret-file"`
-	// Scopes are what the provider is asked for when people sign in to the console; some providers
-	// want groups, too. Default openid, email and profile.
-	Scopes []string `yaml:"scopes"`
-	// NameClaim is the claim with the name of the person. Ledgers have it as openid NAME. Default
-	// email.
-	NameClaim string `yaml:"name-claim"`
-	// GroupsClaim is the claim with the person's groups. Default groups.
-	GroupsClaim string `yaml:"groups-claim"`
-	// Groups is what roles groups have; * is everybody. Default none.
-	Groups map[string][]Grant `yaml:"groups"`
-}
-
 // Authenticator finds out who sends requests. It is safe for concurrent use.
 type Authenticator struct {
 	tokens *Tokens
 	proxy  *Proxy
 	from   []netip.Prefix
-	oidc   *OIDC
-
-	mu       sync.Mutex
-	verifier *oidc.IDTokenVerifier // nil until the provider has answered
-	endpoint oauth2.Endpoint
-	asking   chan struct{} // closed when it has; nil unless it is being asked
-	asked    time.Time
+	openID *provider
 }
 
 // New returns an authenticator for the ways that are not nil. Without any, each request from this
-// machine is one of an admin named local.
-func New(tokens *Tokens, proxy *Proxy, provider *OIDC) (*Authenticator, error) {
-	a := &Authenticator{tokens: tokens, proxy: proxy, oidc: provider}
+// machine is one of an admin named local. log gets a line each time that the provider's word lets
+// nobody in.
+func New(tokens *Tokens, proxy *Proxy, openID *OIDC, log *slog.Logger) (*Authenticator, error) {
+	a := &Authenticator{tokens: tokens, proxy: proxy}
 	var all []error
 	wrong := func(key, format string, args ...any) {
 		all = append(all, &yamlfile.KeyError{Key: "access." + key, Problem: fmt.Sprintf(format, args...)})
@@ -105,17 +66,18 @@ func New(tokens *Tokens, proxy *Proxy, provider *OIDC) (*Authenticator, error) {
 		}
 		all = append(all, checkGroups("access.proxy.groups", proxy.Groups))
 	}
-	if provider != nil {
-		if u, err := url.Parse(provider.Issuer); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			wrong("oidc.issuer", "%q is not an address, as in https://login.example.com", provider.Issuer)
+	if openID != nil {
+		a.openID = &provider{OIDC: openID, log: log, address: a.Address}
+		if u, err := url.Parse(openID.Issuer); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			wrong("oidc.issuer", "%q is not an address, as in https://login.example.com", openID.Issuer)
 		}
-		if provider.ClientID == "" {
+		if openID.ClientID == "" {
 			wrong("oidc.client-id", "required: the server's id at the provider")
 		}
-		if provider.ClientSecretEnv != "" && provider.ClientSecretFile != "" {
+		if openID.ClientSecretEnv != "" && openID.ClientSecretFile != "" {
 			wrong("oidc.client-secret-env", "either this or client-secret-file is set")
 		}
-		all = append(all, checkGroups("access.oidc.groups", provider.Groups))
+		all = append(all, checkGroups("access.oidc.groups", openID.Groups))
 	}
 	return a, errors.Join(all...)
 }
@@ -135,7 +97,7 @@ func checkGroups(key string, groups map[string][]Grant) error {
 }
 
 // Open reports whether nothing is configured.
-func (a *Authenticator) Open() bool { return a.tokens == nil && a.proxy == nil && a.oidc == nil }
+func (a *Authenticator) Open() bool { return a.tokens == nil && a.proxy == nil && a.openID == nil }
 
 var local = &Identity{Name: "local", Grants: []Grant{{Role: Admin}}}
 
@@ -159,8 +121,8 @@ func (a *Authenticator) Who(r *http.Request) (*Identity, error) {
 			return id, nil
 		}
 	}
-	if a.oidc != nil {
-		return a.verified(r.Context(), token)
+	if a.openID != nil {
+		return a.openID.who(r, token)
 	}
 	return nil, fmt.Errorf("%w: nobody has this token", ErrNobody)
 }
@@ -236,126 +198,4 @@ func (a *Authenticator) proxied(r *http.Request) *Identity {
 		groups = append(groups, strings.TrimSpace(g))
 	}
 	return identityOf(byProxy, name, granted(a.proxy.Groups, groups))
-}
-
-func granted(of map[string][]Grant, groups []string) (all []Grant) {
-	for _, g := range append(groups, "*") {
-		all = append(all, of[g]...)
-	}
-	return all
-}
-
-// askEvery is how often a provider is asked for its keys: one that did not answer, and one that has
-// answered while tokens name keys that it did not have then. askAtOnce is what it is asked at once:
-// where its keys are, for them, and for those that it has changed since.
-const (
-	askEvery  = 5 * time.Second
-	askAtOnce = 3
-)
-
-// sparing sends requests to a provider as often as its limit allows, and fails others: anybody can
-// send tokens that name keys which the provider does not have.
-type sparing struct{ limit *rate.Limiter }
-
-// RoundTrip implements [http.RoundTripper].
-func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !s.limit.Allow() {
-		return nil, fmt.Errorf("the OpenID provider was asked for its keys within %v", askEvery)
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// verified returns whom a token of the provider names.
-func (a *Authenticator) verified(ctx context.Context, token string) (*Identity, error) {
-	name, groups, _, err := a.claims(ctx, token)
-	if err != nil {
-		return nil, err
-	}
-	return identityOf(byOpenID, name, granted(a.oidc.Groups, groups)), nil
-}
-
-// claims returns what a valid token of the provider says.
-func (a *Authenticator) claims(ctx context.Context, token string) (name string, groups []string, nonce string, err error) {
-	v, err := a.provider(ctx)
-	if err != nil {
-		return "", nil, "", err
-	}
-	t, err := v.Verify(ctx, token)
-	if err != nil {
-		return "", nil, "", fmt.Errorf("%w: the token is not valid: %w", ErrNobody, err)
-	}
-	claims := map[string]any{}
-	if err := t.Claims(&claims); err != nil {
-		return "", nil, "", fmt.Errorf("%w: the token's claims cannot be read: %w", ErrNobody, err)
-	}
-	name, _ = claims[orDefault(a.oidc.NameClaim, "email")].(string)
-	if verified, said := claims["email_verified"].(bool); said && !verified && orDefault(a.oidc.NameClaim, "email") == "email" {
-		name = "" // it may be somebody else's
-	}
-	if name == "" {
-		name = t.Subject
-	}
-	if len(name) > mostName {
-		return "", nil, "", fmt.Errorf("%w: the token's name has %d bytes, and %d are the most", ErrNobody, len(name), mostName)
-	}
-	if list, ok := claims[orDefault(a.oidc.GroupsClaim, "groups")].([]any); ok {
-		for _, g := range list {
-			if text, ok := g.(string); ok {
-				groups = append(groups, text)
-			}
-		}
-	}
-	return name, groups, t.Nonce, nil
-}
-
-func orDefault(s, by string) string {
-	if s == "" {
-		return by
-	}
-	return s
-}
-
-// provider returns the verifier, and asks the provider for its keys first. Others wait for the
-// answer as long as they like.
-func (a *Authenticator) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	for {
-		a.mu.Lock()
-		verifier, asking := a.verifier, a.asking
-		if verifier == nil && asking == nil {
-			if time.Since(a.asked) < askEvery {
-				a.mu.Unlock()
-				return nil, fmt.Errorf("the OpenID provider %s did not answer; it is asked again within %v", a.oidc.Issuer, askEvery)
-			}
-			asking = make(chan struct{})
-			a.asking = asking
-			a.mu.Unlock()
-			return a.askProvider(ctx, asking)
-		}
-		a.mu.Unlock()
-		if verifier != nil {
-			return verifier, nil
-		}
-		select {
-		case <-asking:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// askProvider asks the provider for its keys, and closes a channel when it has answered.
-func (a *Authenticator) askProvider(ctx context.Context, asking chan struct{}) (*oidc.IDTokenVerifier, error) {
-	// keys are fetched later, too, with this context
-	client := &http.Client{Timeout: askEvery, Transport: &sparing{rate.NewLimiter(rate.Every(askEvery), askAtOnce)}}
-	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), a.oidc.Issuer)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	defer close(asking)
-	a.asking, a.asked = nil, time.Now()
-	if err != nil {
-		return nil, fmt.Errorf("asking the OpenID provider: %w", err)
-	}
-	a.endpoint = p.Endpoint()
-	a.verifier = p.Verifier(&oidc.Config{ClientID: a.oidc.ClientID})
-	return a.verifier, nil
 }

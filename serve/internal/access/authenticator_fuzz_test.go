@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -21,7 +22,7 @@ func FuzzProxy_GroupsAreWholeNames(f *testing.F) {
 	a, err := access.New(nil, &access.Proxy{
 		Header: "X-User", GroupsHeader: "X-Groups", From: []string{"10.0.0.1"},
 		Groups: map[string][]access.Grant{"admins": {{Role: access.Admin}}, "*": {{Role: access.Viewer}}},
-	}, nil)
+	}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,19 +1,12 @@
 package access_test
 
 import (
-	"crypto/rand"
-	"crypto/rsa"
-	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
 )
@@ -31,7 +24,7 @@ func request(remote, host string, headers ...string) *http.Request {
 // by a name of its own.
 func TestAuthenticator_OpenAnswersThisMachineOnly(t *testing.T) {
 	t.Parallel()
-	a, err := access.New(nil, nil, nil)
+	a, err := access.New(nil, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +76,7 @@ func TestAuthenticator_ProxyIsBelievedByItsAddress(t *testing.T) {
 	a, err := access.New(nil, &access.Proxy{
 		Header: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", From: []string{"10.0.0.0/8", "::1"},
 		Groups: map[string][]access.Grant{"*": {{Role: access.Viewer}}, "payments": {{Role: access.Operator, Topics: []string{"pay*"}}}},
-	}, nil)
+	}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,124 +107,11 @@ func TestAuthenticator_ProxyIsBelievedByItsAddress(t *testing.T) {
 	}
 }
 
-// provider is an OpenID provider.
-type provider struct {
-	*httptest.Server
-	key   *rsa.PrivateKey
-	down  bool
-	asked atomic.Int64
-}
-
-func newProvider(t *testing.T) *provider {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &provider{key: key}
-	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		p.asked.Add(1)
-		if p.down {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		answer(w, map[string]any{"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "id_token_signing_alg_values_supported": []string{"RS256"}})
-	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		p.asked.Add(1)
-		answer(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "1", Algorithm: "RS256", Use: "sig"}}})
-	})
-	p.Server = httptest.NewServer(mux)
-	t.Cleanup(p.Close)
-	return p
-}
-
-// token returns a token of the provider, with claims beside the usual ones.
-func (p *provider) token(t *testing.T, audience string, expires time.Time, claims map[string]any) string {
-	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.key, KeyID: "1"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.signed(t, signer, audience, expires, claims)
-}
-
-func (p *provider) signed(t *testing.T, signer jose.Signer, audience string, expires time.Time, claims map[string]any) string {
-	t.Helper()
-	text, err := jwt.Signed(signer).Claims(jwt.Claims{Issuer: p.URL, Subject: "7", Audience: jwt.Audience{audience}, Expiry: jwt.NewNumericDate(expires), IssuedAt: jwt.NewNumericDate(time.Now())}).Claims(claims).Serialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func TestAuthenticator_TokensOfAnOpenIDProvider(t *testing.T) {
-	t.Parallel()
-	p, other := newProvider(t), newProvider(t)
-	a, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	who := func(token string) (*access.Identity, error) {
-		return a.Who(request("10.0.0.1:1", "x", "Authorization", "Bearer "+token))
-	}
-	later := time.Now().Add(time.Hour)
-	ada := map[string]any{"email": "ada@example.com", "groups": []string{"oncall"}}
-	if id, err := who(p.token(t, "siding", later, ada)); err != nil || id.Name != "openid ada@example.com" || id.On("x.dlq") != access.Operator {
-		t.Errorf("%+v, %v", id, err)
-	}
-	if id, err := who(p.token(t, "siding", later, nil)); err != nil || id.Name != "openid 7" || id.On("x.dlq") != access.None {
-		t.Errorf("without claims: %+v, %v", id, err)
-	}
-	for name, token := range map[string]string{
-		"of another client":   p.token(t, "other", later, ada),
-		"expired":             p.token(t, "siding", time.Now().Add(-time.Hour), ada),
-		"of another provider": other.token(t, "siding", later, ada),
-		"of a long name":      p.token(t, "siding", later, map[string]any{"email": strings.Repeat("e", 1001)}),
-		"junk":                "a.b.c",
-		"empty":               "",
-	} {
-		if id, err := who(token); !errors.Is(err, access.ErrNobody) {
-			t.Errorf("a token that is %s: %+v, %v", name, id, err)
-		}
-	}
-}
-
-// Anybody can send tokens that name keys which the provider does not have. It is asked for its keys
-// now and then, and not each time; meanwhile tokens by the keys that it has count.
-func TestAuthenticator_AsksTheProviderForKeysSparingly(t *testing.T) {
-	t.Parallel()
-	p := newProvider(t)
-	a, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	forger, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: newProvider(t).key, KeyID: "2"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	later, began := time.Now().Add(time.Hour), time.Now()
-	forged := p.signed(t, forger, "siding", later, nil)
-	for range 100 {
-		if id, err := a.Who(request("10.0.0.1:1", "x", "Authorization", "Bearer "+forged)); !errors.Is(err, access.ErrNobody) {
-			t.Fatalf("%+v, %v", id, err)
-		}
-	}
-	if most := 3 + int64(time.Since(began)/(5*time.Second)); p.asked.Load() > most {
-		t.Errorf("the provider was asked %d times, at most %d are right", p.asked.Load(), most)
-	}
-	if id, err := a.Who(request("10.0.0.1:1", "x", "Authorization", "Bearer "+p.token(t, "siding", later, nil))); err != nil || id.Name != "openid 7" {
-		t.Errorf("a token that is right: %+v, %v", id, err)
-	}
-}
-
 // Behind the configured proxy, the address counts that the proxy names: the last one, since a
 // client may have sent others before it. From elsewhere such a header says nothing.
 func TestAuthenticator_AddressIsThatOfTheClient(t *testing.T) {
 	t.Parallel()
-	a, err := access.New(nil, &access.Proxy{Header: "X-User", From: []string{"10.0.0.0/8"}}, nil)
+	a, err := access.New(nil, &access.Proxy{Header: "X-User", From: []string{"10.0.0.0/8"}}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,14 +133,16 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string]func() (*access.Authenticator, error){
 		"no address": func() (*access.Authenticator, error) {
-			return access.New(nil, &access.Proxy{Header: "X", From: []string{"ten"}}, nil)
+			return access.New(nil, &access.Proxy{Header: "X", From: []string{"ten"}}, nil, slog.New(slog.DiscardHandler))
 		},
 		"no header": func() (*access.Authenticator, error) {
-			return access.New(nil, &access.Proxy{From: []string{"10.0.0.1"}}, nil)
+			return access.New(nil, &access.Proxy{From: []string{"10.0.0.1"}}, nil, slog.New(slog.DiscardHandler))
 		},
-		"no issuer": func() (*access.Authenticator, error) { return access.New(nil, nil, &access.OIDC{ClientID: "x"}) },
+		"no issuer": func() (*access.Authenticator, error) {
+			return access.New(nil, nil, &access.OIDC{ClientID: "x"}, slog.New(slog.DiscardHandler))
+		},
 		"no role": func() (*access.Authenticator, error) {
-			return access.New(nil, nil, &access.OIDC{Issuer: "x", ClientID: "x", Groups: map[string][]access.Grant{"a": {{}}}})
+			return access.New(nil, nil, &access.OIDC{Issuer: "x", ClientID: "x", Groups: map[string][]access.Grant{"a": {{}}}}, slog.New(slog.DiscardHandler))
 		},
 	} {
 		if _, err := made(); err == nil {

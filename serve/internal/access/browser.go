@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func NewBrowser(who *Authenticator, key []byte, address, secret string) (*Browse
 func (b *Browser) ByToken() bool { return b.who.tokens != nil }
 
 // ByProvider reports whether people can sign in at an OpenID provider.
-func (b *Browser) ByProvider() bool { return b.who.oidc != nil }
+func (b *Browser) ByProvider() bool { return b.who.openID != nil }
 
 // secure reports whether cookies are for HTTPS only.
 func (b *Browser) secure(r *http.Request) bool { return r.TLS != nil || b.url.Scheme == "https" }
@@ -75,8 +76,8 @@ func (b *Browser) Who(r *http.Request) (*Identity, error) {
 		if id := b.who.tokens.Find(s.Token); id != nil {
 			return id, nil
 		}
-	case s.Name != "" && b.who.oidc != nil:
-		return identityOf(byOpenID, s.Name, granted(b.who.oidc.Groups, s.Groups)), nil
+	case s.Name != "" && b.who.openID != nil:
+		return identityOf(byOpenID, s.Name, granted(b.who.openID.Groups, s.Groups)), nil
 	}
 	return nil, fmt.Errorf("%w: the session's credentials were withdrawn; sign in again", ErrNobody)
 }
@@ -119,22 +120,59 @@ type login struct {
 	Expires  time.Time `json:"e"`
 }
 
+// loginName returns the name of a sign-in's cookie: each has its own, so that two tabs can sign in
+// at once.
+func loginName(state string) string { return loginCookie + "-" + state[:min(len(state), 16)] }
+
+// makeRoom deletes the oldest sign-ins that a browser has under way. With one of a size more, all
+// have no more bytes than one cookie may have: else a server refuses the browser's headers.
+func (b *Browser) makeRoom(w http.ResponseWriter, r *http.Request, size int) {
+	type underWay struct {
+		cookie  *http.Cookie
+		expires time.Time
+	}
+	var all []underWay
+	for _, c := range r.Cookies() {
+		if strings.HasPrefix(c.Name, cookie(loginName(""), "", b.secure(r), 0).Name) {
+			var l login // of what cannot be opened, the expiry is zero
+			_ = b.sealer.open(loginCookie, c.Value, &l)
+			all = append(all, underWay{c, l.Expires})
+			size += len(c.Value)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y underWay) int { return x.expires.Compare(y.expires) })
+	for _, l := range all {
+		if size <= mostCookie && time.Now().Before(l.expires) {
+			return
+		}
+		size -= len(l.cookie.Value)
+		http.SetCookie(w, cookie(strings.TrimPrefix(l.cookie.Name, securePrefix), "", b.secure(r), -1))
+	}
+}
+
 // config returns what the provider is asked with, after asking it for its addresses.
 func (b *Browser) config(ctx context.Context) (*oauth2.Config, error) {
-	if b.who.oidc == nil {
+	if b.who.openID == nil {
 		return nil, errors.New("no OpenID provider is configured")
 	}
-	if _, err := b.who.provider(ctx); err != nil {
+	if _, err := b.who.openID.ask(ctx); err != nil {
 		return nil, err
 	}
-	b.who.mu.Lock()
-	defer b.who.mu.Unlock()
-	scopes := b.who.oidc.Scopes
+	b.who.openID.mu.Lock()
+	defer b.who.openID.mu.Unlock()
+	// Without a style, the library tries both, and sends the code twice.
+	style, err := authStyle(b.who.openID.methods, b.secret)
+	if err != nil {
+		return nil, b.who.openID.down("its authentication methods", err)
+	}
+	endpoint := b.who.openID.endpoint
+	endpoint.AuthStyle = style
+	scopes := b.who.openID.Scopes
 	if len(scopes) == 0 {
 		scopes = []string{"openid", "email", "profile"}
 	}
 	return &oauth2.Config{
-		ClientID: b.who.oidc.ClientID, ClientSecret: b.secret, Endpoint: b.who.endpoint,
+		ClientID: b.who.openID.ClientID, ClientSecret: b.secret, Endpoint: endpoint,
 		RedirectURL: strings.TrimSuffix(b.url.String(), "/") + CallbackPath, Scopes: scopes,
 	}, nil
 }
@@ -154,7 +192,8 @@ func (b *Browser) Begin(w http.ResponseWriter, r *http.Request, back string) (ad
 			return "", err
 		}
 	}
-	http.SetCookie(w, cookie(loginCookie, text, b.secure(r), loginTime))
+	b.makeRoom(w, r, len(text))
+	http.SetCookie(w, cookie(loginName(l.State), text, b.secure(r), loginTime))
 	return config.AuthCodeURL(l.State, oauth2.S256ChallengeOption(l.Verifier), oauth2.SetAuthURLParam("nonce", l.Nonce)), nil
 }
 
@@ -163,48 +202,57 @@ func (b *Browser) Begin(w http.ResponseWriter, r *http.Request, back string) (ad
 // the sender.
 func (b *Browser) Finish(w http.ResponseWriter, r *http.Request) (back string, err error) {
 	var l login
-	if err := b.sealer.open(loginCookie, cookieOf(r, loginCookie, b.secure(r)), &l); err != nil || time.Now().After(l.Expires) {
-		return "", fmt.Errorf("%w: the sign-in took more than %v, or began in another browser; sign in again", ErrNobody, loginTime)
-	}
-	http.SetCookie(w, cookie(loginCookie, "", b.secure(r), -1))
 	q := r.URL.Query()
-	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(l.State)) != 1 {
-		return "", fmt.Errorf("%w: the answer belongs to another sign-in; sign in again", ErrNobody)
+	own := loginName(q.Get("state"))
+	err = b.sealer.open(loginCookie, cookieOf(r, own, b.secure(r)), &l)
+	if err != nil || time.Now().After(l.Expires) || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(l.State)) != 1 {
+		return "", b.who.openID.refuse(r, "state", nil, "the sign-in took more than %v, or began in another browser; sign in again", loginTime)
 	}
+	http.SetCookie(w, cookie(own, "", b.secure(r), -1))
 	if code := q.Get("error"); code != "" {
-		return "", fmt.Errorf("%w: the OpenID provider refused: %s: %s", ErrNobody, code, q.Get("error_description"))
+		why := errors.New(code + ": " + q.Get("error_description"))
+		return "", b.who.openID.refuse(r, "provider", why, "the OpenID provider refused: %s", short(why))
 	}
 	config, err := b.config(r.Context())
 	if err != nil {
 		return "", err
 	}
-	ctx := context.WithValue(r.Context(), oauth2.HTTPClient, &http.Client{Timeout: askEvery})
-	answer, err := config.Exchange(ctx, q.Get("code"), oauth2.VerifierOption(l.Verifier))
+	raw, err := b.exchange(r, config, q.Get("code"), l.Verifier)
 	if err != nil {
-		var refused *oauth2.RetrieveError
-		if errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
-			return "", fmt.Errorf("%w: the OpenID provider refused the code: %w", ErrNobody, err)
-		}
-		return "", fmt.Errorf("asking the OpenID provider for a token: %w", err)
+		return "", err
 	}
-	raw, _ := answer.Extra("id_token").(string)
-	if raw == "" {
-		return "", fmt.Errorf("%w: the OpenID provider sent no id_token: the scope openid is required", ErrNobody)
-	}
-	name, groups, nonce, err := b.who.claims(ctx, raw)
+	name, groups, nonce, err := b.who.openID.claims(r, raw)
 	if err != nil {
 		return "", err
 	}
 	if subtle.ConstantTimeCompare([]byte(nonce), []byte(l.Nonce)) != 1 {
-		return "", fmt.Errorf("%w: the token belongs to another sign-in; sign in again", ErrNobody)
+		return "", b.who.openID.refuse(r, "nonce", nil, "the token belongs to another sign-in; sign in again")
 	}
 	s := session{Name: name}
 	for _, g := range groups {
-		if _, named := b.who.oidc.Groups[g]; named {
+		if _, named := b.who.openID.Groups[g]; named {
 			s.Groups = append(s.Groups, g)
 		}
 	}
 	return Back(l.Back), b.begin(w, r, s)
+}
+
+// exchange returns the token that the provider gives for a code.
+func (b *Browser) exchange(r *http.Request, config *oauth2.Config, code, verifier string) (token string, err error) {
+	ctx := context.WithValue(r.Context(), oauth2.HTTPClient, &http.Client{Timeout: askEvery})
+	answer, err := config.Exchange(ctx, code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		var refused *oauth2.RetrieveError
+		if errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
+			return "", b.who.openID.refuse(r, "code", err, "the OpenID provider refused the code; sign in again")
+		}
+		return "", b.who.openID.down("a token", err)
+	}
+	token, _ = answer.Extra("id_token").(string)
+	if token == "" {
+		return "", b.who.openID.refuse(r, "id_token", nil, "the OpenID provider sent no id_token: the scope openid is required")
+	}
+	return token, nil
 }
 
 // Back returns a path of this server to go back to; empty if a text is none. So no link can send

@@ -78,6 +78,17 @@ func (g *Grant) covers(topic string) bool {
 	})
 }
 
+// granted returns the grants that groups have, and everybody.
+func granted(of map[string][]Grant, groups []string) (all []Grant) {
+	for _, g := range append(groups, "*") {
+		all = append(all, of[g]...)
+	}
+	return all
+}
+
+// ErrNobody reports a request without valid credentials. The error around it says what is wrong.
+var ErrNobody = errors.New("access")
+
 // Identity is somebody, or something, that sends requests.
 type Identity struct {
 	// Name is written to ledgers, as who did it, and stands for the sender wherever one is counted

@@ -29,9 +29,9 @@ func TestIdentity_NoNameIsOneOfAnotherWay(t *testing.T) {
 	}
 	p := newPeople(t)
 	p.token = func(nonce string) string {
-		return p.provider.token(t, "siding", time.Now().Add(time.Hour), map[string]any{"email": "rule gateway", "nonce": nonce})
+		return p.provider.token(t, "siding", time.Now().Add(time.Hour), map[string]any{"email": "rule gateway", "email_verified": true, "nonce": nonce})
 	}
-	a, err := access.New(tokens, &access.Proxy{Header: "X-User", From: []string{"10.0.0.1"}}, &access.OIDC{Issuer: p.URL, ClientID: "siding"})
+	a, err := access.New(tokens, &access.Proxy{Header: "X-User", From: []string{"10.0.0.1"}}, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestIdentity_NoNameIsOneOfAnotherWay(t *testing.T) {
 		is("token: "+name, id, err)
 		id, err = a.Who(request("10.0.0.1:1", "x", "X-User", name))
 		is("proxy: "+name, id, err)
-		token := p.provider.token(t, "siding", time.Now().Add(time.Hour), map[string]any{"email": name})
+		token := p.provider.token(t, "siding", time.Now().Add(time.Hour), map[string]any{"email": name, "email_verified": true})
 		id, err = a.Who(request("10.0.0.2:1", "x", "Authorization", "Bearer "+token))
 		is("openid: "+name, id, err)
 	}
@@ -80,7 +80,7 @@ func TestIdentity_RightsTellGrantsApart(t *testing.T) {
 	if one.Rights() == two.Rights() || one.Rights() == (&access.Identity{}).Rights() {
 		t.Errorf("both have the rights %s", one.Rights())
 	}
-	if _, err := access.New(nil, nil, &access.OIDC{Issuer: "https://x", ClientID: "x", Groups: map[string][]access.Grant{"g": one.Grants}}); err == nil {
+	if _, err := access.New(nil, nil, &access.OIDC{Issuer: "https://x", ClientID: "x", Groups: map[string][]access.Grant{"g": one.Grants}}, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a pattern with a space is taken")
 	}
 }

@@ -84,12 +84,15 @@ func (s sealer) open(name, text string, v any) error {
 	return json.Unmarshal(plain, v)
 }
 
+// securePrefix begins the names of cookies that no page of a sibling domain can set.
+const securePrefix = "__Host-"
+
 // cookie returns a cookie that scripts cannot read, and that other sites' forms do not send. A
 // negative time deletes it.
 func cookie(name, value string, secure bool, lasts time.Duration) *http.Cookie {
 	c := &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
 	if secure {
-		c.Name = "__Host-" + name // no page of a sibling domain can set it
+		c.Name = securePrefix + name
 	}
 	if lasts < 0 {
 		c.MaxAge = -1

@@ -205,7 +205,7 @@ func (a *archive) LetterVersion(string, int32, int64) uint64 { return a.version.
 // open returns a console over data, without access control.
 func open(t testing.TB, data *archive) *Console {
 	t.Helper()
-	who, err := access.New(nil, nil, nil)
+	who, err := access.New(nil, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
