@@ -28,12 +28,23 @@ func Load(dir string) (*Chart, error) {
 // Render returns what the chart installs with some values, by the name of the template, as in
 // service.yaml. Templates that make nothing are left out.
 func (c *Chart) Render(values map[string]any) (map[string]string, error) {
+	return c.RenderIn(nil, values)
+}
+
+// RenderIn is [Chart.Render] for a cluster, in which templates look up what is there. In none, as
+// with helm template, they find nothing.
+func (c *Chart) RenderIn(cluster engine.ClientProvider, values map[string]any) (map[string]string, error) {
 	release := common.ReleaseOptions{Name: "siding-serve", Namespace: "kafka", Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(c.is, values, release, nil)
 	if err != nil {
 		return nil, fmt.Errorf("charts: %w", err)
 	}
-	texts, err := engine.Render(c.is, all)
+	var texts map[string]string
+	if cluster == nil {
+		texts, err = engine.Render(c.is, all)
+	} else {
+		texts, err = engine.RenderWithClientProvider(c.is, all, cluster)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("charts: %w", err)
 	}
@@ -50,12 +61,13 @@ func (c *Chart) Render(values map[string]any) (map[string]string, error) {
 var order = []string{"serviceaccount.yaml", "configmap.yaml", "service.yaml", "deployment.yaml", "poddisruptionbudget.yaml"}
 
 // Manifests returns what the chart makes with its default values, for those who do not use Helm.
+// Both Secrets are theirs to make: that of the tokens, and that of the key of sessions.
 func (c *Chart) Manifests() (string, error) {
 	made, err := c.Render(nil)
 	if err != nil {
 		return "", err
 	}
-	text := "# redrive serve, for kubectl apply. Made of the chart in deploy/helm with its default values; docs/serve.md says how to\n# set it up.\n"
+	text := "# redrive serve, for kubectl apply. Made of the chart in deploy/helm with its default values, and without the Secrets of\n# its tokens and of its session key: docs/serve.md says how to make them.\n"
 	for _, name := range order {
 		text += "---\n"
 		for line := range strings.Lines(made[name]) {
@@ -66,6 +78,7 @@ func (c *Chart) Manifests() (string, error) {
 		delete(made, name)
 	}
 	delete(made, "NOTES.txt")
+	delete(made, "session.yaml") // a key that everybody can read is none
 	for name := range made {
 		return "", fmt.Errorf("charts: %s has no place in the manifests", name)
 	}

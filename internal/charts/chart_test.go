@@ -2,9 +2,15 @@ package charts
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"log/slog"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
@@ -20,6 +27,8 @@ import (
 	policy "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
@@ -222,6 +231,130 @@ func TestChart_ObjectsFitTogether(t *testing.T) {
 	}
 }
 
+// writeAll writes what pods have below /etc/siding into one folder.
+func writeAll(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for file, content := range files {
+		for _, below := range []string{"tokens", "session"} {
+			content = strings.ReplaceAll(content, "/etc/siding/"+below+"/", dir+"/")
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// cluster is one in which a release is installed.
+type cluster struct{ *fake.FakeDynamicClient }
+
+// GetClientFor implements engine.ClientProvider. Only Secrets are looked up.
+func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	if version != "v1" || kind != "Secret" {
+		return nil, false, fmt.Errorf("the chart looks up a %s of %s", kind, version)
+	}
+	return c.Resource(core.SchemeGroupVersion.WithResource("secrets")), true, nil
+}
+
+// installed returns a cluster with objects, in the namespace of the tests' release.
+func installed(objects ...*core.Secret) cluster {
+	var all []runtime.Object
+	for _, o := range objects {
+		o = o.DeepCopy()
+		o.Namespace = "kafka"
+		all = append(all, o)
+	}
+	return cluster{fake.NewSimpleDynamicClient(scheme.Scheme, all...)}
+}
+
+// By default two servers run. Without a key of sessions each made one of its own, so whoever signed
+// in at the one was nobody to the other. An upgrade that made a new key would sign everybody out.
+func TestChart_AllServersHaveOneKeyOfSessions(t *testing.T) {
+	t.Parallel()
+	first, ok := rendered(t, nil)["session.yaml"].(*core.Secret)
+	if !ok {
+		t.Fatal("by default there is no Secret with a key of sessions")
+	}
+	key := first.Data["session.key"]
+	if other := rendered(t, nil)["session.yaml"].(*core.Secret).Data["session.key"]; len(key) < 32 || bytes.Equal(key, other) {
+		t.Errorf("two releases have the keys %x and %x", key, other)
+	}
+	upgraded, err := load(t).RenderIn(installed(first), nil)
+	if err != nil || !strings.Contains(upgraded["session.yaml"], base64.StdEncoding.EncodeToString(key)) {
+		t.Errorf("after an upgrade the Secret is %s, %v", upgraded["session.yaml"], err)
+	}
+	elsewhere := first.DeepCopy()
+	elsewhere.Name = "another"
+	if made, err := load(t).RenderIn(installed(elsewhere), nil); err != nil || strings.Contains(made["session.yaml"], base64.StdEncoding.EncodeToString(key)) {
+		t.Errorf("with the key of another release: %s, %v", made["session.yaml"], err)
+	}
+	long := "fullnameOverride: " + strings.Repeat("a", 63)
+	for text, want := range map[string]string{
+		"session: null":           "siding-serve-session", // from a chart without it
+		"{}":                      "siding-serve-session",
+		"session: {secret: ours}": "ours",
+		long:                      strings.Repeat("a", 55) + "-session",
+		"config: {access: {session-key-file: /more/own.key}}": "",
+	} {
+		objects := rendered(t, values(t, text))
+		secret, made := objects["session.yaml"].(*core.Secret)
+		mounted := ""
+		for _, v := range objects["deployment.yaml"].(*apps.Deployment).Spec.Template.Spec.Volumes {
+			if v.Name == "session" {
+				mounted = v.Secret.SecretName
+			}
+		}
+		if mounted != want || made != (want != "" && want != "ours") || made && secret.Name != want {
+			t.Errorf("%s: the pods mount %q, and the chart makes %+v; want %q", text, mounted, secret, want)
+		}
+	}
+	// kubectl apply takes the Secret of whoever set the server up, and leaves it as it is.
+	text, err := load(t).Manifests()
+	if err != nil || strings.Contains(text, "kind: Secret") || !strings.Contains(text, "secretName: siding-serve-session,") {
+		t.Errorf("the manifests are %s, %v", text, err)
+	}
+}
+
+// Whoever signs in at one server of the default release is known to the other.
+func TestChart_ASessionHoldsOnBothServers(t *testing.T) {
+	t.Parallel()
+	objects, dir := rendered(t, nil), t.TempDir()
+	files := maps.Clone(objects["configmap.yaml"].(*core.ConfigMap).Data)
+	files["tokens.yaml"] = fmt.Sprintf("tokens: [{name: ada, sha256: %x, grants: [{role: viewer}]}]\n", sha256.Sum256([]byte("secret")))
+	if secret, ok := objects["session.yaml"].(*core.Secret); ok {
+		files["session.key"] = string(secret.Data["session.key"])
+	}
+	writeAll(t, dir, files)
+	var both [2]http.Handler
+	for i := range both {
+		cfg, err := serve.Load(filepath.Join(dir, "serve.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")} // nothing runs that asks them
+		s, err := serve.New(cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		both[i] = s.Handler()
+	}
+	form := httptest.NewRequest(http.MethodPost, "/sign-in", strings.NewReader("token=secret"))
+	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	signedIn := httptest.NewRecorder()
+	both[0].ServeHTTP(signedIn, form)
+	if signedIn.Code != http.StatusSeeOther || len(signedIn.Result().Cookies()) != 1 {
+		t.Fatalf("signing in: %d %v", signedIn.Code, signedIn.Result().Cookies())
+	}
+	for i, h := range both {
+		page := httptest.NewRequest(http.MethodGet, "/audit", nil)
+		page.AddCookie(signedIn.Result().Cookies()[0])
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, page)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "token ada") {
+			t.Errorf("server %d answers with %d to whoever signed in at server 0", i, w.Code)
+		}
+	}
+}
+
 // The server accepts the configuration that the chart makes.
 func TestChart_ConfigurationIsTheServers(t *testing.T) {
 	t.Setenv("CHAT_URL", "generic://127.0.0.1:1/")
@@ -234,12 +367,8 @@ func TestChart_ConfigurationIsTheServers(t *testing.T) {
 		dir := t.TempDir()
 		files := maps.Clone(cm.Data)
 		files["tokens.yaml"] = "tokens: [{name: a, sha256: " + strings.Repeat("a", 64) + ", grants: [{role: viewer}]}]\n"
-		for file, content := range files {
-			content = strings.ReplaceAll(content, "/etc/siding/tokens/", dir+"/")
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		files["session.key"] = strings.Repeat("k", 32)
+		writeAll(t, dir, files)
 		cfg, err := serve.Load(filepath.Join(dir, "serve.yaml"))
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, cm.Data["serve.yaml"])

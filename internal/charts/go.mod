@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.94.0
 	github.com/sidingkafka/siding/serve v0.0.0
+	github.com/twmb/franz-go v1.22.3
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
@@ -90,7 +91,6 @@ require (
 	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/sidingkafka/siding v0.0.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
-	github.com/twmb/franz-go v1.22.3 // indirect
 	github.com/twmb/franz-go/pkg/kadm v1.20.0 // indirect
 	github.com/twmb/franz-go/pkg/kmsg v1.15.1 // indirect
 	github.com/x448/float16 v0.8.4 // indirect

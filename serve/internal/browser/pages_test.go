@@ -3,8 +3,12 @@ package browser
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,6 +150,47 @@ func TestPages_SignIn(t *testing.T) {
 	// What a viewer may not see is said, and who could change that.
 	tb.visit(s, "/topics/orders.dlq/letters/1/0", "for the role reader")
 	tb.checkAll("letter, as a viewer")
+	tb.do(chromedp.Click("//button[text()='Sign out']"))
+	tb.reads("main", "Sign in")
+}
+
+// Two servers behind one address, as the chart has them by default, have one key of sessions. A
+// page, its styles, its stream and its forms may each come from another server, and all know who
+// signed in.
+func TestPages_ASessionHoldsOnBothServers(t *testing.T) {
+	i := newIncident(t)
+	dir := t.TempDir()
+	tokens, key := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "session.key")
+	for file, text := range map[string]string{
+		tokens: fmt.Sprintf("tokens:\n  - {name: anna, sha256: %x, grants: [{role: operator}]}\n", sha256.Sum256([]byte("secret"))),
+		key:    strings.Repeat("k", 32),
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var both [2]*server
+	for n := range both {
+		both[n] = i.serve(serve.Config{Access: serve.Access{TokensFile: tokens, SessionKeyFile: key}})
+	}
+	var asked atomic.Int64
+	one := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = "http", both[asked.Add(1)%2].cfg.Listen
+	}})
+	t.Cleanup(one.Close)
+	front := &server{i: i, cfg: serve.Config{Listen: one.Listener.Addr().String()}}
+	tb := newTab(t)
+	tb.forgive(true) // the status 401 is an error to the browser
+	tb.visit(front, "/audit", "Sign in")
+	tb.forgive(false)
+	tb.do(chromedp.SendKeys(chromedp.CSS("#token"), "secret\r"))
+	tb.reads(".who", "anna")
+	for range 4 {
+		for _, path := range []string{"/topics/orders.dlq", "/runs", "/audit"} {
+			tb.open(front.at(path))
+			tb.reads(".who", "anna")
+		}
+	}
 	tb.do(chromedp.Click("//button[text()='Sign out']"))
 	tb.reads("main", "Sign in")
 }

@@ -44,6 +44,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if or .Values.tls.secret (index (.Values.config.tls | default dict) "cert-file") }}HTTPS{{ else }}HTTP{{ end }}
 {{- end }}
 
+{{/* The name of the Secret with the key of sessions; empty if the configuration names a file of its own. */}}
+{{- define "siding.session" -}}
+{{- if not (index (.Values.config.access | default dict) "session-key-file") }}
+{{- (.Values.session | default dict).secret | default (printf "%s-session" (include "siding.fullname" . | trunc 55 | trimSuffix "-")) }}
+{{- end }}
+{{- end }}
+
 {{/* serve.yaml: that of the values, and what the chart mounts. */}}
 {{- define "siding.config" -}}
 {{- $config := deepCopy .Values.config }}
@@ -53,6 +60,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- if not (or (index $access "tokens-file") $access.proxy $access.oidc) }}
 {{- fail "nobody could use the server: set tokens.secret to the name of a Secret with tokens.yaml, or config.access.oidc, or config.access.proxy" }}
+{{- end }}
+{{- if include "siding.session" . }}
+{{- $_ := set $access "session-key-file" "/etc/siding/session/session.key" }}
 {{- end }}
 {{- $_ := set $config "access" $access }}
 {{- $_ := set $config "listen" ":8642" }}
