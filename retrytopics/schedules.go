@@ -7,14 +7,13 @@ import "time"
 //
 //	schedule    tiers             total   suits
 //	Default     5s 30s 5m         5m35s   short faults: restarts, failovers, rate limits
-//	Aggressive  10s 1m 5m         6m10s   orders: a customer waits, and soon a person should look
-//	Standard    1m 30m 3h         3h31m   e-mail: late is fine, outages last an hour or two
-//	Patient     5m 1h 6h          7h5m    analytics: no hurry, and few retries
-//	Cautious    1m 10m 1h 4h 12h  17h11m  payments, audit: outlast a provider's bad day
+//	Aggressive  10s 1m 5m         6m10s   somebody waits, and soon a person should look
+//	Standard    1m 30m 3h         3h31m   late is fine, outages last an hour or two
+//	Patient     5m 1h 6h          7h5m    no hurry, and few retries
+//	Cautious    1m 10m 1h 4h 12h  17h11m  what has to outlast a provider's bad day
 //
 // They are plain slices for [Naming.Siblings] and a consumer's policy. Copy one before changing it.
-// [Exponential] makes others. docs/policies.md in the repository has a whole policy for each of
-// these topics.
+// [Exponential] makes others. docs/policies.md in the repository has whole policies by topic.
 var (
 	Default    = []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute}
 	Aggressive = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -50,6 +51,25 @@ func TestCriticality_ThePageHasTheTable(t *testing.T) {
 	}
 	if len(said) > 0 {
 		t.Errorf("the page also has %v", said)
+	}
+}
+
+// The server takes the files that docs/policies.md shows, and lets rules at the topics that it says.
+func TestCriticality_TheExampleOfThePoliciesIsTaken(t *testing.T) {
+	t.Parallel()
+	cfg, err := Load("../examples/policies/serve.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := readRules(cfg.RulesFile, slog.New(slog.DiscardHandler))
+	if err != nil || len(rules.Get()) != 1 {
+		t.Fatalf("the rules are %+v, %v", rules, err)
+	}
+	for i := range cfg.Topics {
+		is := &cfg.Topics[i]
+		if want := is.Match == "payments.dlq" || is.Match == "audit.dlq"; is.manualOnly() != want || is.Criticality == "" {
+			t.Errorf("%s: only operators redrive it: %v, of criticality %q", is.Match, is.manualOnly(), is.Criticality)
+		}
 	}
 }
 

@@ -18,22 +18,22 @@ import (
 // The values of the records.
 const (
 	never   = "never works"
-	morning = "down for a morning"
+	minutes = "down for two minutes"
 	later   = "come back in 10 minutes"
-	stale   = "never works, and nobody asks for it"
-	twice   = "works the third time"
-	puzzle  = "no rule knows the error"
+	full    = "never works, since the mailbox is full"
+	once    = "works the second time"
+	store   = "works the fifth time"
 	lost    = "lost"
 )
 
 func records() []*kgo.Record {
 	return []*kgo.Record{
-		{Topic: payments, Value: []byte(morning)},
+		{Topic: payments, Value: []byte(minutes)},
 		{Topic: orders, Value: []byte(never)},
 		{Topic: mails, Value: []byte(later)},
-		{Topic: mails, Partition: 1, Value: []byte(stale)},
-		{Topic: analytics, Value: []byte(twice)},
-		{Topic: audit, Value: []byte(puzzle)},
+		{Topic: mails, Partition: 1, Value: []byte(full)},
+		{Topic: analytics, Value: []byte(once)},
+		{Topic: audit, Value: []byte(store)},
 		{Topic: clicks, Value: []byte(lost)},
 	}
 }
@@ -73,17 +73,17 @@ func (h *handler) handle(ctx context.Context, r *kgo.Record) error {
 func (h *handler) outcome(value string, attempt int) (err error, last bool) {
 	switch {
 	case value == never:
-		return classify.Retryable(errors.New("the warehouse is down")), attempt == 4
-	case value == morning && attempt < 5:
+		return classify.Retryable(errors.New("the warehouse is down")), attempt == 3
+	case value == minutes && attempt < 5:
 		return classify.As(classify.Retryable(errors.New("the provider is down")), "payment.down"), false
 	case value == later && attempt == 1:
 		return classify.RetryAfter(errors.New("too many mails"), 10*time.Minute/time.Duration(h.divide)), false
-	case value == stale:
-		return classify.Retryable(errors.New("the mailbox is full")), attempt == 4
-	case value == twice && attempt < 3:
-		return classify.Retryable(errors.New("the loader is busy")), false
-	case value == puzzle:
-		return classify.As(errors.New("an actor that does not exist"), "audit.actor"), true
+	case value == full:
+		return classify.As(classify.Retryable(errors.New("the mailbox is full")), "mail.full"), attempt == 3
+	case value == once && attempt == 1:
+		return classify.Retryable(errors.New("the loader is busy")), true
+	case value == store && attempt < 5:
+		return classify.Retryable(errors.New("the store is down")), false
 	case value == lost:
 		return errors.New("no such campaign"), true
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer"
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // The topics, by what a lost or late record costs.
@@ -21,36 +20,33 @@ const (
 // letter after the last attempt, and at once if the error is terminal.
 func policies() map[string]consumer.Policy {
 	return map[string]consumer.Policy{
-		// Money. The schedule outlasts a provider's bad day; what it does not outlast is kept for a
-		// person.
-		payments: {Tiers: retrytopics.Cautious},
+		// Money. Two minutes outlast a failover. What they do not outlast, a person looks at.
+		payments: {Tiers: []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}, MaxAttempts: 5},
 
 		// A customer waits for the answer, so a person should look soon.
-		orders: {Tiers: retrytopics.Aggressive},
+		orders: {Tiers: []time.Duration{5 * time.Second, 5 * time.Minute}, MaxAttempts: 3},
 
-		// Late is fine, and yesterday's mail has no value.
+		// Late is fine. When the gateway is back, a rule of the server sends the letters.
 		mails: {
-			Tiers: retrytopics.Standard,
+			Tiers:       []time.Duration{30 * time.Second},
+			MaxAttempts: 3,
 			// The longest wait that the mail gateway may ask for.
 			MaxRetryAfter: 2 * time.Hour,
-			OnExhausted:   consumer.Discard,
-			NoteDiscards:  true, // redrive list --discarded shows which mails were dropped
 		},
 
-		// Nobody waits. Few retries cost little, and a letter can be redriven next week.
-		analytics: {Tiers: retrytopics.Patient},
+		// Nobody waits: a letter can be redriven next week.
+		analytics: {Tiers: []time.Duration{}, MaxAttempts: 1}, // empty, not nil: no retry topics
 
-		// No entry may be missing. The lane halts until a person has decided.
+		// No entry may be missing. An entry whose letter would lack its value halts its lane.
 		audit: {
-			Tiers:       retrytopics.Cautious,
-			OnExhausted: consumer.Stop,
-			OnTerminal:  consumer.Stop,
+			Tiers:       []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute},
+			MaxAttempts: 10,
 			OnOversize:  consumer.Stop,
 		},
 
-		// A single record does not matter: retries are off.
+		// A single record does not matter: there are neither retries nor letters.
 		clicks: {
-			Tiers:       []time.Duration{}, // empty, not nil: no retry topics
+			Tiers:       []time.Duration{},
 			OnExhausted: consumer.Discard,
 			OnTerminal:  consumer.Discard,
 		},

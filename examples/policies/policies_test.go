@@ -16,7 +16,6 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -32,23 +31,26 @@ func TestTheProgramPrintsWhatBecomesOfEachRecord(t *testing.T) {
 	for _, story := range [][]string{ // each in this order
 		{
 			"payments: attempt 1, from the source: the provider is down",
-			"payments: attempt 2, from the 1m tier", "payments: attempt 3, from the 10m tier", "payments: attempt 4, from the 1h tier",
-			"payments: attempt 5, from the 4h tier: handled",
+			"payments: attempt 2, from the 2s tier", "payments: attempt 3, from the 10s tier", "payments: attempt 4, from the 1m tier",
+			"payments: attempt 5, from the 1m tier: handled",
 		},
 		{
 			"orders: attempt 1, from the source: the warehouse is down",
-			"orders: attempt 2, from the 10s tier", "orders: attempt 3, from the 1m tier", "orders: attempt 4, from the 5m tier",
-			`"siding: record goes to the dead-letter topic" group=shop topic=orders partition=0 offset=0 attempts=4 reason=exhausted`,
+			"orders: attempt 2, from the 5s tier", "orders: attempt 3, from the 5m tier",
+			`"siding: record goes to the dead-letter topic" group=shop topic=orders partition=0 offset=0 attempts=3 reason=exhausted`,
 		},
-		{"mails: attempt 1, from the source: too many mails", "mails: attempt 2, from the 30m tier: handled"},
+		{"mails: attempt 1, from the source: too many mails", "mails: attempt 2, from the 30s tier: handled"},
 		{
-			"mails: attempt 1, from the source: the mailbox is full", "mails: attempt 4, from the 3h tier: the mailbox is full",
-			`"siding: record discarded" group=shop topic=mails partition=1 offset=0 attempts=4 by=policy reason=exhausted`,
+			"mails: attempt 1, from the source: the mailbox is full", "mails: attempt 3, from the 30s tier: the mailbox is full",
+			`"siding: record goes to the dead-letter topic" group=shop topic=mails partition=1 offset=0 attempts=3 reason=exhausted`,
 		},
-		{"analytics: attempt 2, from the 5m tier: the loader is busy", "analytics: attempt 3, from the 1h tier: handled"},
 		{
-			"audit: attempt 1, from the source: an actor that does not exist",
-			`"siding: the lane halts on a record that may not be skipped" group=shop topic=audit partition=0 feed=audit offset=0`,
+			"analytics: attempt 1, from the source: the loader is busy",
+			`"siding: record goes to the dead-letter topic" group=shop topic=analytics partition=0 offset=0 attempts=1 reason=exhausted`,
+		},
+		{
+			"audit: attempt 1, from the source: the store is down", "audit: attempt 2, from the 1s tier", "audit: attempt 3, from the 10s tier",
+			"audit: attempt 4, from the 1m tier", "audit: attempt 5, from the 10m tier: handled",
 		},
 		{"clicks: attempt 1, from the source: no such campaign", `"siding: record discarded" group=shop topic=clicks`},
 	} {
@@ -79,46 +81,41 @@ func TestEachTopicIsTriedAsItsPolicySays(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		all := records()
 		k.Produce(all...)
-		payment, order, mail, old, visit, entry := all[0], all[1], all[2], all[3], all[4], all[5]
+		payment, order, mail, full, visit, entry := all[0], all[1], all[2], all[3], all[4], all[5]
 
-		letter := k.DeadLettered(order, headers.ReasonExhausted)
-		within(t, "the order", letter.FailedAt.Sub(letter.FirstFailedAt), 6*time.Minute+10*time.Second)
-		asked := k.Parked(mail, 30*time.Minute, "")
-		// The first tier that is at least as long as the 10 m that the mail asks for.
-		within(t, "the mail", asked.NotBefore.Sub(asked.FailedAt), 30*time.Minute)
-		k.Handled(mail, 1)
-		last := k.Parked(visit, time.Hour, "")
-		k.Handled(visit, 1)
-		within(t, "the visit", time.Since(last.FirstFailedAt), time.Hour+5*time.Minute)
-		last = k.Parked(payment, 4*time.Hour, "payment.down")
+		letter := k.DeadLettered(visit, headers.ReasonExhausted)
+		within(t, "the visit", letter.FailedAt.Sub(letter.FirstFailedAt), 0)
+		letter = k.DeadLettered(full, headers.ReasonExhausted)
+		within(t, "the mailbox", letter.FailedAt.Sub(letter.FirstFailedAt), time.Minute)
+		asked := k.Parked(mail, 30*time.Second, "")
+		// No tier is as long as the 10 m that the mail asks for.
+		within(t, "the mail", asked.NotBefore.Sub(asked.FailedAt), 10*time.Minute)
+		last := k.Parked(payment, time.Minute, "payment.down")
 		k.Handled(payment, 1)
-		within(t, "the payment", time.Since(last.FirstFailedAt), 5*time.Hour+11*time.Minute)
-		var notes []string
-		for n, err := range dlq.NewLedger("mails.dlq", "mails.dlq.ledger", k.Opts()...).DiscardNotes(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			notes = append(notes, fmt.Sprintf("%d:%d after %d attempts", n.Original.Partition, n.Original.Offset, n.Attempts))
-		}
-		if want := fmt.Sprintf("%d:%d after 4 attempts", old.Partition, old.Offset); !slices.Equal(notes, []string{want}) {
-			t.Errorf("noted are the discarded mails %q, want %q", notes, want)
-		}
+		within(t, "the payment", time.Since(last.FirstFailedAt), 2*time.Minute+12*time.Second)
+		letter = k.DeadLettered(order, headers.ReasonExhausted)
+		within(t, "the order", letter.FailedAt.Sub(letter.FirstFailedAt), 5*time.Minute+5*time.Second)
+		k.Handled(mail, 1)
+		last = k.Parked(entry, 10*time.Minute, "")
+		k.Handled(entry, 1)
+		within(t, "the entry", time.Since(last.FirstFailedAt), 11*time.Minute+11*time.Second)
 		for _, lane := range c.Health().Lanes {
-			halted := lane.Topic == audit && lane.Partition == entry.Partition
-			if got := lane.State == consumer.StateStopped; got != halted {
+			if lane.State == consumer.StateStopped {
 				t.Errorf("lane %s/%d is %s (%s)", lane.Topic, lane.Partition, lane.State, lane.Why)
 			}
 		}
 	})
 }
 
-// docs/policies.md says what the code does, and so does the comment on the schedules. A schedule
-// that the comment recommends for a topic is the one that its policy has.
-func TestTheTableOfPoliciesIsTheCode(t *testing.T) {
+// What a policy does with the last failure, what the server's configuration says of the topic, and
+// the page's table were three opinions: payments waited for 17 h, mails were dropped, and no rule
+// brought any back. This holds the three together.
+func TestTheTableOfPoliciesIsTheCodeAndTheServers(t *testing.T) {
 	t.Parallel()
-	page, comment := read(t, "../../docs/policies.md"), read(t, "../../retrytopics/schedules.go")
-	left := policies()
-	for _, cells := range table(page, "| topic |") {
+	page, config, rules := read(t, "../../docs/policies.md"), read(t, "serve.yaml"), read(t, "rules.yaml")
+	left, said := policies(), map[string][]string{}
+	const head = "topic | at stake | attempts | delays | exhausted after | exhausted | terminal | criticality | brought back by"
+	for _, cells := range table(page, "| "+head) {
 		name, topic, _ := strings.Cut(cells[0], " (")
 		name = strings.Trim(name, "`")
 		topic = cmp.Or(strings.Trim(topic, "`)"), name)
@@ -128,39 +125,67 @@ func TestTheTableOfPoliciesIsTheCode(t *testing.T) {
 			continue
 		}
 		delete(left, topic)
-		delays := policy.Delays()
+		delays := waits(policy)
 		want := []string{
-			"none", spelled(delays), fmt.Sprint(cmp.Or(policy.MaxAttempts, 1+len(delays))), retrytopics.FormatDelay(sum(delays)),
-			ends[policy.OnExhausted], ends[policy.OnTerminal],
+			fmt.Sprint(1 + len(delays)), spelled(delays), retrytopics.FormatDelay(sum(delays)),
+			ends[policy.OnExhausted], ends[policy.OnTerminal], "none", "nobody: there is no letter",
 		}
-		if policy.NoteDiscards && policy.OnExhausted == consumer.Discard {
-			want[4] += ", noted"
-		}
-		for schedule, its := range schedules {
-			if slices.Equal(its, delays) {
-				want[0] = "`" + schedule + "`"
+		if policy.OnExhausted == consumer.DeadLetter {
+			is := regexp.MustCompile(`(?m)^  - {match: ` + topic + `\.dlq, criticality: (\w+), manual-only: (true|false)}$`).FindStringSubmatch(config)
+			if is == nil {
+				t.Errorf("serve.yaml has no line for %s.dlq", topic)
+				continue
 			}
-			row := regexp.MustCompile(`(?m)^//\t` + schedule + ` .*\b` + name + `\b`)
-			if got := row.MatchString(comment); got != slices.Equal(its, delays) {
-				t.Errorf("schedules.go recommends %s for %s: %v, the policy has %s", schedule, name, got, spelled(delays))
+			rule := regexp.MustCompile(`(?m)^  - {name: ([\w-]+), topics: ` + topic + `\.dlq, `).FindStringSubmatch(rules)
+			want[5], want[6] = is[1], "operators; no rule yet"
+			switch manual := is[2] == "true"; {
+			case manual && rule != nil:
+				t.Errorf("serve.yaml has manual-only: true for %s.dlq, and rules.yaml a rule for it", topic)
+			case manual:
+				want[6] = "operators only"
+			case rule != nil:
+				want[6] = "operators, and the rule `" + rule[1] + "`"
 			}
 		}
-		if got := cells[2:8]; !slices.Equal(got, want) {
+		said[topic] = cells[len(cells)-2:]
+		if got := cells[2:]; !slices.Equal(got, want) {
 			t.Errorf("docs/policies.md: %s has %q, the code %q", topic, got, want)
 		}
 	}
 	for topic := range left {
 		t.Errorf("docs/policies.md has no row for %s", topic)
 	}
+	lines := strings.Count(config, "  - {match: ") + strings.Count(rules, "  - {name: ")
+	if all := strings.Count(config, "match:") + strings.Count(rules, "topics:"); lines != 6 || all != lines {
+		t.Errorf("serve.yaml and rules.yaml have %d lines of topics, and %d in all; want 6", lines, all)
+	}
+	// What the teams agreed on: attempts, the first wait and the longest one, and who brings letters
+	// back.
+	for topic, want := range map[string]string{
+		payments: "5 2s 1m critical, operators only", orders: "3 5s 5m high, operators; no rule yet", mails: "3 30s 30s normal, operators, and the rule `mail-gateway`",
+		analytics: "1 low, operators; no rule yet", audit: "10 1s 10m high, operators only",
+	} {
+		delays := waits(policies()[topic])
+		got := fmt.Sprint(1 + len(delays))
+		if len(delays) > 0 {
+			got += " " + retrytopics.FormatDelay(slices.Min(delays)) + " " + retrytopics.FormatDelay(slices.Max(delays))
+		}
+		if got += " " + strings.Join(said[topic], ", "); got != want {
+			t.Errorf("%s is tried %s, want %s", topic, got, want)
+		}
+	}
 }
 
-var (
-	ends      = map[consumer.Disposition]string{consumer.DeadLetter: "dead letter", consumer.Discard: "discard", consumer.Stop: "stop"}
-	schedules = map[string][]time.Duration{
-		"Default": retrytopics.Default, "Aggressive": retrytopics.Aggressive, "Standard": retrytopics.Standard,
-		"Patient": retrytopics.Patient, "Cautious": retrytopics.Cautious,
+// waits returns the waits before each further attempt: the last tier repeats.
+func waits(p consumer.Policy) []time.Duration {
+	all := slices.Clone(p.Delays())
+	for len(all) > 0 && len(all) < p.MaxAttempts-1 {
+		all = append(all, all[len(all)-1])
 	}
-)
+	return all
+}
+
+var ends = map[consumer.Disposition]string{consumer.DeadLetter: "dead letter", consumer.Discard: "discard", consumer.Stop: "stop"}
 
 // table returns the cells of the rows of the page's table with that head.
 func table(page, head string) (rows [][]string) {
@@ -190,10 +215,20 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+// spelled returns waits as the page has them: 1m 1m 1m is 3 × 1m.
 func spelled(delays []time.Duration) string {
 	var words []string
-	for _, d := range delays {
-		words = append(words, retrytopics.FormatDelay(d))
+	for i := 0; i < len(delays); {
+		n := 1
+		for i+n < len(delays) && delays[i+n] == delays[i] {
+			n++
+		}
+		word := retrytopics.FormatDelay(delays[i])
+		if n > 1 {
+			word = fmt.Sprintf("%d × %s", n, word)
+		}
+		words = append(words, word)
+		i += n
 	}
 	return cmp.Or(strings.Join(words, " "), "none")
 }

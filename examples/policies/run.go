@@ -18,7 +18,7 @@ import (
 // run passes the records to the handler. It prints the deliveries, and siding's log of how they
 // end.
 func run(ctx context.Context, out io.Writer) error {
-	const divide = 10_000
+	const divide = 1000
 	topics := configure(divide).Topics
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, topics...))
 	if err != nil {
