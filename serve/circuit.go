@@ -31,7 +31,7 @@ func (c *circuit) name() string {
 func (t *topic) circuits(rules []Rule, now time.Time) (all []circuit) {
 	for i := range rules {
 		r := &rules[i]
-		if !r.covers(t) {
+		if !r.covers(t.DeadLetterTopic.Topic) {
 			continue
 		}
 		t.lastFailed(r, now) // each server hears of failures, whoever owns the topic

@@ -53,11 +53,11 @@ type Rule struct {
 
 // filter returns what selects the rule's letters of a topic: those that no rule before it fits,
 // whatever that one does about them.
-func (r *Rule) filter(t *topic) dlq.Filter {
+func (r *Rule) filter(topic string) dlq.Filter {
 	f := dlq.Filter{Classes: r.Classes, Groups: r.Groups}
 	var others []dlq.Filter
 	for i := range r.before {
-		if b := &r.before[i]; b.covers(t) {
+		if b := &r.before[i]; b.covers(topic) {
 			others = append(others, dlq.Filter{Classes: b.Classes, Groups: b.Groups})
 		}
 	}
@@ -67,6 +67,12 @@ func (r *Rule) filter(t *topic) dlq.Filter {
 		}
 	}
 	return f
+}
+
+// covers reports whether a rule is for a dead-letter topic.
+func (r *Rule) covers(topic string) bool {
+	fits, _ := path.Match(r.Topics, topic)
+	return fits
 }
 
 func (r *Rule) withDefaults() {

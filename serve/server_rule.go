@@ -26,7 +26,7 @@ func (s *Server) listRules(ctx context.Context, _ *request.Nothing) ([]api.Rule,
 			Rate: r.Rate, WindowMs: r.Window.Milliseconds(), MaxReplays: r.MaxReplays, WaitMs: r.Wait.Milliseconds(), MaxWaitMs: r.MaxWait.Milliseconds(), On: []api.RuleOnTopic{},
 		}
 		for _, t := range topics {
-			if r.covers(t) {
+			if r.covers(t.DeadLetterTopic.Topic) {
 				is.On = append(is.On, s.ruleOn(t, &r, now))
 			}
 		}
@@ -73,7 +73,7 @@ func (s *Server) ruleFor(ctx context.Context, in *request.RuleOn, least access.R
 	}
 	if s.rules != nil {
 		for _, r := range s.rules.Get() {
-			if r.Name == in.Rule.Rule && r.covers(t) {
+			if r.Name == in.Rule.Rule && r.covers(t.DeadLetterTopic.Topic) {
 				return &r, t, nil
 			}
 		}

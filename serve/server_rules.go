@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +39,7 @@ func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
 	}
 	j.state, _ = t.settled(r, j.state, now)
 	j.paused = t.paused(r.Name)
-	j.filter = r.filter(t)
+	j.filter = r.filter(t.DeadLetterTopic.Topic)
 	last := t.lastFailed(r, now)
 	j.facts = rule.Facts{
 		Open: t.book.Select(&j.filter).Open, LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,
@@ -149,8 +148,8 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 		return nil // the log has it
 	}
 	now := time.Now()
-	if d := t.forgot(r.Name); d != nil {
-		return s.holdRule(ctx, t, r, d, now)
+	if paused := t.paused(r.Name); paused != nil && paused.By == ruleName(r) {
+		return nil // nobody knows what came home, so the rule does not go on with runs either
 	}
 	if any, err := s.settle(ctx, t, r, now); any || err != nil {
 		return err // the next round decides
@@ -178,17 +177,40 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 	return err
 }
 
-// holdRule writes to a new ledger that a rule waits for an operator. After an error it is tried
-// again like a run.
-func (s *Server) holdRule(ctx context.Context, t *topic, r *Rule, d *decision, now time.Time) error {
-	if t.resting(r, now).wait > 0 {
-		return nil
+// holdRules writes to a ledger that is newer than letters of its topic that it is, and that the
+// rules wait for an operator: a server that begins later cannot see it. Each server that saw it
+// writes the former, and the owner of the topic the latter. What fails is tried again in the next
+// round, whatever else rests or goes on meanwhile.
+func (s *Server) holdRules(ctx context.Context, t *topic, rules []Rule, isOwner bool, running *sync.WaitGroup) {
+	at, noted := t.forgotten()
+	var waiting []*decision
+	var names []string
+	for i := range rules {
+		if d := t.forgot(rules[i].Name); d != nil && isOwner && rules[i].covers(t.DeadLetterTopic.Topic) {
+			waiting, names = append(waiting, d), append(names, rules[i].Name)
+		}
 	}
-	err := errors.Join(s.decided(ctx, t, r.Name, d), t.book.Refresh(ctx))
-	if t.rest(r, time.Now(), err); err == nil {
-		s.log.Warn("siding: a rule waits until an operator resumes it", "rule", r.Name, "topic", t.DeadLetterTopic.Topic, "why", d.Why)
+	if at.IsZero() || noted && len(waiting) == 0 || t.hasLedger() != nil || t.book.Progress().Read.IsZero() || !t.holding.CompareAndSwap(false, true) {
+		return
 	}
-	return err
+	running.Go(func() {
+		defer t.holding.Store(false)
+		var err error
+		if !noted {
+			err = s.runner.note(ctx, t, forgottenNote, forgetting{V: 1, At: at})
+		}
+		for i := 0; i < len(waiting) && err == nil; i++ {
+			err = s.decided(ctx, t, names[i], waiting[i])
+		}
+		if err = errors.Join(err, t.book.Refresh(ctx)); err != nil && ctx.Err() == nil && t.heldBy != err.Error() {
+			s.log.Warn("siding: the ledger cannot keep yet that rules wait for an operator; a server that begins meanwhile would redrive what came home", "topic", t.DeadLetterTopic.Topic, "error", err)
+		}
+		if t.heldBy = ""; err != nil {
+			t.heldBy = err.Error()
+			return
+		}
+		s.log.Warn("siding: rules wait until an operator resumes them", "rules", names, "topic", t.DeadLetterTopic.Topic, "why", forgotWhy)
+	})
 }
 
 // beginRun begins a run as a rule decided, and returns when it has ended. It leaves letters out
@@ -269,47 +291,6 @@ func (s *Server) canary(ctx context.Context, t *topic, r *Rule, f *dlq.Filter) (
 	return dlq.Range{}, fmt.Errorf("each letter was redriven %d times: max-replays", r.MaxReplays)
 }
 
-// firstRest is how long a rule rests on a topic after an error. Each further one doubles it, up to
-// the rule's wait.
-const firstRest = 30 * time.Second
-
-// resting returns the rest of a rule on the topic; the zero value if it may try again.
-func (t *topic) resting(r *Rule, now time.Time) rest {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if is := t.rests[r.Name]; now.Before(is.until) {
-		return is
-	}
-	return rest{}
-}
-
-// lastError returns why a rule could not do on the topic what it wanted to do last; nil if it
-// could.
-func (t *topic) lastError(r *Rule) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.rests[r.Name].err
-}
-
-// rest makes a rule rest on the topic after an error, and forgets the rests without one.
-func (t *topic) rest(r *Rule, now time.Time, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err == nil {
-		delete(t.rests, r.Name)
-		return
-	}
-	if t.rests == nil {
-		t.rests = map[string]rest{}
-	}
-	wait := min(max(2*t.rests[r.Name].wait, firstRest), max(r.Wait, firstRest))
-	is := rest{until: now.Add(wait), wait: wait, err: err}
-	if refused, ok := errors.AsType[*redrive.RefusedError](err); ok {
-		is.groups = refused.Groups
-	}
-	t.rests[r.Name] = is
-}
-
 // errForbidden reports that a rule would not decide any more as it did.
 var errForbidden = errors.New("the rule would not begin it any more")
 
@@ -325,7 +306,7 @@ func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) 
 		return fmt.Errorf("%w: another server owns the topic", errForbidden)
 	}
 	rules := s.ruleList()
-	i := slices.IndexFunc(rules, func(is Rule) bool { return is.Name == r.Name && is.covers(t) })
+	i := slices.IndexFunc(rules, func(is Rule) bool { return is.Name == r.Name && is.covers(t.DeadLetterTopic.Topic) })
 	if i < 0 {
 		return fmt.Errorf("%w: it left the file of rules", errForbidden)
 	}
@@ -415,17 +396,19 @@ func (s *Server) decided(ctx context.Context, t *topic, rule string, d *decision
 // applyRules applies the rules to topics, one at a time to each topic.
 func (s *Server) applyRules(ctx context.Context, topics []*topic, running *sync.WaitGroup) {
 	rules := s.ruleList()
-	if len(rules) == 0 {
-		return
+	if s.rules != nil {
+		for _, t := range s.all() {
+			s.holdRules(ctx, t, rules, slices.Contains(topics, t), running)
+		}
 	}
 	for _, t := range topics {
-		if t.book.Progress().Complete.IsZero() || !t.ruled.CompareAndSwap(false, true) {
+		if len(rules) == 0 || t.book.Progress().Complete.IsZero() || !t.ruled.CompareAndSwap(false, true) {
 			continue
 		}
 		running.Go(func() {
 			defer t.ruled.Store(false)
 			for i := range rules {
-				if !rules[i].covers(t) {
+				if !rules[i].covers(t.DeadLetterTopic.Topic) {
 					continue
 				}
 				if err := s.applyRule(ctx, t, &rules[i]); err != nil && ctx.Err() == nil {
@@ -434,10 +417,4 @@ func (s *Server) applyRules(ctx context.Context, topics []*topic, running *sync.
 			}
 		})
 	}
-}
-
-// covers reports whether a rule is for a topic.
-func (r *Rule) covers(t *topic) bool {
-	fits, _ := path.Match(r.Topics, t.DeadLetterTopic.Topic)
-	return fits
 }

@@ -203,7 +203,7 @@ func (s *Server) adoptRuns(rules []Rule, running *sync.WaitGroup) {
 			if name, ofRule := strings.CutPrefix(o.By, rulePrefix); ofRule && !ours {
 				// The rule itself goes on with its runs, unless it has left the file. On a
 				// manual-only topic an operator does.
-				left := !slices.ContainsFunc(rules, func(r Rule) bool { return r.Name == name && r.covers(t) })
+				left := !slices.ContainsFunc(rules, func(r Rule) bool { return r.Name == name && r.covers(t.DeadLetterTopic.Topic) })
 				ours = left && !t.config.manualOnly() && slices.ContainsFunc(t.decisions(name), func(d decision) bool { return d.Run == o.ID })
 				note.By = o.By
 			}
