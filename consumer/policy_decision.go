@@ -25,11 +25,11 @@ func (p *Policy) asked(r classify.Result) time.Duration {
 	return min(r.RetryAfter, max(p.MaxRetryAfter, 0))
 }
 
-// maxAttempts returns the bound of a record's deliveries: the smaller one of the policy's and that
-// of the run that redrove the record.
+// maxAttempts returns the bound of a record's deliveries: that of the run that redrove the record,
+// else the policy's. A made-up bound above both ends, too.
 func (p *Policy) maxAttempts(m *headers.Meta) int {
 	if n := m.Redrive.MaxAttempts; n > 0 {
-		return min(n, p.MaxAttempts)
+		return min(n, max(p.MaxAttempts, headers.MaxRedriveAttempts))
 	}
 	return p.MaxAttempts
 }

@@ -11,11 +11,12 @@ import (
 // Limits of written values. Longer values from elsewhere are cut, or refused if cutting would
 // change their meaning.
 const (
-	MaxMessage        = 1024              // bytes of dlq-error-msg
-	MaxStack          = classify.MaxStack // bytes of dlq-error-stack
-	MaxHistory        = 2048              // bytes of dlq-history
-	MaxHistoryMessage = 128               // bytes of a message in dlq-history, before it is encoded
-	MaxAttempts       = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
+	MaxMessage         = 1024              // bytes of dlq-error-msg
+	MaxStack           = classify.MaxStack // bytes of dlq-error-stack
+	MaxHistory         = 2048              // bytes of dlq-history
+	MaxHistoryMessage  = 128               // bytes of a message in dlq-history, before it is encoded
+	MaxAttempts        = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
+	MaxRedriveAttempts = 100               // the largest dlq-redrive-max-attempts of a run, for policies of fewer
 
 	maxNote      = 256 // version, environment, host, traceparent
 	maxRedriveID = 256 // dlq-redrive-id
@@ -87,7 +88,7 @@ type Redrive struct {
 	Original Position
 	// At is the time of the redrive. Policy.MaxAge of package consumer counts from it.
 	At time.Time
-	// MaxAttempts bounds the deliveries of the copy, besides the consumer's own policy; 0 means
+	// MaxAttempts bounds the deliveries of the copy, in place of the consumer's own policy; 0 means
 	// that the run set no bound.
 	MaxAttempts int
 }

@@ -98,6 +98,10 @@ func TestCopier_ASecondDeadLetterTellsTheWholeStory(t *testing.T) {
 			if !slices.Equal(runs(third)[:len(want)], want) {
 				t.Errorf("the third letter has the history %q, want it to begin with %q", runs(third), want)
 			}
+			// A bound above the policy's raises it, for these letters alone.
+			if fourth, _ := redriveOnce(5); fourth.Attempts != 5 || fourth.Reason != headers.ReasonExhausted {
+				t.Errorf("the fourth letter has %d attempts and reason %s, want 5, exhausted", fourth.Attempts, fourth.Reason)
+			}
 		})
 	}
 }
@@ -144,7 +148,7 @@ func TestSelection_ABoundBelowOneIsAnError(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r := redriver(t, k)
-		for _, n := range []int{-1, headers.MaxAttempts + 1} {
+		for _, n := range []int{-1, headers.MaxRedriveAttempts + 1} {
 			_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", MaxAttempts: n})
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("redrive: orders.dlq: MaxAttempts is %d: at least 1", n)) {
 				t.Errorf("MaxAttempts %d: %v", n, err)

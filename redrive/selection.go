@@ -18,9 +18,10 @@ type Selection struct {
 	// MaxRedrives is how often one record may be redriven, over all runs; 3 by default, without a
 	// limit when negative. A record that reached the limit is skipped.
 	MaxRedrives int
-	// MaxAttempts bounds the deliveries of each copy: a copy that fails as often is a dead letter
-	// again, although the consumer's policy would allow more. Zero means no bound of the run's own;
-	// a negative number is an error. Consumers older than this setting ignore it.
+	// MaxAttempts is the bound of the deliveries of each copy, in place of the policy's, which it may
+	// exceed: a copy that fails as often is a dead letter again. It is at most
+	// [headers.MaxRedriveAttempts]. Zero means the policy's bound; a negative number is an error.
+	// Consumers older than this setting ignore it, and a topic without retry topics has one attempt.
 	MaxAttempts int
 	// Edit changes the copies; the zero value changes nothing.
 	Edit Edit
@@ -29,8 +30,8 @@ type Selection struct {
 const defaultMaxRedrives = 3
 
 func (s *Selection) validate() error {
-	if s.MaxAttempts < 0 || s.MaxAttempts > headers.MaxAttempts {
-		return fmt.Errorf("MaxAttempts is %d: at least 1 and at most %d, or zero for the bound of the consumer's policy", s.MaxAttempts, headers.MaxAttempts)
+	if s.MaxAttempts < 0 || s.MaxAttempts > headers.MaxRedriveAttempts {
+		return fmt.Errorf("MaxAttempts is %d: at least 1 and at most %d, or zero for the bound of the consumer's policy", s.MaxAttempts, headers.MaxRedriveAttempts)
 	}
 	return s.Edit.validate()
 }

@@ -63,6 +63,9 @@ func (s *Server) plan(ctx context.Context, t *topic, sel *selection, o *api.RunO
 	if err != nil {
 		return nil, err
 	}
+	if most := headers.MaxRedriveAttempts; o.MaxAttempts > most {
+		return nil, problem(api.InvalidRequest, "maxAttempts is %d: at most %d, or none for the bound of the consumer's policy", o.MaxAttempts, most)
+	}
 	if err := errors.Join(mayTarget(ctx, t, o), s.keepsHidden(t, o)); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,10 @@ func TestServer_PlanSaysWhatARunWouldDo(t *testing.T) {
 	if _, err := cl.Plan(t.Context(), "orders.dlq", api.RunRequest{}); !client.IsProblem(err, api.NoTier) {
 		t.Errorf("a plan without a retry topic: %v", err)
 	}
+	target.MaxAttempts = 101
+	if _, err := cl.Plan(t.Context(), "orders.dlq", api.RunRequest{RunOptions: target}); !client.IsProblem(err, api.InvalidRequest) {
+		t.Errorf("a plan with more attempts than a run can have: %v", err)
+	}
 	opens(t, cl, "orders.dlq", 7)
 }
 

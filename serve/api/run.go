@@ -18,7 +18,7 @@ type RunOptions struct {
 	Why         string `json:"why,omitempty" maxLength:"4096" doc:"Reason for the redrive, for the ledger; 4,096 bytes at most."`
 	Target      Target `json:"target,omitempty" doc:"Where the letters go; the failing group's first retry topic, if it is empty."`
 	MaxRedrives int    `json:"maxRedrives,omitempty" minimum:"-1" doc:"How often one record may be redriven, over all runs; 3 if it is 0, without a limit if it is -1."`
-	MaxAttempts int    `json:"maxAttempts,omitempty" minimum:"0" maximum:"1000000" doc:"Attempts after which a copy that fails is a dead letter again, if the consumer's policy allows more."`
+	MaxAttempts int    `json:"maxAttempts,omitempty" minimum:"0" maximum:"1000000" doc:"Attempts after which a copy that fails is a dead letter again, at most 100; also more than the consumer's policy allows. A topic without retry topics has one attempt."`
 	Edit        Edit   `json:"edit,omitempty" doc:"What the copies have changed."`
 	Pace        Pace   `json:"pace,omitempty" doc:"Speed of the run, and the limits at which it aborts itself."`
 }

@@ -34,8 +34,8 @@ func (i *runFlags) compile(t *tool) (*selection.Selection, redrive.Edit, redrive
 	if i.maxRedrives < 0 {
 		err4 = errors.New("--max-redrives is negative")
 	}
-	if i.maxAttempts < 0 || i.maxAttempts > headers.MaxAttempts {
-		err4 = errors.Join(err4, fmt.Errorf("--max-attempts is %d: it is at least 1 and at most %d, or 0 for the bound of the consumer's policy", i.maxAttempts, headers.MaxAttempts))
+	if i.maxAttempts < 0 || i.maxAttempts > headers.MaxRedriveAttempts {
+		err4 = errors.Join(err4, fmt.Errorf("--max-attempts is %d: it is at least 1 and at most %d, or 0 for the bound of the consumer's policy", i.maxAttempts, headers.MaxRedriveAttempts))
 	}
 	return sel, e, pace, errors.Join(err1, err2, err3, err4, i.check())
 }
@@ -48,7 +48,7 @@ func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 		set.BoolVar(&i.target.Force, "force", false, "redrive to a compacted target, or to the source although its retry topics seem to follow another naming")
 		set.BoolVar(&i.target.KeepTimestamp, "keep-timestamp", false, "keep the records' original timestamps; for a --target that is not a retry topic")
 		set.IntVar(&i.maxRedrives, "max-redrives", 3, "`times` that a record may be redriven, over all runs; 0 for any number")
-		set.IntVar(&i.maxAttempts, "max-attempts", 0, "`attempts` after which a redriven record that fails is a dead letter again, if the consumer's policy allows more (default the policy's)")
+		set.IntVar(&i.maxAttempts, "max-attempts", 0, "`attempts` after which a redriven record that fails is a dead letter again, also more than the consumer's policy allows (default the policy's)")
 	})
 	section(cmd, sectionEdit, func(set *pflag.FlagSet) { i.edit = edit.AddFlags(set) })
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { i.pace = addPace(set) })
