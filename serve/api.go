@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -165,6 +167,9 @@ func addStream[In any](a huma.API, o *huma.Operation, contentType, description s
 	})
 }
 
+// mayBeEmpty are the parameters of an address for which an empty value makes sense.
+var mayBeEmpty = []string{"key", "cursor", "limit"}
+
 // admit finds out who sends a request, and keeps to the limits.
 func (s *Server) admit(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
@@ -192,6 +197,12 @@ func (s *Server) admit(ctx huma.Context, next func(huma.Context)) {
 	case unknown != nil:
 		writeProblem(w, problem(api.ProviderDown, "%v", unknown))
 		return
+	}
+	for name, values := range r.URL.Query() {
+		if !slices.Contains(mayBeEmpty, name) && slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
+			writeProblem(w, problem(api.BadFilter, "%s is empty: %s", name, api.EmptyFilter))
+			return
+		}
 	}
 	next(huma.WithContext(ctx, access.With(with, id)))
 }

@@ -2,9 +2,11 @@ package serve_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +120,44 @@ func TestServer_RefusesToReadLettersForGroups(t *testing.T) {
 		if _, err := cl.Groups(t.Context(), "orders.dlq", f); !client.IsProblem(err, api.BadFilter) || !strings.Contains(err.Error(), "groups are counted without reading the letters") {
 			t.Errorf("%+v: %v", f, err)
 		}
+	}
+}
+
+// An empty filter, as of a shell variable that is not set, selected all letters. It is refused
+// wherever letters are chosen, as the program refuses it. A key may be empty: a record's is.
+func TestServer_RefusesEmptyFilters(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	s, _ := c.run(serve.Config{})
+	opens(t, c.clientOf(s, ""), "orders.dlq", 0)
+	const topic = "/api/v1/topics/orders.dlq"
+	paths := []string{"/groups?class=", "/export?where=", "/letters?class=%20", "/letters?class=a&class="}
+	for f := range reflect.TypeFor[api.Filter]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("query"), ","); name != "key" {
+			paths = append(paths, "/letters?"+name+"=")
+		}
+	}
+	for _, path := range paths {
+		if answer := send(t, s, http.MethodGet, topic+path, ""); answer.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("GET %s: %d, want 422", path, answer.StatusCode)
+		}
+	}
+	for _, path := range []string{"/plan", "/runs", "/discard"} {
+		for _, filter := range []string{`{"where":""}`, `{"attempts":" "}`, `{"class":[]}`, `{"group":[""]}`, `{"key":[]}`} {
+			body := `{"why":"w","expect":1,"filter":` + filter + `}`
+			answer := send(t, s, http.MethodPost, topic+path, body)
+			if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(text), "is empty: perhaps") {
+				t.Errorf("POST %s %s: %d %s, want 422", path, body, answer.StatusCode, text)
+			}
+		}
+	}
+	for _, path := range []string{"/letters?key=", "/letters?cursor=&limit="} {
+		if answer := send(t, s, http.MethodGet, topic+path, ""); answer.StatusCode != http.StatusOK {
+			t.Errorf("GET %s: %d, want 200", path, answer.StatusCode)
+		}
+	}
+	if answer := send(t, s, http.MethodPost, topic+"/plan", `{"filter":{"key":[""]}}`); kindOf(t, "a plan of an empty key", answer) != api.NothingSelected {
+		t.Error("a plan of an empty key was refused")
 	}
 }
 

@@ -1,9 +1,16 @@
 package api
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Filter selects letters, in the words of the program's flags. A letter is selected if it fits
 // every field that is set; it fits a list if it fits one of its values. The zero value selects all.
+// The server refuses a field that is sent empty: it may come from a variable that is not set.
 //
 // The last four, key, header, attempts and where, take reading the letters. Key, header and where
 // need the role reader, because an answer tells what is in a record. What the server's
@@ -24,4 +31,31 @@ type Filter struct {
 	Header       []string  `json:"header,omitempty" query:"header,explode" doc:"Header name=value, or name with any value. All names must fit, and one of the values of each."`
 	Attempts     string    `json:"attempts,omitempty" query:"attempts" doc:"Number of attempts, or FROM-TO, FROM-, -TO."`
 	Where        string    `json:"where,omitempty" query:"where" maxLength:"4096" doc:"Expression over class, fingerprint, reason, group, message, attempts, partition, offset, topic, key, text, value (JSON), headers, failedAt, firstFailedAt, timestamp and redrives, in the language of expr-lang.org."`
+}
+
+// UnmarshalJSON refuses what is sent empty. Only a key may be: a record's is.
+func (f *Filter) UnmarshalJSON(text []byte) error {
+	var sent map[string]any
+	if err := json.Unmarshal(text, &sent); err != nil {
+		return err
+	}
+	for name, is := range sent {
+		values, isList := is.([]any)
+		if !isList {
+			values = []any{is}
+		}
+		if len(values) == 0 || !strings.EqualFold(name, "key") && slices.ContainsFunc(values, isBlank) {
+			return fmt.Errorf("filter.%s is empty: %s", name, EmptyFilter)
+		}
+	}
+	type plain Filter
+	return json.Unmarshal(text, (*plain)(f))
+}
+
+// EmptyFilter says why the server refuses an empty part of a filter, and what to do.
+const EmptyFilter = "perhaps because a variable is not set: give a value, or leave it out"
+
+func isBlank(v any) bool {
+	text, isText := v.(string)
+	return isText && strings.TrimSpace(text) == ""
 }
