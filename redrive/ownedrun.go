@@ -119,7 +119,7 @@ func (h *ownedRun) recountGroups(entries *ledgerView) {
 	if h.followsSent() {
 		c.Discarded += max(0, c.Pending-pending)
 	}
-	c.Pending, c.Retrying = pending, 0
+	c.Pending, c.Retrying = pending, min(c.Retrying, pending)
 }
 
 // count adds an entry about a letter of the run.

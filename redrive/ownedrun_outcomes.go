@@ -35,6 +35,7 @@ func (h *ownedRun) writeOutcomes(ctx context.Context, verdicts []inflight.Verdic
 			}
 		}
 		h.rec.Counts.Pending = pending.Len()
+		h.rec.Counts.Retrying = min(h.rec.Counts.Retrying, h.rec.Counts.Pending)
 		if err := h.writers.Write(ctx, 0, append(notes, h.rec.note(h.topics.ledger))...); err != nil {
 			return resolved, err
 		}

@@ -79,7 +79,7 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if err != nil {
 		return 0, err
 	}
-	verdicts, _, err := h.derive(ctx)
+	verdicts, counts, err := h.derive(ctx)
 	if err != nil || len(verdicts)+len(h.unfollowed) == 0 {
 		return 0, err
 	}
@@ -102,6 +102,6 @@ func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (
 	if err != nil {
 		return 0, err
 	}
-	now.writers = w
+	now.writers, now.rec.Counts.Retrying = w, counts.Retrying
 	return now.writeOutcomes(ctx, verdicts)
 }

@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,35 @@ func TestWriteOutcomes_WritesLateOutcomesOnce(t *testing.T) {
 		}
 		if l := readLedger(t, k); l.Count(dlq.Succeeded) != 20 {
 			t.Errorf("%d have succeeded", l.Count(dlq.Succeeded))
+		}
+	})
+}
+
+// Half of the letters failed again and waited in a retry topic. As soon as the outcomes of the
+// others were recorded, the run looked as if none had failed.
+func TestWriteOutcomes_KeepsWhatFailedAgainAndWaits(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		r, s, _ := overWithPending(t, k, 20)
+		var called atomic.Int64
+		s.set(func(context.Context, *kgo.Record) error {
+			if called.Add(1) <= 10 {
+				return errBusy
+			}
+			return nil
+		})
+		s.stop(t)
+		s.run(k)
+		for called.Load() < 20 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second) // the offsets are committed, and the retries are due in four more
+		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 10 || err != nil {
+			t.Errorf("%d letters are resolved, %v, want 10", n, err)
+		}
+		runs, err := r.Runs(t.Context(), "orders.dlq")
+		if c := runs[0].Counts; err != nil || c.Succeeded != 10 || c.Pending != 10 || c.Retrying != 10 {
+			t.Errorf("the run is recorded with %+v, %v; want 10 that succeeded, and 10 that wait to be retried", c, err)
 		}
 	})
 }
