@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/duration"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/number"
@@ -44,11 +45,19 @@ var alertKinds = []alertKind{
 		return page("the oldest open letter is older than %v", duration.Short(is.Oldest))
 	}},
 	{"redrive-fails", func(f *figures, _ Thresholds, _ time.Time) *incident.Alert {
-		share, known := f.success()
-		if !known || share >= leastSuccess {
+		run := &f.lastRun
+		share, failed, known := f.success()
+		switch {
+		case f.opened(run.ID): // see "rule"
+			return nil
+		case run.State == redrive.Aborted && f.open+f.pending > 0:
+			a := warn("%s", aborted(run))
+			a.Parts = []string{run.ID} // people want to know of each
+			return a
+		case run.State == redrive.Aborted || !known || share >= leastSuccess:
 			return nil
 		}
-		return warn("of the last redrive, %s succeeded and %s failed again", letters(f.lastRun.Succeeded), number.Format(f.lastRun.Failed))
+		return warn("of the last redrive, %s succeeded and %s failed again", letters(run.Counts.Succeeded), number.Format(failed))
 	}},
 	{"new-class", func(f *figures, _ Thresholds, _ time.Time) *incident.Alert {
 		if len(f.newClasses) == 0 {
@@ -64,7 +73,7 @@ var alertKinds = []alertKind{
 		for i := range f.circuits {
 			if c := &f.circuits[i]; c.name() == "open" {
 				names = append(names, c.rule)
-				texts = append(texts, fmt.Sprintf("the circuit of rule %s is open until %s", c.rule, c.state.Until.UTC().Format(time.RFC3339)))
+				texts = append(texts, fmt.Sprintf("the circuit of rule %s is open until %s, since %s", c.rule, c.state.Until.UTC().Format(time.RFC3339), c.state.Why))
 			}
 		}
 		if len(names) == 0 {
@@ -81,34 +90,3 @@ var alertKinds = []alertKind{
 		return page("retention takes %s within %v", letters(f.expiringSoon), duration.Short(is.Retention))
 	}},
 }
-
-func warn(format string, args ...any) *incident.Alert {
-	return &incident.Alert{Severity: incident.Warn, Text: fmt.Sprintf(format, args...)}
-}
-
-func page(format string, args ...any) *incident.Alert {
-	return &incident.Alert{Severity: incident.Page, Text: fmt.Sprintf(format, args...)}
-}
-
-// some lists names, the first ten of them.
-func some(names []string) string {
-	const most = 10
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// firstLetters says of which classes there are letters for the first time. The classes are sorted;
-// an empty one stands for letters without a class.
-func firstLetters(classes []string) string {
-	switch without := classes[0] == ""; {
-	case without && len(classes) == 1:
-		return "the first letters without a class"
-	case without:
-		return "the first letters of " + some(classes[1:]) + ", and the first without a class"
-	}
-	return "the first letters of " + some(classes)
-}
-
-func letters(n int64) string { return number.Of(n, "letter") }

@@ -213,7 +213,7 @@ func (d consoleData) RunVersion(topic string) uint64 {
 	h := fnv.New64a()
 	see := func(o *redrive.Outcome) {
 		c := &o.Counts
-		fmt.Fprint(h, o.ID, o.State, o.Heartbeat.UnixNano(), o.Stopped.UnixNano(), c.Sent, c.Succeeded, c.Failed, c.Pending, t.silent(o))
+		fmt.Fprint(h, o.ID, o.State, o.Heartbeat.UnixNano(), o.Stopped.UnixNano(), c.Sent, c.Succeeded, c.Failed, c.Retrying, c.Pending, t.silent(o))
 	}
 	for _, l := range d.s.runner.onTopic(topic) {
 		o, _, _ := l.get()

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -31,7 +32,7 @@ type figures struct {
 	flow                        book.Flow
 	resolved                    map[dlq.State]int64
 	runs                        map[redrive.State]int64
-	lastRun                     redrive.Counts // of the last run that has outcomes
+	lastRun                     redrive.Outcome // see lastRun
 	circuits                    []circuit
 }
 
@@ -39,10 +40,24 @@ type figures struct {
 func (f *figures) recent() int64 { return total(f.recentBy) }
 
 // success returns which share of the letters of the last run succeeded, of those that succeeded or
-// failed; false if there is none.
-func (f *figures) success() (share float64, known bool) {
-	ended := f.lastRun.Succeeded + f.lastRun.Failed
-	return float64(f.lastRun.Succeeded) / float64(ended), ended > 0
+// failed again, and how many failed again; false if that is not known. A letter that waits to be
+// retried after the end of its run has failed again. Of an aborted run the share is of all letters
+// that it was to send.
+func (f *figures) success() (share float64, failed int64, known bool) {
+	n := &f.lastRun.Counts
+	if failed = n.Failed; f.lastRun.State.Finished() {
+		failed += n.Retrying
+	}
+	of := n.Succeeded + failed
+	if f.lastRun.State == redrive.Aborted {
+		of = n.Selected
+	}
+	return float64(n.Succeeded) / float64(of), failed, of > 0
+}
+
+// opened reports whether a run opened the circuit of a rule: then people hear of that.
+func (f *figures) opened(run string) bool {
+	return slices.ContainsFunc(f.circuits, func(c circuit) bool { return c.name() == "open" && c.state.Run == run })
 }
 
 // figures returns those of a topic now. rules are those of the server.
@@ -63,6 +78,7 @@ func (t *topic) figures(now time.Time, rules []Rule) figures {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.lastRun = lastRun(t.runs, now)
+	f.lastRun.Cause = t.hidden.Text(f.lastRun.Cause) // an operator wrote it
 	for i := range t.runs {
 		f.runs[t.runs[i].State]++
 	}
@@ -80,16 +96,16 @@ func (t *topic) figures(now time.Time, rules []Rule) figures {
 	return f
 }
 
-// lastRun returns the counts of the run that began last, of those that have an outcome and did not
-// end long ago; zero if there is none.
-func lastRun(runs []redrive.Outcome, now time.Time) (counts redrive.Counts) {
-	var began time.Time
+// lastRun returns the run that began last, of those that ended after they had sent letters, were
+// aborted or have outcomes, and did not end long ago; the zero value if there is none.
+func lastRun(runs []redrive.Outcome, now time.Time) (last redrive.Outcome) {
 	for i := range runs {
-		r := &runs[i]
+		r, n := &runs[i], &runs[i].Counts
 		old := !r.Ended.IsZero() && now.Sub(r.Ended) >= lastRunFor
-		if !old && r.Counts.Succeeded+r.Counts.Failed > 0 && !r.Started.Before(began) {
-			began, counts = r.Started, r.Counts
+		tells := n.Succeeded+n.Failed > 0 || r.State == redrive.Aborted || r.State == redrive.Done && n.Sent > 0
+		if !old && tells && !r.Started.Before(last.Started) {
+			last = *r
 		}
 	}
-	return counts
+	return last
 }

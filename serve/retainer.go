@@ -160,9 +160,7 @@ func (s *Server) retain(ctx context.Context, t *topic, is Retention, by string) 
 	}
 	defer release()
 	if t.book.Summary().Pending > 0 { // what is known of them by now may let them go
-		if _, err := s.redriver.WriteOutcomes(ctx, t.DeadLetterTopic.Topic); err != nil && ctx.Err() == nil {
-			s.log.Warn("siding: the outcomes of earlier runs could not be recorded before retention", "topic", t.DeadLetterTopic.Topic, "error", err)
-		}
+		s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
 	}
 	report, do, err := s.judgeRetention(ctx, t, is, time.Now())
 	if err != nil {

@@ -39,6 +39,7 @@ type Server struct {
 	cfg       Config
 	log       *slog.Logger
 	redriver  *redrive.Redriver
+	outcomes  *recorder
 	registry  *prometheus.Registry
 	runner    *runner
 	limits    *limits
@@ -70,7 +71,7 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		parts: p, cfg: cfg, log: log, redriver: r, registry: prometheus.NewRegistry(), topics: map[string]*topic{},
+		parts: p, cfg: cfg, log: log, redriver: r, outcomes: newRecorder(r, log), registry: prometheus.NewRegistry(), topics: map[string]*topic{},
 		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}}, limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce), listed: make(chan struct{}), reading: newReadPlaces(),
 	}
 	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
@@ -109,7 +110,6 @@ func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.sharing = sharing
 	s.mu.Unlock()
-	admin := kadm.NewClient(cl)
 	alerts, err := newAlerter(ctx, &s.cfg, s.log, s.receivers, sharing.Owns)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Server) Run(ctx context.Context) error {
 			sharing.Set(slices.Collect(maps.Keys(s.all()))...)
 		}
 		// what is known is read, though not all could be listed
-		s.note(ctx, cmp.Or(discoverErr, s.refresh(ctx, admin, &running)))
+		s.note(ctx, cmp.Or(discoverErr, s.refresh(ctx, kadm.NewClient(cl), &running)))
 		s.noteApart(sharing.Problem())
 		alerts.leave(ctx, time.Now(), s.topic)
 		rules := s.ruleList()
@@ -143,6 +143,7 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 			if acts {
 				decided = append(decided, t)
+				s.outcomes.lookAt(ctx, name, t.lacksOutcomes, &running)
 			}
 		}
 		for _, t := range told {
@@ -229,7 +230,7 @@ func (s *Server) discover(ctx context.Context, cl *kgo.Client) error {
 	now := map[string]*topic{}
 	for _, f := range found {
 		if now[f.Topic] = s.topics[f.Topic]; now[f.Topic] == nil {
-			now[f.Topic] = &topic{DeadLetterTopic: f, config: s.cfg.topicConfig(f.Topic), book: book.New(f.Topic, f.Ledger, s.cfg.Kafka...), starting: make(chan struct{}, 1), retainer: retainer{turn: make(chan struct{}, 1)}}
+			now[f.Topic] = &topic{DeadLetterTopic: f, config: s.cfg.topicConfig(f.Topic), book: book.New(f.Topic, f.Ledger, s.cfg.Kafka...), hidden: s.redact, starting: make(chan struct{}, 1), retainer: retainer{turn: make(chan struct{}, 1)}}
 		}
 		now[f.Topic].identify(f.TopicID, f.LedgerID)
 		if err == nil {

@@ -69,9 +69,7 @@ func (s *Server) plan(ctx context.Context, t *topic, sel *selection, o *api.RunO
 	if err := errors.Join(mayTarget(ctx, t, o), s.keepsHidden(t, o)); err != nil {
 		return nil, err
 	}
-	if _, err := s.redriver.WriteOutcomes(ctx, t.DeadLetterTopic.Topic); err != nil && ctx.Err() == nil {
-		s.log.Warn("siding: the outcomes of earlier runs could not be recorded", "topic", t.DeadLetterTopic.Topic, "error", err)
-	}
+	s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
 	p, err := s.redriver.Plan(ctx, redrive.Selection{
 		Topic: t.DeadLetterTopic.Topic, Filter: sel.whole(), Edit: edit, MaxRedrives: o.MaxRedrives, MaxAttempts: o.MaxAttempts,
 		Target: redrive.Target{Topic: o.Target.Topic, Wait: o.Target.Wait, Force: o.Target.Force, KeepTimestamp: o.Target.KeepTimestamp},

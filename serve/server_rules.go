@@ -216,6 +216,7 @@ func (s *Server) holdRules(ctx context.Context, t *topic, rules []Rule, isOwner 
 // beginRun begins a run as a rule decided, and returns when it has ended. It leaves letters out
 // that cannot come home to their groups: without, and those of which it learns.
 func (s *Server) beginRun(ctx context.Context, t *topic, r *Rule, j *judged, without []string) error {
+	s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
 	var homeless error
 	for {
 		err := s.beginRunOf(ctx, t, r, j, leaving(j.filter, without))

@@ -82,7 +82,7 @@ func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, erro
 	sum(&in.held, "siding.dead_letters.held", "{record}", "Dead letters beyond the limits of retention that stay: they are open, or stand behind a letter that stays.")
 	var err error
 	in.success, err = meter.Float64ObservableGauge("siding.redrive.success", metric.WithUnit("1"),
-		metric.WithDescription("Share of the letters of the last run that succeeded, of those that succeeded or failed."))
+		metric.WithDescription("Share of the letters of the last run that succeeded, of those that succeeded or failed again, or that an aborted run was to send."))
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *topic, now time.T
 	for _, state := range book.Outcomes {
 		o.ObserveInt64(in.outcomes, f.flow.Outcomes[state], at(stateKey.String(string(state))))
 	}
-	if share, known := f.success(); known {
+	if share, _, known := f.success(); known {
 		o.ObserveFloat64(in.success, share, at())
 	}
 	for _, state := range runStates {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/book"
 )
@@ -20,7 +21,8 @@ type topic struct {
 	redrive.DeadLetterTopic
 	config Topic // what the configuration says of it
 	book   *book.Book
-	ruled  atomic.Bool // a rule is being applied
+	hidden *redact.Rules // nil if nothing is
+	ruled  atomic.Bool   // a rule is being applied
 	// holding reports that the ledger is being told that rules wait. heldBy is why it could not be,
 	// for whoever set holding.
 	holding atomic.Bool
@@ -402,3 +404,6 @@ func (t *topic) rest(r *Rule, now time.Time, err error) {
 	}
 	t.rests[r.Name] = is
 }
+
+// lacksOutcomes reports whether letters of runs that have ended may have outcomes by now.
+func (t *topic) lacksOutcomes() bool { return t.book.Summary().Pending > 0 && t.unfinished() == "" }

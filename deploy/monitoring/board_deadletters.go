@@ -50,7 +50,7 @@ var deadLetters = Board{
 			{"Outcomes of redrives", "Redriven letters per minute by what became of them: succeeded, failed again, discarded, and those of which nothing can be known.", Stack, "cpm", []Query{
 				{`60 * sum by (siding_letter_state) (rate(siding_redrive_outcomes_total{messaging_destination_name=~"$topic"}[$__rate_interval]))`, "{{siding_letter_state}}"},
 			}},
-			{"Success of the last run", "Which share of the letters of each topic's last run succeeded, of those that succeeded or failed. An alert fires below 90 %. No data: no run within a day.", Lines, "percentunit", []Query{
+			{"Success of the last run", "Which share of the letters of each topic's last run succeeded, of those that succeeded or failed again, or that an aborted run was to send. An alert fires below 90 %. No data: no run within a day.", Lines, "percentunit", []Query{
 				{`min by (messaging_destination_name) (siding_redrive_success_ratio{messaging_destination_name=~"$topic"})`, "{{messaging_destination_name}}"},
 			}},
 			{"Resolved letters", "Letters by how they were resolved, as long as they are in their topic.", Stack, "short", []Query{

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -63,9 +62,6 @@ const (
 	endedFor = 2 * time.Minute
 )
 
-// isOver reports whether a run has ended.
-func isOver(r *api.Run) bool { return redrive.State(r.State).Finished() }
-
 // cards is the view of the runs that go on, but for the one that the page itself shows.
 func (c *Console) cards(r *request, but string) view {
 	who, base := r.who, r.base
@@ -116,52 +112,6 @@ func (c *Console) card(r *api.Run, base string, role access.Role, now time.Time)
 		}
 	}
 	return m
-}
-
-// runPhrases says how a run is.
-func runPhrases(r *api.Run, now time.Time) (all []phrase) {
-	n := &r.Counts
-	say := func(red bool, format string, args ...any) {
-		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
-	}
-	left := n.Selected - n.Sent
-	switch redrive.State(r.State) {
-	case redrive.Canary:
-		say(false, "the first letters are out, the others wait for their outcomes")
-	case redrive.Sending:
-		say(false, "sending")
-	case redrive.Watching:
-		say(false, "all are sent, watching whether they fail again")
-	case redrive.Waiting:
-		say(false, "sends nothing now")
-	case redrive.Done:
-		say(false, "done")
-	case redrive.Aborted:
-		say(true, "aborted")
-	default:
-		say(false, "%s", r.State)
-	}
-	if r.Cause != "" {
-		say(true, "%s", r.Cause)
-	}
-	if r.Waiting != "" && !isOver(r) {
-		say(false, "it waits: %s", r.Waiting)
-	}
-	if r.Silent {
-		all = append(all, phrase{Text: "no process owns it; the last sign of one was", Red: true, At: momentOf(r.Heartbeat, now)})
-	}
-	say(false, "%s of %s sent", number.Format(n.Sent), number.Format(n.Selected))
-	say(false, "%s succeeded", number.Format(n.Succeeded))
-	if n.Failed > 0 {
-		say(true, "%s failed again", number.Format(n.Failed))
-	}
-	if n.Pending > 0 {
-		say(false, "%s pending", number.Format(n.Pending))
-	}
-	if isOver(r) && left > 0 {
-		say(false, "%s not sent", number.Format(left))
-	}
-	return all
 }
 
 // phasesOf returns the phases of a run that goes on. A run that waits is in the phase in which it

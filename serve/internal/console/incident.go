@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
@@ -296,20 +295,4 @@ func letterRowOf(l api.Letter, path string, now time.Time) letterRow {
 		row.State = "open"
 	}
 	return row
-}
-
-// runSays says how far a run is.
-func runSays(o *redrive.Outcome) string {
-	n := &o.Counts
-	says := []string{string(o.State), fmt.Sprintf("%s of %s sent", number.Format(n.Sent), number.Format(n.Selected)), number.Format(n.Succeeded) + " succeeded"}
-	if n.Failed > 0 {
-		says = append(says, number.Format(n.Failed)+" failed again")
-	}
-	if n.Pending > 0 {
-		says = append(says, number.Format(n.Pending)+" pending")
-	}
-	if o.Waiting != "" {
-		says = append(says, o.Waiting)
-	}
-	return strings.Join(says, " · ")
 }

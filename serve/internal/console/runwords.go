@@ -1,0 +1,84 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/number"
+)
+
+// The words of runs: how far they are, and how they ended.
+
+// isOver reports whether a run has ended.
+func isOver(r *api.Run) bool { return redrive.State(r.State).Finished() }
+
+// runSays says how far a run is.
+func runSays(o *redrive.Outcome) string {
+	n := &o.Counts
+	says := []string{string(o.State), fmt.Sprintf("%s of %s sent", number.Format(n.Sent), number.Format(n.Selected)), number.Format(n.Succeeded) + " succeeded"}
+	if n.Failed > 0 {
+		says = append(says, number.Format(n.Failed)+" failed again")
+	}
+	if n.Retrying > 0 {
+		says = append(says, number.Format(n.Retrying)+" failed again and will be retried")
+	}
+	if fresh := n.Pending - n.Retrying; fresh > 0 {
+		says = append(says, number.Format(fresh)+" pending")
+	}
+	if o.Waiting != "" {
+		says = append(says, o.Waiting)
+	}
+	return strings.Join(says, " · ")
+}
+
+// runPhrases says how a run is.
+func runPhrases(r *api.Run, now time.Time) (all []phrase) {
+	n := &r.Counts
+	say := func(red bool, format string, args ...any) {
+		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
+	}
+	left := n.Selected - n.Sent
+	switch redrive.State(r.State) {
+	case redrive.Canary:
+		say(false, "the first letters are out, the others wait for their outcomes")
+	case redrive.Sending:
+		say(false, "sending")
+	case redrive.Watching:
+		say(false, "all are sent, watching whether they fail again")
+	case redrive.Waiting:
+		say(false, "sends nothing now")
+	case redrive.Done:
+		say(false, "done")
+	case redrive.Aborted:
+		say(true, "aborted")
+	default:
+		say(false, "%s", r.State)
+	}
+	if r.Cause != "" {
+		say(true, "%s", r.Cause)
+	}
+	if r.Waiting != "" && !isOver(r) {
+		say(false, "it waits: %s", r.Waiting)
+	}
+	if r.Silent {
+		all = append(all, phrase{Text: "no process owns it; the last sign of one was", Red: true, At: momentOf(r.Heartbeat, now)})
+	}
+	say(false, "%s of %s sent", number.Format(n.Sent), number.Format(n.Selected))
+	say(false, "%s succeeded", number.Format(n.Succeeded))
+	if n.Failed > 0 {
+		say(true, "%s failed again", number.Format(n.Failed))
+	}
+	if n.Retrying > 0 {
+		say(true, "%s failed again and will be retried", number.Format(n.Retrying))
+	}
+	if fresh := n.Pending - n.Retrying; fresh > 0 {
+		say(false, "%s pending", number.Format(fresh))
+	}
+	if isOver(r) && left > 0 {
+		say(false, "%s not sent", number.Format(left))
+	}
+	return all
+}
