@@ -13,8 +13,8 @@ type Message struct {
 	Title, Text string
 	// Link is where people see more.
 	Link string
-	// Key is the same for all messages about one incident, and Over tells that it is over. A pager
-	// closes by them what it opened.
+	// Key is the same for all messages about one incident, and Over says that it is over. A pager
+	// closes by them what it opened. A newer message of a key takes the place of one that waits.
 	Key  string
 	Over bool
 	// Urgent tells whether somebody has to look at once.
@@ -22,13 +22,14 @@ type Message struct {
 	// Drop reports that nobody has to be told any more: another process tells. Nil never does.
 	Drop func() bool
 	// Done is called once, from a goroutine of the receiver: with nil when the receiver accepted
-	// the message, or else with the last error. It is not called if the receiver is ended before.
+	// the message, with [ErrDropped], or with the error for which the message was given up. It is
+	// not called if the receiver is ended before.
 	Done func(error)
 }
 
 // words returns the text and the parameters of a message as a service takes them.
 func (m *Message) words(to types.Service) (text string, params types.Params) {
-	full := m.Title + "\n" + m.Text + "\n" + m.Link
+	full := m.Title + "\n" + m.rest()
 	severity := "warning"
 	if m.Urgent {
 		severity = "critical"
@@ -48,10 +49,13 @@ func (m *Message) words(to types.Service) (text string, params types.Params) {
 		return full, types.Params{"title": m.Title, "link": m.Link, "key": m.Key, "severity": severity, "state": state}
 	}
 	if hasTitle(to) {
-		return m.Text + "\n" + m.Link, types.Params{"title": m.Title}
+		return m.rest(), types.Params{"title": m.Title}
 	}
 	return full, types.Params{}
 }
+
+// rest is what a message says below its title.
+func (m *Message) rest() string { return m.Text + "\n" + m.Link }
 
 // hasTitle reports whether a service shows a title beside the text. The others refuse one.
 func hasTitle(to types.Service) bool {

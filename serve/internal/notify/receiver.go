@@ -6,139 +6,194 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
-
-	"github.com/nicholas-fedor/shoutrrr/pkg/router"
-	"github.com/nicholas-fedor/shoutrrr/pkg/types"
 )
 
 const (
-	// tries is how often a message is sent: over some quarter of an hour.
-	tries = 10
-	// sendTime bounds one try.
-	sendTime = 15 * time.Second
+	// patience is for how long a message is tried, since its first try.
+	patience = 15 * time.Minute
+	// longest is the longest pause between two tries, but for what is random.
+	longest = 5 * time.Minute
+	// atOnce bounds the tries of one receiver that go on at once.
+	atOnce = 10
 	// lastTime is how long a try may go on behind the end of the receiver.
 	lastTime = 2 * time.Second
-	// hanging bounds the tries of one receiver that go on behind their time, since the library
-	// cannot end them. Further ones fail until one of these ends.
-	hanging = 10
 )
 
-// Receiver sends messages to one URL, one after the other.
+// Receiver sends messages to one URL. Each waits for itself, so one that is refused or not answered
+// holds up no other.
 type Receiver struct {
-	name    string
-	url     string
-	service types.Service
-	queue   chan Message
-	calls   chan struct{} // has an element for each call of the service that goes on
-	log     *slog.Logger
+	name  string
+	url   string
+	queue chan Message
+	room  chan struct{} // has an element for each message that has not ended
+	turns chan struct{} // has an element for each try that goes on
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	newest map[string]*turn // by key
+}
+
+// turn is the place of a message among those of its key: one after the other is tried.
+type turn struct {
+	newer, ended chan struct{} // closed when there is newer news, and when the message has ended
 }
 
 // New checks the URL and returns a receiver. name stands for it in the log, since a URL has
 // secrets. At most so many messages wait for it.
 func New(name, url string, waiting int, log *slog.Logger) (*Receiver, error) {
-	if logsIn(url) {
-		return nil, errors.New("matrix with a user and a password logs in before the first message, so a server could not start while Matrix is down: give an access token, as in matrix://:TOKEN@host")
-	}
 	service, err := locate(url)
+	if err == nil {
+		_, err = sender(service, url)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: it is as in slack://… or smtp://…, see https://shoutrrr.nickfedor.com", hidden(err, url))
 	}
-	return &Receiver{name: name, url: url, service: service, queue: make(chan Message, waiting), calls: make(chan struct{}, hanging), log: log}, nil
+	return &Receiver{
+		name: name, url: url, queue: make(chan Message, waiting), room: make(chan struct{}, waiting), turns: make(chan struct{}, atOnce), log: log,
+		newest: map[string]*turn{},
+	}, nil
 }
 
-// locate returns the service of a URL. The library panics at some URLs that it cannot read.
-func locate(url string) (s types.Service, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("the URL cannot be read")
-		}
-	}()
-	var r router.ServiceRouter
-	return r.Locate(url)
-}
-
-// ErrDropped reports that a message was not sent, since its Drop said so.
-var ErrDropped = errors.New("another process tells of it")
-
-var (
-	errHangs = fmt.Errorf("no answer within %v", sendTime)
-	errCalls = fmt.Errorf("no answer yet to %d earlier tries", hanging)
-)
+// ErrDropped reports that a message was not sent: its Drop said so, or there is a newer one of its
+// key.
+var ErrDropped = errors.New("another process, or a newer message, says it")
 
 // Send queues a message, and reports whether there was room for it. It does not block. The Done of
 // a message for which there was none is not called.
 func (r *Receiver) Send(m Message) bool {
 	select {
-	case r.queue <- m:
+	case r.room <- struct{}{}:
+		r.queue <- m // it has the same room
 		return true
 	default:
 		return false
 	}
 }
 
-// Run sends what is queued, until ctx ends. It does not call Done of messages that wait then, and
-// leaves a try behind that hangs.
+// Run sends what is queued, until ctx ends. It does not call Done of messages that wait then.
 func (r *Receiver) Run(ctx context.Context) {
+	var sending sync.WaitGroup
+	defer sending.Wait()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case m := <-r.queue:
-			if err := r.try(ctx, &m); ctx.Err() == nil || err == nil {
-				m.Done(err)
-			}
+			before, mine := r.begin(m.Key)
+			sending.Go(func() {
+				<-before
+				err := r.try(ctx, &m, mine.newer)
+				r.end(m.Key, mine)
+				if ctx.Err() == nil || err == nil {
+					m.Done(err)
+				}
+			})
 		}
 	}
 }
 
-// try sends a message until the receiver accepts it, with pauses that grow from a second to five
-// minutes.
-func (r *Receiver) try(ctx context.Context, m *Message) (err error) {
-	for n := range tries {
-		if m.Drop != nil && m.Drop() {
+// begin takes a turn among the messages of a key, and returns when the one before has ended. That
+// one ends now, unless a try of it goes on.
+func (r *Receiver) begin(key string) (before <-chan struct{}, mine *turn) {
+	mine = &turn{make(chan struct{}), make(chan struct{})}
+	none := make(chan struct{})
+	close(none)
+	if key == "" {
+		return none, mine
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := r.newest[key]
+	r.newest[key] = mine
+	if last == nil {
+		return none, mine
+	}
+	close(last.newer)
+	return last.ended, mine
+}
+
+func (r *Receiver) end(key string, mine *turn) {
+	r.mu.Lock()
+	if r.newest[key] == mine {
+		delete(r.newest, key)
+	}
+	r.mu.Unlock()
+	close(mine.ended)
+	<-r.room
+}
+
+// try sends a message until the receiver accepts it, refuses it for good, or did not accept it for
+// long. The pauses grow from a second to minutes.
+func (r *Receiver) try(ctx context.Context, m *Message, newer <-chan struct{}) error {
+	var first time.Time
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-newer:
 			return ErrDropped
+		case r.turns <- struct{}{}:
 		}
-		if err = r.send(ctx, m); err == nil || ctx.Err() != nil {
+		if n == 0 {
+			first = time.Now()
+		}
+		err := r.send(ctx, m, newer)
+		<-r.turns
+		if err == nil || ctx.Err() != nil || errors.Is(err, ErrDropped) {
 			return err
 		}
-		err = hidden(err, r.url)
-		pause := min(time.Second<<n, 5*time.Minute)
+		pause := min(time.Second<<min(n, 10), longest)
+		if errors.Is(err, errUnanswered) { // it may be told twice by a further try
+			pause = longest
+		}
 		pause += rand.N(pause / 2)
+		refused := isRefusal(err)
+		err = hidden(err, r.url)
+		if refused || time.Since(first)+pause > patience {
+			return err
+		}
 		r.log.Warn("siding: a notification was not accepted", "receiver", r.name, "title", m.Title, "error", err, "tries", n+1, "next", pause)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-newer:
+			return ErrDropped
 		case <-time.After(pause):
 		}
 	}
-	return err
 }
 
-// send sends a message once.
-func (r *Receiver) send(ctx context.Context, m *Message) error {
+// send sends a message once, unless it is dropped. The service is a new one: the library keeps in
+// it what a message sets.
+func (r *Receiver) send(ctx context.Context, m *Message, newer <-chan struct{}) error {
 	select {
-	case r.calls <- struct{}{}:
+	case <-newer:
+		return ErrDropped
 	default:
-		return errCalls
 	}
-	text, params := m.words(r.service)
-	sent := make(chan error, 1)
-	go func() {
-		defer func() { <-r.calls }()
-		sent <- r.service.Send(text, &params)
-	}()
-	select {
-	case err := <-sent:
+	if m.Drop != nil && m.Drop() {
+		return ErrDropped
+	}
+	service, err := locate(r.url)
+	if err != nil {
 		return err
-	case <-time.After(sendTime):
-		return errHangs
-	case <-ctx.Done():
-		// It may have been accepted just now. Then whoever tells next must know.
-		select {
-		case err := <-sent:
-			return err
-		case <-time.After(lastTime):
-			return ctx.Err()
-		}
 	}
+	send, err := sender(service, r.url)
+	if err != nil {
+		return err
+	}
+	trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTime)
+	defer cancel()
+	// It may be accepted just now. Then the next server must know.
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
+	x := newExchange(trying)
+	err = send(x, m)
+	switch {
+	case trying.Err() != nil && x.sent.Load() && (err != nil || x.failed != nil):
+		return errUnanswered
+	case x.failed != nil:
+		return x.failed
+	}
+	return err
 }

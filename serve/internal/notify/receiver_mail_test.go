@@ -75,6 +75,10 @@ func receive(c *textproto.Conn, got chan<- delivered) error {
 		case "MAIL":
 			d.from = rest
 		case "RCPT":
+			if strings.Contains(rest, "nobody@") {
+				answer = "550 no such user"
+				break
+			}
 			d.to = append(d.to, rest)
 		case "DATA":
 			if err := c.PrintfLine("354 go on"); err != nil {
@@ -114,5 +118,29 @@ func TestReceiver_AMailHasSubjectAndLink(t *testing.T) {
 		if d.body != "since now\nhttp://siding/topics/orders.dlq\n" {
 			t.Errorf("the text is %q", d.body)
 		}
+	}
+}
+
+// One of two addresses is gone. The other one gets the mail, once, and the end says which is not.
+func TestReceiver_AMailReachesThoseWhoAreThere(t *testing.T) {
+	t.Parallel()
+	address, got := mailServer(t)
+	r := runs(t, "smtp://user:password@"+address+"/?fromAddress=siding@example.com&toAddresses=nobody@example.com,oncall@example.com")
+	err := <-ends(t, r, notify.Message{Title: "t"})
+	if err == nil || !strings.Contains(err.Error(), "550 ") {
+		t.Errorf("it ended with %v", err)
+	}
+	if d := <-got; len(d.to) != 1 || len(got) > 0 {
+		t.Errorf("the envelope is to %v, and %d more mails came", d.to, len(got))
+	}
+}
+
+// A title has the names of classes, which come from other programs. It begins no header of a mail.
+func TestReceiver_ATitleIsNoHeaderOfAMail(t *testing.T) {
+	t.Parallel()
+	address, got := mailServer(t)
+	sends(t, runs(t, "smtp://user:password@"+address+"/?fromAddress=siding@example.com&toAddresses=oncall@example.com"), notify.Message{Title: "x\r\nBcc: other@example.com\r\n\r\nbody"})
+	if d := <-got; d.mail.Header.Get("Bcc") != "" || strings.Contains(d.body, "body") {
+		t.Errorf("the mail has %v: %q", d.mail.Header, d.body)
 	}
 }

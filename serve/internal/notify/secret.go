@@ -86,9 +86,3 @@ func secrets(address string) (all []string) {
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return len(s) < leastPart || slices.Contains(words, strings.ToLower(s)) })
 }
-
-// logsIn reports whether the library connects to a receiver before there is a message for it.
-func logsIn(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Scheme == "matrix" && u.User.Username() != ""
-}
