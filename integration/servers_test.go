@@ -234,7 +234,7 @@ func (c *crew) incident(n int) {
 	c.await("note that people were told of open letters and of a new class", func() bool {
 		told := map[string]bool{}
 		for _, r := range c.read(c.topic+".dlq.ledger", kgo.ReadCommitted()) {
-			told[string(r.Key)] = strings.Contains(string(r.Value), `"told":true`)
+			told[string(r.Key)] = strings.Contains(string(r.Value), `"toldTo":["hook"]`)
 		}
 		return told["run/serve/alert/open"] && told["run/serve/alert/new-class"]
 	})

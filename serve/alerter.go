@@ -3,15 +3,11 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +29,8 @@ type alerter struct {
 	sending   sync.WaitGroup // the receivers
 	writer    *noteWriter    // to ledgers
 	followed  map[incidentKey]*followed
-	news      int         // how many changes were told
+	news      int // how many changes were told
+	meter     *notify.Meter
 	answers   chan answer // has room, so that receivers go on during a long round
 	owns      func(topic string) bool
 	me        string // stands for this server in notes
@@ -43,12 +40,12 @@ type alerter struct {
 type followed struct {
 	incident.Follower
 	of      *topic
-	news    int         // the number of the change that is being told
-	waiting int         // receivers that have not answered yet
-	refused bool        // a receiver had no room for the change
-	noted   string      // the note that was read last
-	unnoted atomic.Bool // a note of what was known could not be written
-	left    time.Time   // when this server ceased to own the topic; zero while it owns it
+	news    int             // the number of the last change
+	asked   map[string]bool // receivers to which this server sent it, if they did not drop it
+	refused bool            // a receiver had no room for the change
+	noted   string          // the note that was read last
+	unnoted atomic.Bool     // a note of what was known could not be written
+	left    time.Time       // when this server ceased to own the topic; zero while it owns it
 }
 
 type incidentKey struct{ topic, kind string }
@@ -101,21 +98,22 @@ func newReceivers(configured []Receiver, log *slog.Logger) (all []receiver, err 
 	return all, err
 }
 
-// answer is the end of what was sent to one receiver: it was accepted, or given up.
+// answer is the end of what was sent to one receiver: it was accepted, given up, or dropped.
 type answer struct {
 	incidentKey
 	receiver string
 	news     int // the change that was told
+	err      error
 }
 
 // newAlerter makes an alerter, and its receivers run until ctx ends. owns reports whether the
 // server owns a topic.
-func newAlerter(ctx context.Context, cfg *Config, log *slog.Logger, receivers []receiver, owns func(topic string) bool) (*alerter, error) {
+func newAlerter(ctx context.Context, cfg *Config, log *slog.Logger, receivers []receiver, meter *notify.Meter, owns func(topic string) bool) (*alerter, error) {
 	writer, err := client.New(append(cfg.Kafka[:len(cfg.Kafka):len(cfg.Kafka)], kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	a := &alerter{cfg: cfg, log: log, receivers: receivers, writer: newNoteWriter(writer), followed: map[incidentKey]*followed{}, answers: make(chan answer, mostWaiting*len(receivers)), owns: owns, me: rand.Text()}
+	a := &alerter{cfg: cfg, log: log, receivers: receivers, meter: meter, writer: newNoteWriter(writer), followed: map[incidentKey]*followed{}, answers: make(chan answer, mostWaiting*len(receivers)), owns: owns, me: rand.Text()}
 	for _, r := range receivers {
 		a.sending.Go(func() { r.Run(ctx) })
 	}
@@ -152,19 +150,14 @@ func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []Rule
 	f, is := t.figures(now, rules), t.config.thresholds()
 	for _, kind := range alertKinds {
 		key := incidentKey{t.DeadLetterTopic.Topic, kind.name}
-		follows := a.follow(ctx, t, key)
-		if follows.unnoted.Load() && t.mayNote(now) {
-			a.noteIncident(ctx, t, key, follows)
-		}
+		follows := a.follow(t, key)
 		due := kind.due(&f, is, now)
-		if due == nil && !isWhole(progress.Problem) {
-			continue
+		changed := (due != nil || isWhole(progress.Problem)) && follows.See(now, due)
+		if changed {
+			a.changed(ctx, key, follows)
 		}
-		if follows.See(now, due) {
+		if a.send(key, follows, func() bool { return !a.owns(key.topic) }) || changed || follows.unnoted.Load() && t.mayNote(now) {
 			a.noteIncident(ctx, t, key, follows)
-			a.tell(ctx, t, key, follows)
-		} else if follows.refused && follows.waiting == 0 {
-			a.offer(ctx, t, key, follows)
 		}
 	}
 	if note := t.remember(); note != nil && t.mayNote(now) {
@@ -174,30 +167,41 @@ func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []Rule
 }
 
 // follow returns what the server knows of an incident.
-func (a *alerter) follow(ctx context.Context, t *topic, key incidentKey) *followed {
-	note := t.book.Noted(noteOf(key.kind))
+func (a *alerter) follow(t *topic, key incidentKey) *followed {
+	note := t.book.Noted(a.noteOf(key.kind))
 	follows := a.followed[key]
 	if follows != nil && a.stands(follows, note) {
-		follows.of = t
-		if !follows.left.IsZero() { // the topic is this server's again
-			follows.left = time.Time{}
-			if !follows.Since.IsZero() && !follows.Told {
-				a.tell(ctx, t, key, follows) // what waited for receivers was dropped
-			}
-		}
+		follows.of, follows.left = t, time.Time{}
 		return follows
 	}
-	state, err := incident.Parse(note)
+	state, err := a.parse(t, key.kind)
 	if err != nil {
 		a.log.Warn("siding: the note of an incident cannot be read; the incident begins anew", "topic", key.topic, "alert", key.kind, "error", err)
 	}
-	follows = &followed{Follower: incident.Follower{State: state}, of: t, noted: string(note)}
-	a.followed[key] = follows
-	if !state.Since.IsZero() && !state.Told {
-		a.tell(ctx, t, key, follows) // the server before did not come to it
+	a.news++
+	for _, r := range a.receivers { // a rate needs the value before the first one
+		a.meter.GaveUp(key.topic, r.config.Name, 0)
 	}
+	follows = &followed{Follower: incident.Follower{State: state}, of: t, news: a.news, asked: map[string]bool{}, noted: string(note)}
+	a.followed[key] = follows
 	return follows
 }
+
+// parse reads what a ledger has of an incident. Servers of older versions had one note for all
+// groups: that one counts until there is one of this group.
+func (a *alerter) parse(t *topic, kind string) (incident.State, error) {
+	note := t.book.Noted(a.noteOf(kind))
+	if note != nil {
+		return incident.Parse(note)
+	}
+	old, err := incident.Parse(t.book.Noted(alertNote(defaultGroup, kind)))
+	if err != nil || old.Addressed != nil {
+		return incident.State{}, nil //nolint:nilerr // it is another group's
+	}
+	return old, nil
+}
+
+func (a *alerter) noteOf(kind string) string { return alertNote(a.cfg.Group, kind) }
 
 // stands reports whether what this server knows of an incident counts, and not the note. While the
 // server was suspended, another one may have owned the topic, and told people: then its note
@@ -223,10 +227,8 @@ func (a *alerter) stands(f *followed, note []byte) bool {
 func (a *alerter) noteIncident(ctx context.Context, t *topic, key incidentKey, f *followed) {
 	f.By = a.me
 	f.unnoted.Store(false)
-	a.note(ctx, t, noteOf(key.kind), f.Note(), func() { f.unnoted.Store(true) })
+	a.note(ctx, t, a.noteOf(key.kind), f.Note(), func() { f.unnoted.Store(true) })
 }
-
-func noteOf(kind string) string { return "alert/" + kind }
 
 // retryNotes is how long after a note that could not be written the next one is tried.
 const retryNotes = 30 * time.Second
@@ -250,60 +252,54 @@ func (a *alerter) note(ctx context.Context, t *topic, name string, value []byte,
 	})
 }
 
-// tell sends the news of an incident to the receivers that want it and were not told yet, unless
-// another server owns the topic by then. When all have answered, it is noted that people were told.
-func (a *alerter) tell(ctx context.Context, t *topic, key incidentKey, f *followed) {
-	a.logIncident(ctx, key, f)
-	if a.offer(ctx, t, key, f); f.refused {
-		a.log.Warn("siding: a notification waits for room: too many wait for a receiver already", "topic", key.topic, "alert", key.kind, "most", mostWaiting)
-	}
-}
-
-func (a *alerter) logIncident(ctx context.Context, key incidentKey, f *followed) {
+// changed begins to tell of a change: what was sent before counts no more.
+func (a *alerter) changed(ctx context.Context, key incidentKey, f *followed) {
+	a.news++
+	f.news, f.asked, f.refused = a.news, map[string]bool{}, false
 	a.log.Log(ctx, slog.LevelWarn, "siding: an incident of a dead-letter topic", "topic", key.topic, "alert", key.kind, "severity", f.Severity, "text", f.Text, "over", !f.On(), "receivers", len(a.untold(key, f)))
 }
 
-// offer tells what tell did, or could not since there was no room.
-func (a *alerter) offer(ctx context.Context, t *topic, key incidentKey, f *followed) {
-	a.send(key, f, func() bool { return !a.owns(key.topic) })
-	if f.waiting == 0 && !f.refused {
-		a.told(ctx, t, key, f)
-	}
-}
-
-// untold returns the receivers that want the news of an incident, and were not told yet.
+// untold returns the receivers that want the last change of an incident, and were not asked to take
+// it yet.
 func (a *alerter) untold(key incidentKey, f *followed) (to []receiver) {
 	for _, r := range a.receivers {
-		if r.wants(key.topic, f.Severity) && !slices.Contains(f.ToldTo, r.config.Name) {
+		if r.wants(key.topic, f.Severity) && f.Awaits(r.config.Name) && !f.asked[r.config.Name] {
 			to = append(to, r)
 		}
 	}
 	return to
 }
 
-// send sends the news of an incident to the receivers that want it and were not told yet, unless
-// drop says otherwise by then.
-func (a *alerter) send(key incidentKey, f *followed, drop func() bool) {
-	a.news++
-	f.news, f.waiting, f.refused = a.news, 0, false
-	message, news := a.message(key, &f.State), f.news
+// send sends the last change of an incident to the receivers that await it, unless drop says
+// otherwise by then. It reports whether that is to be noted. One that has no room is asked again
+// the next time.
+func (a *alerter) send(key incidentKey, f *followed, drop func() bool) (noted bool) {
+	to := a.untold(key, f)
+	if len(to) == 0 {
+		return false
+	}
+	message, news, full := newsOf(a.cfg.URL, key.topic, key.kind, &f.State), f.news, false
 	message.Drop = drop
-	for _, r := range a.untold(key, f) {
+	for _, r := range to {
 		message.Done = func(err error) {
-			switch {
-			case errors.Is(err, notify.ErrDropped):
-				return // the server that owns the topic now tells
-			case err != nil:
+			if err != nil && !errors.Is(err, notify.ErrDropped) {
+				a.meter.GaveUp(key.topic, r.config.Name, 1)
 				a.log.Error("siding: a notification was given up", "receiver", r.config.Name, "topic", key.topic, "alert", key.kind, "error", err)
 			}
-			a.answers <- answer{key, r.config.Name, news} // close reads the last ones
+			a.answers <- answer{key, r.config.Name, news, err} // close reads the last ones
 		}
-		if r.Send(message) {
-			f.waiting++
-		} else {
-			f.refused = true
+		if !r.Send(message) {
+			full = true
+			continue
 		}
+		f.asked[r.config.Name] = true
+		noted = f.Address(r.config.Name) || noted
 	}
+	if full && !f.refused {
+		a.log.Warn("siding: a notification waits for room: too many wait for a receiver already", "topic", key.topic, "alert", key.kind, "most", mostWaiting)
+	}
+	f.refused = full
+	return noted
 }
 
 // answeredAll notes the answers that have come, and waits for no further ones. topics returns a
@@ -319,35 +315,24 @@ func (a *alerter) answeredAll(ctx context.Context, topics func(name string) *top
 	}
 }
 
-// answered notes that a receiver was told. t is the topic of the answer; nil if it is gone.
+// answered notes what became of a message. t is the topic of the answer; nil if it is gone.
 func (a *alerter) answered(ctx context.Context, t *topic, got answer) {
 	f := a.followed[got.incidentKey]
-	if t == nil || f == nil || f.news != got.news || !f.left.IsZero() {
-		return // there is newer news, or another server owns the topic
+	if f == nil || f.news != got.news {
+		return // there is newer news
 	}
-	f.ToldTo = append(f.ToldTo, got.receiver)
-	if f.waiting--; f.waiting == 0 && !f.refused {
-		a.told(ctx, t, got.incidentKey, f)
+	switch {
+	case errors.Is(got.err, notify.ErrDropped):
+		delete(f.asked, got.receiver) // it is asked again, once the topic is this server's
+		return
+	case got.err != nil:
+		f.GiveUp(got.receiver, got.err.Error())
+	default:
+		f.Accepted(got.receiver)
+	}
+	if t == nil || !f.left.IsZero() {
+		f.unnoted.Store(true) // another server owns the topic
 		return
 	}
 	a.noteIncident(ctx, t, got.incidentKey, f)
-}
-
-// told notes that all receivers were told.
-func (a *alerter) told(ctx context.Context, t *topic, key incidentKey, f *followed) {
-	f.Told, f.ToldTo = true, nil
-	a.noteIncident(ctx, t, key, f)
-}
-
-// message puts the news of an incident in words.
-func (a *alerter) message(key incidentKey, s *incident.State) notify.Message {
-	title := fmt.Sprintf("[%s] %s: %s", s.Severity, key.topic, s.Text)
-	text := "since " + s.Since.UTC().Format(time.RFC3339)
-	if !s.On() {
-		title = fmt.Sprintf("[over] %s: %s", key.topic, s.Text)
-		text += ", over " + s.Over.UTC().Format(time.RFC3339)
-	}
-	link := strings.TrimSuffix(a.cfg.URL, "/") + "/topics/" + url.PathEscape(key.topic)
-	id := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", link, key.kind, s.Since.UTC().Format(time.RFC3339Nano)))
-	return notify.Message{Title: title, Text: text, Link: link, Key: "siding-" + hex.EncodeToString(id[:16]), Over: !s.On(), Urgent: s.Severity == incident.Page}
 }

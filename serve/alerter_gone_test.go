@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 // pager is a receiver of notifications that servers in virtual time reach.
 type pager struct {
 	urlFile string
+	refuses atomic.Bool // all messages, for good
+	asked   atomic.Int32
 
 	mu  sync.Mutex
 	got []string
@@ -27,7 +30,11 @@ type pager struct {
 func newPager(t *testing.T) *pager {
 	t.Helper()
 	p := &pager{urlFile: filepath.Join(t.TempDir(), "url")}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.asked.Add(1); p.refuses.Load() {
+			http.Error(w, "no such <b>channel</b>", http.StatusNotFound)
+			return
+		}
 		var m struct{ Title, Key string }
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 			t.Error(err)

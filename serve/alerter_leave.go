@@ -3,8 +3,6 @@ package serve
 import (
 	"context"
 	"time"
-
-	"github.com/sidingkafka/siding/serve/internal/incident"
 )
 
 // leaves is how long after it owned a topic a server keeps its incidents in mind: as long as the
@@ -30,7 +28,7 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 		delete(a.followed, key)
 		why := "the topic is gone, or hidden from the server"
 		if t != nil {
-			if is, err := incident.Parse(t.book.Noted(noteOf(key.kind))); err != nil || is.Since.Equal(f.Since) {
+			if is, err := a.parse(t, key.kind); err != nil || is.Since.Equal(f.Since) {
 				continue
 			}
 			why = "the ledger has no note of it"
@@ -38,12 +36,15 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 		if !f.End(now, why) {
 			continue
 		}
-		a.logIncident(ctx, key, f)
+		a.changed(ctx, key, f)
 		if a.send(key, f, nil); f.refused {
 			a.log.Error("siding: people are not told that an incident is over: too many messages wait for a receiver already", "topic", key.topic, "alert", key.kind, "most", mostWaiting)
 		}
-		if f.Told, f.By = true, a.me; t == nil { // the topic may come back, with its ledger
-			a.writer.write(ctx, f.of.book.Note(noteOf(key.kind), f.Note()), func(error) {})
+		for name := range f.asked { // this server is the only one that will ask them
+			f.Accepted(name)
+		}
+		if f.By = a.me; t == nil { // the topic may come back, with its ledger
+			a.writer.write(ctx, f.of.book.Note(a.noteOf(key.kind), f.Note()), func(error) {})
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestServer_TellsNothingThatAnotherServerTold(t *testing.T) {
 	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="orders.dlq"} 0`)
 	c.fail("orders", "decode", 1)
 	h.next(t, "[warn] orders.dlq: ", "")
-	c.noted("orders", "serve/alert/open", `"told":true`)
+	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
 	// The other server's note comes before the letters that the first one finds as it wakes.
 	note, err := json.Marshal(map[string]any{"v": 1, "severity": "page", "text": "9 letters open", "since": time.Now(), "changed": time.Now(), "told": true, "by": "another"})
 	if err != nil {

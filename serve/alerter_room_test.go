@@ -38,20 +38,18 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 	}
 	a := &alerter{
 		cfg: &Config{}, log: log, receivers: []receiver{{Receiver{Name: "pager"}, pager}}, followed: map[incidentKey]*followed{},
-		answers: make(chan answer), owns: func(string) bool { return true },
+		answers: make(chan answer),
 	}
 	topics := map[string]*topic{}
-	offerAll := func(offer func(context.Context, *topic, incidentKey, *followed)) {
+	sendAll := func() {
 		for key, f := range a.followed {
-			if f.waiting == 0 && !f.Told {
-				offer(t.Context(), topics[key.topic], key, f)
-			}
+			a.send(key, f, nil)
 		}
 	}
 	count := func() (waiting, refused, told int) {
 		for _, f := range a.followed {
 			switch {
-			case f.Told:
+			case !f.Awaits("pager"):
 				told++
 			case f.refused:
 				refused++
@@ -64,10 +62,10 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 	for _, name := range []string{"a.dlq", "b.dlq", "c.dlq", "d.dlq", "e.dlq"} {
 		topics[name] = &topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: name}}
 		topics[name].unledgered.Store(true) // notes are no matter here
-		a.followed[incidentKey{name, "open"}] = &followed{Follower: incident.Follower{State: incident.State{Severity: incident.Page, Since: time.Now()}}}
+		a.followed[incidentKey{name, "open"}] = &followed{Follower: incident.Follower{State: incident.State{Severity: incident.Page, Since: time.Now()}}, asked: map[string]bool{}}
 	}
-	offerAll(a.tell)
-	offerAll(a.offer)
+	sendAll()
+	sendAll()
 	if waiting, refused, told := count(); waiting != 2 || refused != 3 || told != 0 {
 		t.Errorf("%d wait, %d are refused and %d told, want 2, 3 and 0", waiting, refused, told)
 	}
@@ -81,7 +79,7 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 		got := <-a.answers
 		a.answered(t.Context(), topics[got.topic], got)
 		<-told
-		offerAll(a.offer)
+		sendAll()
 	}
 	if waiting, refused, all := count(); all != len(a.followed) || len(told) > 0 {
 		t.Errorf("%d wait, %d are refused and %d told, and %d were told twice", waiting, refused, all, len(told))
@@ -104,7 +102,7 @@ func TestAlerter_ReadsAllAnswersBeforeItEnds(t *testing.T) {
 	of.unledgered.Store(true) // notes are no matter here
 	for n := range cap(a.answers) {
 		key := incidentKey{"a.dlq", strconv.Itoa(n)}
-		a.followed[key] = &followed{waiting: 1}
+		a.followed[key] = &followed{Follower: incident.Follower{State: incident.State{Since: time.Now()}}}
 		a.answers <- answer{incidentKey: key, receiver: "pager"}
 	}
 	a.close(t.Context(), func(string) *topic {
@@ -112,7 +110,7 @@ func TestAlerter_ReadsAllAnswersBeforeItEnds(t *testing.T) {
 		return of
 	})
 	for key, f := range a.followed {
-		if !f.Told {
+		if f.Awaits("pager") {
 			t.Errorf("%s does not count as told", key.kind)
 		}
 	}

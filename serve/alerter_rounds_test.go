@@ -53,7 +53,7 @@ func TestAlerter_LongRoundsHoldUpNoNotification(t *testing.T) {
 		noted := map[string]bool{}
 		for ctx.Err() == nil && len(noted) < topics {
 			for _, r := range cl.PollFetches(ctx).Records() {
-				if strings.Contains(string(r.Value), `"told":true`) {
+				if strings.Contains(string(r.Value), `"toldTo":["pager"]`) {
 					noted[r.Topic] = true
 				}
 			}

@@ -51,7 +51,7 @@ func TestServer_OfTwoOneTellsAndTheOtherGoesOn(t *testing.T) {
 	second, stopSecond := c.run(cfg)
 	c.fail("orders", "decode", 6)
 	h.next(t, "[warn] orders.dlq: ", "")
-	c.noted("orders", "serve/alert/open", `"told":true`)
+	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
 	const owned = `siding_dead_letters_unread{messaging_destination_name="orders.dlq"}`
 	eventually(t, "one server owns orders.dlq", func() bool {
 		return strings.Contains(get(t, first, "/metrics"), owned) != strings.Contains(get(t, second, "/metrics"), owned)

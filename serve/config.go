@@ -171,7 +171,7 @@ func (c Config) withDefaults() Config {
 	}
 	orText(&c.Listen, "127.0.0.1:8642")
 	orText(&c.URL, c.ownURL())
-	orText(&c.Group, "siding-serve")
+	orText(&c.Group, defaultGroup)
 	if c.Refresh == 0 {
 		c.Refresh = 2 * time.Second
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console"
+	"github.com/sidingkafka/siding/serve/internal/notify"
 	"github.com/sidingkafka/siding/serve/internal/share"
 )
 
@@ -45,6 +46,7 @@ type Server struct {
 	limits    *limits
 	reading   readPlaces
 	meters    *retentionMeters
+	news      *notify.Meter
 	retaining chan struct{} // has a place for each retention that is being applied
 	listed    chan struct{} // closed when the topics were listed for the first time; mu is held
 
@@ -85,9 +87,10 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	}
 	meters := sdkmetric.NewMeterProvider(readers...)
 	_, err = s.observe(meters)
-	var metersErr error
+	var metersErr, newsErr error
 	s.meters, metersErr = newRetentionMeters(meters)
-	if err = errors.Join(err, metersErr); err != nil {
+	s.news, newsErr = notify.NewMeter(meters.Meter(scope))
+	if err = errors.Join(err, metersErr, newsErr); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	return s, nil
@@ -110,7 +113,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.sharing = sharing
 	s.mu.Unlock()
-	alerts, err := newAlerter(ctx, &s.cfg, s.log, s.receivers, sharing.Owns)
+	alerts, err := newAlerter(ctx, &s.cfg, s.log, s.receivers, s.news, sharing.Owns)
 	if err != nil {
 		return err
 	}

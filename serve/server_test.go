@@ -267,8 +267,8 @@ func TestServer_TellsAnIncidentOnce(t *testing.T) {
 	if len(told) != 2 {
 		t.Errorf("told %v, want of an open letter and of a new class", told)
 	}
-	c.noted("orders", "serve/alert/open", `"told":true`)
-	c.noted("orders", "serve/alert/new-class", `"told":true`)
+	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
+	c.noted("orders", "serve/alert/new-class", `"toldTo":["hook"]`)
 	stop()
 	s, _ := c.run(cfg)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 6`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
@@ -88,6 +89,13 @@ func (s *Server) summary(t *topic) api.Topic {
 		Known: timeOr(progress.Complete), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.unfinished(),
 	}
 	is.Problem = s.troubleOf(t, progress.Problem)
+	for _, kind := range alertKinds {
+		// what cannot be read begins anew, and the log has it
+		of, _ := incident.Parse(t.book.Noted(alertNote(s.cfg.Group, kind.name)))
+		for _, text := range of.Unnotified(time.Now()) {
+			is.Unnotified = append(is.Unnotified, s.redact.Text(text))
+		}
+	}
 	if len(sum.Groups) > 0 {
 		is.TopClass = sum.Groups[0].Class
 	}

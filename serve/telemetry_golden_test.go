@@ -24,7 +24,7 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	var done atomic.Int64
 	broken.Store(true)
 	c.service(&broken, &done)
-	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{}}}, RulesFile: rules(t, "rules: [{name: outage, topics: '*', classes: [timeout]}]")})
+	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{}}}, Notify: tells(newPager(t)).Notify, RulesFile: rules(t, "rules: [{name: outage, topics: '*', classes: [timeout]}]")})
 	c.cl.Produce(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("v")}, nil)
 	shows(t, s, `siding_dead_letters_open{error_type="http.503",messaging_destination_name="orders.dlq"} 1`)
 	broken.Store(false)
@@ -33,6 +33,7 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 1`)
 	shows(t, s, `siding_redrive_success_ratio{messaging_destination_name="orders.dlq"} 1`)
 	shows(t, s, `siding_dead_letters_held{messaging_destination_name="orders.dlq"} 0`)
+	shows(t, s, `siding_notifications_given_up_total{messaging_destination_name="orders.dlq",siding_receiver_name="a"} 0`)
 	var lines []string
 	for line := range strings.Lines(get(t, s, "/metrics")) {
 		if strings.HasPrefix(line, "# ") && strings.Contains(line, " siding_") {

@@ -11,6 +11,7 @@ type Topic struct {
 	Known      *time.Time `json:"known" doc:"When the numbers were read; null while the topic is read for the first time."`
 	Unread     int64      `json:"unread" doc:"Offsets that are still to be read; the numbers lack these."`
 	Problem    string     `json:"problem,omitempty" doc:"Why not all is known of the topic, or done about it."`
+	Unnotified []string   `json:"unnotified,omitempty" doc:"Which receivers were not notified of an incident, and why: the message was given up."`
 	Open       int64      `json:"open" doc:"Open letters."`
 	Pending    int64      `json:"pending" doc:"Letters that were redriven and have no outcome yet."`
 	Resolved   int64      `json:"resolved" doc:"Resolved letters that are still in the topic."`

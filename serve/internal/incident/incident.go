@@ -3,7 +3,9 @@ package incident
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -32,7 +34,8 @@ const (
 	mostParts = 100
 )
 
-// State is the state of one kind of incident of a topic. The zero value is that of none.
+// State is the state of one kind of incident of a topic. The zero value is that of none. Receivers
+// have names, so servers with other ones know whom they have to tell.
 type State struct {
 	V        int       `json:"v"`
 	Severity Severity  `json:"severity,omitempty"`
@@ -41,16 +44,69 @@ type State struct {
 	Since    time.Time `json:"since,omitzero"`   // when it began
 	Changed  time.Time `json:"changed,omitzero"` // when it began, became urgent, or got a part
 	Over     time.Time `json:"over,omitzero"`    // zero while it lasts
-	// Told is set when people were told of the last change. Before, ToldTo has the receivers that
-	// were.
-	Told   bool     `json:"told,omitempty"`
-	ToldTo []string `json:"toldTo,omitempty"`
+	// ToldTo are the names of the receivers that accepted the last change, and GivenUp has those
+	// that did not, with the reason: it was given up for them.
+	ToldTo  []string          `json:"toldTo,omitempty"`
+	GivenUp map[string]string `json:"givenUp,omitempty"`
+	// Addressed are the receivers to which news of the incident were sent: they hear of its end. In
+	// notes of older versions, which have none, it is nil, and all receivers do.
+	Addressed []string `json:"addressed"`
+	// Told is from notes of older versions: all receivers of their server, if it had any, were told
+	// of the last change.
+	Told bool `json:"told,omitempty"`
 	// By stands for the process that wrote the note.
 	By string `json:"by,omitempty"`
 }
 
 // On reports whether the incident lasts.
 func (s *State) On() bool { return !s.Since.IsZero() && s.Over.IsZero() }
+
+// Awaits reports whether a receiver has to be told of the last change: it was not, and the incident
+// lasts, or it heard of the beginning.
+func (s *State) Awaits(receiver string) bool {
+	if s.Since.IsZero() || s.Told || slices.Contains(s.ToldTo, receiver) {
+		return false
+	}
+	return s.On() || s.Addressed == nil || slices.Contains(s.Addressed, receiver)
+}
+
+// Address notes that news of the incident are sent to a receiver, and reports whether that is new.
+func (s *State) Address(receiver string) bool {
+	if s.Addressed == nil || slices.Contains(s.Addressed, receiver) {
+		return false
+	}
+	s.Addressed = append(s.Addressed, receiver)
+	return true
+}
+
+// Accepted notes that a receiver was told of the last change.
+func (s *State) Accepted(receiver string) {
+	delete(s.GivenUp, receiver)
+	s.ToldTo = append(s.ToldTo, receiver)
+}
+
+// mostWhy bounds the reason why a message was given up, in bytes.
+const mostWhy = 500
+
+// GiveUp notes why a receiver was not told of the last change.
+func (s *State) GiveUp(receiver, why string) {
+	if s.GivenUp == nil {
+		s.GivenUp = map[string]string{}
+	}
+	s.GivenUp[receiver] = strings.ToValidUTF8(why[:min(len(why), mostWhy)], "")
+}
+
+// Unnotified says for which receivers the last change was given up, and why, while the incident
+// lasts and a day longer.
+func (s *State) Unnotified(now time.Time) (all []string) {
+	if !s.On() && now.Sub(s.Over) > 24*time.Hour {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.GivenUp)) {
+		all = append(all, fmt.Sprintf("Receiver %s was not notified of an incident (%s): %s", name, s.Text, s.GivenUp[name]))
+	}
+	return all
+}
 
 // Parse reads a note. Without a note, the state is that of no incident.
 func Parse(note []byte) (s State, err error) {
@@ -87,7 +143,7 @@ type Follower struct {
 func (f *Follower) See(now time.Time, a *Alert) (changed bool) {
 	switch {
 	case a != nil && !f.On():
-		f.State, f.away = State{Severity: a.Severity, Text: a.Text, Parts: firsts(a.Parts), Since: now, Changed: now}, time.Time{}
+		f.State, f.away = State{Severity: a.Severity, Text: a.Text, Parts: firsts(a.Parts), Since: now, Changed: now, Addressed: []string{}}, time.Time{}
 		return true
 	case a != nil:
 		f.away = time.Time{}
@@ -102,21 +158,25 @@ func (f *Follower) See(now time.Time, a *Alert) (changed bool) {
 	return false
 }
 
-// End ends the incident for a reason other than its alert, and reports whether people have to be
-// told: they were told of the incident, and not of its end.
+// End ends the incident for a reason other than its alert, and reports whether somebody has to be
+// told: they may know of the incident, and do not of its end.
 func (f *Follower) End(now time.Time, why string) (tell bool) {
-	if f.Since.IsZero() || !f.On() && f.Told {
+	if f.Since.IsZero() || f.On() && f.Addressed == nil && !f.Told && len(f.ToldTo) == 0 && f.Changed.Equal(f.Since) {
 		return false
 	}
 	if f.On() {
-		if !f.Told && len(f.ToldTo) == 0 && f.Changed.Equal(f.Since) {
-			return false
-		}
 		f.Over = now
 		f.untold()
 	}
-	f.Text += ": " + why
-	return true
+	if f.Addressed == nil {
+		tell = !f.Told
+	} else {
+		tell = slices.ContainsFunc(f.Addressed, f.Awaits)
+	}
+	if tell {
+		f.Text += ": " + why
+	}
+	return tell
 }
 
 // worsens takes over an alert that is more urgent than before, or has parts that are new.
@@ -135,6 +195,6 @@ func (f *Follower) worsens(now time.Time, a *Alert) bool {
 	return true
 }
 
-func (f *Follower) untold() { f.Told, f.ToldTo = false, nil }
+func (f *Follower) untold() { f.Told, f.ToldTo, f.GivenUp = false, nil, nil }
 
 func firsts(parts []string) []string { return slices.Clone(parts[:min(len(parts), mostParts)]) }

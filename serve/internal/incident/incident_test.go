@@ -47,7 +47,7 @@ func TestFollower_See(t *testing.T) {
 // What one server notes, another one reads.
 func TestState_SurvivesItsNote(t *testing.T) {
 	t.Parallel()
-	s := incident.State{V: 1, Severity: incident.Page, Text: "x", Since: time.Unix(1, 0).UTC(), Over: time.Unix(2, 0).UTC(), Parts: []string{"a"}, ToldTo: []string{"pager"}}
+	s := incident.State{V: 1, Severity: incident.Page, Text: "x", Since: time.Unix(1, 0).UTC(), Over: time.Unix(2, 0).UTC(), Parts: []string{"a"}, ToldTo: []string{"pager"}, Addressed: []string{"pager", "chat"}, GivenUp: map[string]string{"chat": "it answered 404"}}
 	if got, err := incident.Parse(s.Note()); err != nil || !reflect.DeepEqual(got, s) {
 		t.Errorf("%+v became %+v, %v", s, got, err)
 	}
@@ -110,6 +110,10 @@ func TestFollower_End(t *testing.T) {
 		want  bool
 	}{
 		"none":                           {incident.State{}, false},
+		"addressed":                      {incident.State{Since: at, Changed: at, Addressed: []string{"chat"}}, true},
+		"addressed to none":              {incident.State{Since: at, Changed: at.Add(time.Second), Addressed: []string{}}, false},
+		"over, and addressed":            {incident.State{Since: at, Over: at, Addressed: []string{"chat", "pager"}, ToldTo: []string{"chat"}}, true},
+		"over, and accepted":             {incident.State{Since: at, Over: at, Addressed: []string{"chat"}, ToldTo: []string{"chat"}}, false},
 		"told":                           {incident.State{Since: at, Changed: at, Told: true}, true},
 		"told to some":                   {incident.State{Since: at, Changed: at, ToldTo: []string{"chat"}}, true},
 		"told, and not that it is worse": {incident.State{Since: at, Changed: at.Add(time.Second)}, true},
@@ -120,6 +124,33 @@ func TestFollower_End(t *testing.T) {
 		f := incident.Follower{State: c.state}
 		if got := f.End(at.Add(time.Minute), "it is gone"); got != c.want || got && (f.On() || f.Told || f.Text != ": it is gone") {
 			t.Errorf("%s: %v, and it is %+v", name, got, f.State)
+		}
+	}
+}
+
+// A receiver awaits news while an incident lasts, and the end of one that it heard of. What notes of
+// older versions do not say counts in favour of being told once.
+func TestState_Awaits(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		state incident.State
+		want  bool
+	}{
+		"none":                               {incident.State{}, false},
+		"it lasts":                           {incident.State{Since: at, Addressed: []string{}}, true},
+		"it lasts, and was accepted":         {incident.State{Since: at, Addressed: []string{"chat"}, ToldTo: []string{"chat"}}, false},
+		"it lasts, and another accepted it":  {incident.State{Since: at, Addressed: []string{"pager"}, ToldTo: []string{"pager"}}, true},
+		"it lasts, and was given up":         {incident.State{Since: at, Addressed: []string{"chat"}, GivenUp: map[string]string{"chat": "404"}}, true},
+		"over":                               {incident.State{Since: at, Over: at, Addressed: []string{"chat"}}, true},
+		"over, and the receiver is new":      {incident.State{Since: at, Over: at, Addressed: []string{"pager"}}, false},
+		"over, and nobody knew of it":        {incident.State{Since: at, Over: at, Addressed: []string{}}, false},
+		"an old note, told":                  {incident.State{Since: at, Told: true}, false},
+		"an old note, told to another":       {incident.State{Since: at, ToldTo: []string{"pager"}}, true},
+		"an old note, over, told to another": {incident.State{Since: at, Over: at, ToldTo: []string{"pager"}}, true},
+	} {
+		if got := c.state.Awaits("chat"); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestReceiver_OneThatAnswersLateIsToldSeldom(t *testing.T) {
 	})
 }
 
-// A receiver hangs for an hour. After ten calls that hung it was dead until the server's next start.
+// A receiver hangs for an hour. After ten calls that hung it was dead until the next start.
 func TestReceiver_OneThatHungIsNotDead(t *testing.T) {
 	var hangs atomic.Bool
 	hangs.Store(true)

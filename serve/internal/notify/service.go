@@ -54,7 +54,8 @@ func sender(to types.Service, address string) (send func(x *exchange, m *Message
 			return to.Send(text, &params)
 		}
 	}
-	within := func(own *http.Client) func(*exchange, *Message) error { // of a service with TLS of its own
+	// of a service with TLS of its own
+	within := func(own *http.Client) func(*exchange, *Message) error {
 		base := own.Transport
 		send := over(func(c *http.Client) { *own = *c })
 		return func(x *exchange, m *Message) error {
