@@ -3,9 +3,11 @@ package monitoring
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/prometheus/common/model"
 )
 
 // Alerts is a file of Prometheus's alerting rules.
@@ -49,14 +51,25 @@ func (a Alerts) All() (all []Alert) {
 	return all
 }
 
-// Faster returns the alerts with each duration of For divided by a factor, so that a test need not
-// wait for them. Nothing else of them tells a time: the thresholds are metrics.
+// spans are the ranges of an expression, as in [5m].
+var spans = regexp.MustCompile(`\[(\w+)\]`)
+
+// Faster returns the alerts with each duration of For, and each range of an expression, divided by
+// a factor, so that a test need not wait for them. Nothing else of them tells a time: the
+// thresholds are metrics.
 func (a Alerts) Faster(factor int) Alerts {
 	groups := make([]AlertGroup, len(a.Groups))
 	for i, g := range a.Groups {
 		groups[i] = AlertGroup{Name: g.Name}
 		for _, r := range g.Rules {
 			r.For /= time.Duration(factor)
+			r.Expr = spans.ReplaceAllStringFunc(r.Expr, func(span string) string {
+				d, err := model.ParseDuration(span[1 : len(span)-1])
+				if err != nil {
+					return span
+				}
+				return "[" + (d / model.Duration(factor)).String() + "]"
+			})
 			groups[i].Rules = append(groups[i].Rules, r)
 		}
 	}

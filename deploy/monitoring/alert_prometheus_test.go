@@ -46,19 +46,21 @@ const faster = 60
 
 // scene is a cluster with services, a server and a Prometheus that scrapes all of them.
 type scene struct {
-	t       *testing.T
-	ctx     context.Context
-	prefix  string // of topics and groups, since a real cluster may be used again
-	opts    []kgo.Opt
-	cl      *kgo.Client
-	broken  atomic.Bool   // orders, refunds, payments and returns fail
-	down    atomic.Bool   // parcels fail, as all things in an outage do
-	hang    chan struct{} // closed by release, when handlers that hang may return
-	release func()
-	meters  *sdkmetric.MeterProvider
-	expose  *prometheus.Registry
-	prom    string // Prometheus's address
-	told    chan told
+	t      *testing.T
+	ctx    context.Context
+	prefix string // of topics and groups, since a real cluster may be used again
+	opts   []kgo.Opt
+	cl     *kgo.Client
+	broken atomic.Bool // orders, refunds, payments and returns fail
+	down   atomic.Bool // parcels fail, as all things in an outage do
+	// ghostWell says that the group that is there by its metrics only is well.
+	ghostWell atomic.Bool
+	hang      chan struct{} // closed by release, when handlers that hang may return
+	release   func()
+	meters    *sdkmetric.MeterProvider
+	expose    *prometheus.Registry
+	prom      string // Prometheus's address
+	told      chan told
 }
 
 type told struct{ Title, State, Key, Link string }
@@ -82,7 +84,7 @@ func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 	s.breakAll()
 	// One letter of a critical topic is one too many. Lanes do not run for several reasons.
 	want := map[string]bool{
-		"SidingDeadLettersWarn payments.dlq": true, "SidingDeadLettersPage payments.dlq": true,
+		"SidingDeadLettersWarn audits.dlq": true, "SidingDeadLettersPage payments.dlq": true,
 		"SidingLaneDoesNotRun stuck": true, "SidingLaneDoesNotRun blocked": true,
 	}
 	for _, a := range alerts(t).All() {
@@ -95,6 +97,12 @@ func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 		return missing(want, fired)
 	})
 	t.Log("each alert has fired")
+	for _, source := range []string{"payments", "orders"} {
+		if fired["SidingDeadLettersWarn "+source+".dlq"] {
+			t.Errorf("%s.dlq pages, and warned besides", source)
+		}
+	}
+	s.ghostWell.Store(true)
 	unblock()
 	s.repair()
 	s.until(90*time.Second, func() string {
@@ -262,7 +270,7 @@ func (s *scene) services() {
 // server runs redrive serve, with a rule and a webhook.
 func (s *scene) server() {
 	rules := filepath.Join(s.t.TempDir(), "rules.yaml")
-	s.must(os.WriteFile(rules, fmt.Appendf(nil, "rules: [{name: gateway, topics: '%srefunds.dlq', classes: [http.503], cool-down: 1s, window: 1s, wait: 5s, max-wait: 5s}]", s.prefix), 0o600))
+	s.must(os.WriteFile(rules, fmt.Appendf(nil, "rules: [{name: gateway, topics: '%srefunds.dlq', classes: [http.503], cool-down: 1s, window: 1s, wait: 5s, max-wait: 5s, max-replays: 100}]", s.prefix), 0o600))
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var m told
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
@@ -293,6 +301,8 @@ func (s *scene) prometheus() {
 	program := tool(s.t, "prometheus")
 	services := httptest.NewServer(promhttp.HandlerFor(s.expose, promhttp.HandlerOpts{}))
 	s.t.Cleanup(services.Close)
+	ghost := httptest.NewServer(s.ghost())
+	s.t.Cleanup(ghost.Close)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
 	address := free.Addr().String()
@@ -307,7 +317,8 @@ rule_files: [alerts.yaml]
 scrape_configs:
   - {job_name: siding, static_configs: [{targets: [%q]}]}
   - {job_name: services, static_configs: [{targets: [%q]}]}
-`, s.prom, strings.TrimPrefix(services.URL, "http://")), 0o600))
+  - {job_name: ghosts, static_configs: [{targets: [%q]}]}
+`, s.prom, strings.TrimPrefix(services.URL, "http://"), strings.TrimPrefix(ghost.URL, "http://")), 0o600))
 	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+address, "--log.level=error")
 	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
@@ -330,6 +341,34 @@ scrape_configs:
 	})
 }
 
+// ghost answers with the metrics of a consumer that fails in all ways which this scene has no time,
+// or no broker, to bring about: [TestAlerts_NameWhatExists] holds their names to what siding has.
+func (s *scene) ghost() http.Handler {
+	n := 0
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		bad := 0
+		state := "joined"
+		if !s.ghostWell.Load() {
+			n++
+			bad, state = 1, "joining"
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		const of = `messaging_consumer_group_name="ghosts",messaging_destination_name="ghosts"`
+		fmt.Fprintf(w, "siding_handlers_stuck{messaging_consumer_group_name=\"ghosts\"} %d\n", bad)
+		fmt.Fprintf(w, "siding_members{messaging_consumer_group_name=\"ghosts\",siding_member_state=%q} 1\n", state)
+		fmt.Fprintf(w, "siding_omitted_values_total{%s} %d\nsiding_expired_records_total{%s} %d\n", of, n, of, n)
+		fmt.Fprintf(w, "siding_retries_held{%s} %d\nsiding_forwards_inflight{%s} %d\n", of, bad, of, 500*bad)
+		fmt.Fprintf(w, "siding_offset_gaps{%s,siding_tier=\"\"} %d\n", of, 100*n)
+		fmt.Fprintf(w, "messaging_process_duration_seconds_count{%s} %d\n", of, 10*n)
+		for _, to := range []string{"dlq", "2s"} {
+			fmt.Fprintf(w, "siding_routed_records_total{%s,siding_to=%q} %d\n", of, to, 6*n)
+		}
+		for le, count := range map[string]int{"5": n, "30": 9 * n, "+Inf": 9 * n} {
+			fmt.Fprintf(w, "siding_delivery_lateness_seconds_bucket{%s,le=%q} %d\n", of, le, count)
+		}
+	})
+}
+
 // breakAll produces what fails, and goes on producing what is retried and succeeds.
 func (s *scene) breakAll() {
 	produce := func(topic, value string, n int) {
@@ -344,7 +383,7 @@ func (s *scene) breakAll() {
 	produce("returns", "return", 1)
 	produce("invoices", "hang", 1)
 	s.must(s.cl.Flush(s.ctx))
-	s.letters("audits", 1, 0)
+	s.letters("audits", 3, 0) // as many as warn, and fewer than page
 	s.runs("producer", func(ctx context.Context) error {
 		for {
 			select {

@@ -38,26 +38,65 @@ func TestAlerts_NameWhatExists(t *testing.T) {
 	}
 }
 
-// The page has a row for each alert.
-func TestAlerts_AreOnThePage(t *testing.T) {
+// pages have the sections that alerts lead to.
+const pages = "https://github.com/sidingkafka/siding/blob/main/docs/"
+
+// Of the 13 rows of the page of consumers, one was an alert. Each alert leads to its row now, and
+// each row that is about siding's metrics has one.
+func TestAlerts_LeadToTheirRows(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(root + "/docs/serve.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := regexp.MustCompile("`(Siding[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
+	text := map[string]string{}
 	names := map[string]bool{}
-	for _, m := range on {
-		names[m[1]] = true
+	for _, page := range []string{"serve.md", "telemetry.md"} {
+		read, err := os.ReadFile(root + "/docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[page] = string(read)
+		for _, m := range regexp.MustCompile("`(Siding[A-Za-z]+)`").FindAllStringSubmatch(text[page], -1) {
+			names[m[1]] = true
+		}
 	}
 	for _, a := range alerts(t).All() {
-		if !names[a.Name] {
-			t.Errorf("docs/serve.md lacks %s", a.Name)
+		page, anchor, _ := strings.Cut(strings.TrimPrefix(a.Annotations["runbook_url"], pages), "#")
+		if row := "<a id=\"" + anchor + "\"></a>`" + a.Name + "`"; strings.Count(text[page], row) != 1 {
+			t.Errorf("%s has the runbook %q, whose page has %q %d times", a.Name, a.Annotations["runbook_url"], row, strings.Count(text[page], row))
 		}
 		delete(names, a.Name)
 	}
 	if len(names) > 0 {
-		t.Errorf("docs/serve.md has %v, which are no alerts", names)
+		t.Errorf("the pages have %v, which are no alerts", names)
+	}
+	_, rows, _ := strings.Cut(text["telemetry.md"], "\n## Alerts\n")
+	rows, _, _ = strings.Cut(rows, "\n\nThe names")
+	n := 0
+	for row := range strings.SplitSeq(rows, "\n") {
+		if strings.HasPrefix(row, "| `siding.") {
+			if n++; !strings.Contains(row, "`Siding") {
+				t.Errorf("no alert is of the row %s", row)
+			}
+		}
+	}
+	if n != 13 {
+		t.Errorf("%d rows are about siding's metrics, want 13", n)
+	}
+}
+
+// An outage with twenty classes is one alert of its topic, not twenty. A topic that pages does not
+// warn besides.
+func TestAlerts_AreOneForATopic(t *testing.T) {
+	t.Parallel()
+	s := golden(t)
+	exprs := map[string]string{}
+	for _, a := range alerts(t).All() {
+		exprs[a.Name] = a.Expr
+		of, err := s.Check(a.Expr)
+		if err != nil || of["error_type"] || !of["messaging_destination_name"] && !of["messaging_consumer_group_name"] {
+			t.Errorf("%s is one for each of %v, %v", a.Name, of, err)
+		}
+	}
+	if warn, page := exprs["SidingDeadLettersWarn"], exprs["SidingDeadLettersPage"]; !strings.HasSuffix(warn, " unless on (messaging_destination_name) ("+page+")") {
+		t.Errorf("the warning is %s, the page %s", warn, page)
 	}
 }
 

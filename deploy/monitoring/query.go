@@ -89,7 +89,7 @@ func (s Series) called(e *parser.Call) (labels, error) {
 			return nil, err
 		}
 		delete(all, "le")
-	case "rate", "increase", "deriv", "time", "vector", "clamp_min", "max_over_time":
+	case "rate", "increase", "deriv", "time", "vector", "clamp_min", "max_over_time", "min_over_time", "last_over_time":
 	default:
 		return nil, fmt.Errorf("what are the labels of %s?", e.Func.Name)
 	}
