@@ -11,15 +11,14 @@ import (
 // Limits of written values. Longer values from elsewhere are cut, or refused if cutting would
 // change their meaning.
 const (
-	MaxMessage         = 1024              // bytes of dlq-error-msg
-	MaxStack           = classify.MaxStack // bytes of dlq-error-stack
-	MaxHistory         = 2048              // bytes of dlq-history
-	MaxHistoryMessage  = 128               // bytes of a message in dlq-history, before it is encoded
-	MaxAttempts        = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
-	MaxRedriveAttempts = 100               // the largest dlq-redrive-max-attempts of a run, for policies of fewer
+	MaxMessage        = 1024              // bytes of dlq-error-msg
+	MaxStack          = classify.MaxStack // bytes of dlq-error-stack
+	MaxHistory        = 2048              // bytes of dlq-history
+	MaxHistoryMessage = 128               // bytes of a message in dlq-history, before it is encoded
+	MaxAttempts       = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
 
-	maxNote      = 256 // version, environment, host, traceparent
-	maxRedriveID = 256 // dlq-redrive-id
+	MaxRedriveAttempts    = 100      // the largest dlq-redrive-max-attempts of a run
+	maxNote, maxRedriveID = 256, 256 // version, environment, host, traceparent; dlq-redrive-id
 )
 
 // Meta describes a record on a retry topic or in a DLQ. A zero field means that the header is

@@ -18,10 +18,10 @@ type Selection struct {
 	// MaxRedrives is how often one record may be redriven, over all runs; 3 by default, without a
 	// limit when negative. A record that reached the limit is skipped.
 	MaxRedrives int
-	// MaxAttempts is the bound of the deliveries of each copy, in place of the policy's, which it may
-	// exceed: a copy that fails as often is a dead letter again. It is at most
+	// MaxAttempts is the bound of the deliveries of each copy, in place of the policy's, which it
+	// may exceed: a copy that fails as often is a dead letter again. It is at most
 	// [headers.MaxRedriveAttempts]. Zero means the policy's bound; a negative number is an error.
-	// Consumers older than this setting ignore it, and a topic without retry topics has one attempt.
+	// Consumers older than this setting ignore it. Without retry topics there is one attempt.
 	MaxAttempts int
 	// Edit changes the copies; the zero value changes nothing.
 	Edit Edit

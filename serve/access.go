@@ -3,7 +3,6 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -42,15 +41,6 @@ func (a *Access) authenticator(log *slog.Logger) (*access.Authenticator, error) 
 		}
 	}
 	return access.New(tokens, a.Proxy, a.OIDC, log)
-}
-
-// ofFile gives the error of a file that is missing the key that names it. Errors of what the file
-// has stay as they are: they name the file and the line.
-func ofFile(key string, err error) error {
-	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return &KeyError{Key: key, Problem: err.Error()}
-	}
-	return err
 }
 
 // browser returns what signs people in to the console.

@@ -110,7 +110,7 @@ func (d consoleData) Times(ctx context.Context, who *access.Identity, topic stri
 	if err != nil {
 		return nil, err
 	}
-	return t.book.Times(&sel.filter, from, length, n, most), nil
+	return t.book.Times(&sel.Filter, from, length, n, most), nil
 }
 
 func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic string) ([]book.Act, error) {
@@ -171,15 +171,15 @@ func (d consoleData) Count(ctx context.Context, who *access.Identity, topic stri
 		switch {
 		case err != nil:
 			return 0, err
-		case sel.reads == nil:
-			return t.book.Select(&sel.filter).Open, nil
+		case sel.Reads == nil:
+			return t.book.Select(&sel.Filter).Open, nil
 		}
 		frozen, err := dlq.Freeze(ctx, topic, d.s.cfg.Kafka...)
 		if err != nil {
 			return 0, d.s.problemOn(ctx, t, err)
 		}
 		n := int64(0)
-		for _, err := range dlq.NewLedger(topic, t.Ledger, d.s.cfg.Kafka...).Letters(ctx, sel.whole(), frozen, dlq.OpenOnly) {
+		for _, err := range dlq.NewLedger(topic, t.Ledger, d.s.cfg.Kafka...).Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
 			if err != nil {
 				return 0, d.s.problemOn(ctx, t, err)
 			}

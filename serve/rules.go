@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path"
 	"slices"
@@ -150,14 +151,14 @@ func parseRules(name string, text []byte) ([]Rule, error) {
 	}
 	var all []error
 	if content.Rules == nil { // an editor empties a file before it writes it
-		all = append(all, &KeyError{Key: "rules", Problem: "required: a list of rules, or [] for none"})
+		all = append(all, &yamlfile.KeyError{Key: "rules", Problem: "required: a list of rules, or [] for none"})
 	}
 	names := map[string]bool{}
 	for i := range content.Rules {
 		r := &content.Rules[i]
 		r.withDefaults()
 		wrong := func(key, format string, args ...any) {
-			all = append(all, &KeyError{Key: fmt.Sprintf("rules[%d].%s", i, key), Problem: fmt.Sprintf(format, args...)})
+			all = append(all, &yamlfile.KeyError{Key: fmt.Sprintf("rules[%d].%s", i, key), Problem: fmt.Sprintf(format, args...)})
 		}
 		r.check(wrong)
 		if names[r.Name] {
@@ -176,4 +177,13 @@ func parseRules(name string, text []byte) ([]Rule, error) {
 func readRules(name string, log *slog.Logger) (*yamlfile.Watched[[]Rule], error) {
 	f, err := yamlfile.Watch(name, parseRules, log)
 	return f, ofFile("rules-file", err)
+}
+
+// ofFile gives the error of a file that is missing the key that names it. Errors of what the file
+// has stay as they are: they name the file and the line.
+func ofFile(key string, err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return &yamlfile.KeyError{Key: key, Problem: err.Error()}
+	}
+	return err
 }

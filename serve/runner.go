@@ -63,6 +63,11 @@ func (l *liveRun) get() (o redrive.Outcome, notices []string, ended bool) {
 	return l.last, l.notices, l.ended
 }
 
+func (l *liveRun) hasEnded() bool {
+	_, _, ended := l.get()
+	return ended
+}
+
 func (r *runner) begin(ctx context.Context, writer *noteWriter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

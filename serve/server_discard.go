@@ -68,7 +68,7 @@ func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect
 	}
 	ledger := dlq.NewLedger(name, t.Ledger, s.cfg.Kafka...)
 	counted, n := places{}, int64(0)
-	for l, err := range ledger.Letters(ctx, sel.whole(), frozen, dlq.OpenOnly) {
+	for l, err := range ledger.Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
 		if err != nil {
 			return api.Resolved{}, s.problemOn(ctx, t, err) // what cannot be read cannot be counted
 		}
@@ -79,7 +79,7 @@ func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect
 		return api.Resolved{}, problemOf(t.noLedger())
 	}
 	if n != expect {
-		return api.Resolved{}, problem(api.WrongNumber, "the filter selects %d open letters of %s, and %d are expected: nothing was done; look again at what it selects%s", n, name, expect, sentence(sel.problem()))
+		return api.Resolved{}, problem(api.WrongNumber, "the filter selects %d open letters of %s, and %d are expected: nothing was done; look again at what it selects%s", n, name, expect, sentence(sel.Problem()))
 	}
 	// A run that began, or an outcome that came, since the ledger was read.
 	if err := ledger.Read(ctx, nil, nil); err != nil {
@@ -93,7 +93,7 @@ func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect
 			}
 		}
 	}
-	only := sel.filter
+	only := sel.Filter
 	only.Match = counted.has
 	done, err := ledger.Discard(ctx, only, frozen, dlq.DiscardOptions{By: access.From(ctx).Name, Why: why, Compensated: o.Compensated})
 	s.refreshed(ctx, t)

@@ -33,7 +33,7 @@ func (s *Server) exportLetters(ctx context.Context, in *request.Export) (iter.Se
 	scope := dlq.OpenOnly
 	switch {
 	case in.All && len(in.State) == 0:
-		return dlq.Read(ctx, in.Topic.Topic, sel.whole(), frozen, s.cfg.Kafka...), nil
+		return dlq.Read(ctx, in.Topic.Topic, sel.Whole(), frozen, s.cfg.Kafka...), nil
 	case len(in.State) > 0:
 		scope = dlq.WithResolved
 	}
@@ -41,7 +41,7 @@ func (s *Server) exportLetters(ctx context.Context, in *request.Export) (iter.Se
 	if err := ledger.Read(ctx, nil, nil); err != nil {
 		return nil, s.problemOn(ctx, t, err)
 	}
-	return ledger.Letters(ctx, sel.whole(), frozen, scope), nil
+	return ledger.Letters(ctx, sel.Whole(), frozen, scope), nil
 }
 
 // chunkTime is how long a client may take for a part of an export.

@@ -11,12 +11,13 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // listGroups returns the open letters by class and fingerprint. Filters that take reading the
 // letters are refused: groups are counted by the book.
 func (s *Server) listGroups(ctx context.Context, in *request.Groups) ([]api.Group, error) {
-	if readsLetters(&in.Filter) {
+	if selection.ReadsLetters(&in.Filter) {
 		return nil, problem(api.BadFilter, "groups are counted without reading the letters: key, header, attempts and where are for lists of letters")
 	}
 	t, sel, err := s.choose(ctx, in.Topic.Topic, &in.Filter, access.Viewer)
@@ -25,7 +26,7 @@ func (s *Server) listGroups(ctx context.Context, in *request.Groups) ([]api.Grou
 	}
 	first := t.firsts()
 	all := []api.Group{}
-	for _, g := range t.book.Select(&sel.filter).Groups {
+	for _, g := range t.book.Select(&sel.Filter).Groups {
 		all = append(all, api.Group{
 			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < newFor, FailedAgain: g.FailedAgain,
 			Groups: g.Groups, Versions: g.Versions, Reasons: g.Reasons, Sample: s.redact.Message(g.Sample), Partition: g.Partition, Offset: g.Offset,
@@ -50,10 +51,10 @@ func (s *Server) listLetters(ctx context.Context, in *request.Letters) (api.Lett
 		}
 	}
 	resolved := len(in.State) > 0
-	if sel.reads != nil {
+	if sel.Reads != nil {
 		return s.readPage(ctx, t, sel, resolved, before, in.Limit)
 	}
-	rows, next, more := t.book.Page(&sel.filter, resolved, before, in.Limit)
+	rows, next, more := t.book.Page(&sel.Filter, resolved, before, in.Limit)
 	page := api.Letters{Letters: []api.Letter{}}
 	for i := range rows {
 		page.Letters = append(page.Letters, letterOf(&rows[i]))
@@ -76,12 +77,12 @@ const (
 // readPage returns a page of letters that a selection cannot choose without reading them. It goes
 // through what the book selects, the newest first, until the page is full or a bound is reached. So
 // a page may be short, and even empty, though there is a next one.
-func (s *Server) readPage(ctx context.Context, t *topic, sel *selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
+func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
 	page.Letters = []api.Letter{}
-	defer func() { page.Problem = sel.problem() }()
+	defer func() { page.Problem = sel.Problem() }()
 	began := time.Now()
 	for batch := firstBatch; ; batch = min(2*batch, largestBatch) {
-		rows, next, more := t.book.Page(&sel.filter, resolved, before, batch)
+		rows, next, more := t.book.Page(&sel.Filter, resolved, before, batch)
 		fits, err := s.fitting(ctx, t, sel, rows)
 		if err != nil {
 			return page, s.problemOn(ctx, t, err)
@@ -112,7 +113,7 @@ func (s *Server) readPage(ctx context.Context, t *topic, sel *selection, resolve
 }
 
 // fitting reads the letters of rows, and returns the places of those that a selection chooses.
-func (s *Server) fitting(ctx context.Context, t *topic, sel *selection, rows []book.Row) (map[[2]int64]bool, error) {
+func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection, rows []book.Row) (map[[2]int64]bool, error) {
 	fits := map[[2]int64]bool{}
 	if len(rows) == 0 {
 		return fits, nil
@@ -139,7 +140,7 @@ func (s *Server) fitting(ctx context.Context, t *topic, sel *selection, rows []b
 		}
 		at := [2]int64{int64(l.Record.Partition), l.Record.Offset}
 		if _, asked := fits[at]; asked { // others stand between them
-			fits[at] = sel.reads(l)
+			fits[at] = sel.Reads(l)
 		}
 	}
 	return fits, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // planRun returns what a run would do. It changes nothing but what is known of earlier runs.
@@ -39,7 +40,7 @@ func (s *Server) planRun(ctx context.Context, in *request.Plan) (api.Plan, error
 	for partition, n := range p.ByPartition {
 		is.ByPartition[fmt.Sprint(partition)] = n
 	}
-	if text := sel.problem(); text != "" {
+	if text := sel.Problem(); text != "" {
 		is.Warnings = append(is.Warnings, text)
 	}
 	if err := t.forgetful(); err != nil {
@@ -55,7 +56,7 @@ func (s *Server) planRun(ctx context.Context, in *request.Plan) (api.Plan, error
 func listed[T any](all []T) []T { return append([]T{}, all...) }
 
 // plan plans a run, after the outcomes of earlier ones were recorded.
-func (s *Server) plan(ctx context.Context, t *topic, sel *selection, o *api.RunOptions) (*redrive.Plan, error) {
+func (s *Server) plan(ctx context.Context, t *topic, sel *selection.Selection, o *api.RunOptions) (*redrive.Plan, error) {
 	if err := t.hasLedger(); err != nil {
 		return nil, problemOf(err)
 	}
@@ -71,7 +72,7 @@ func (s *Server) plan(ctx context.Context, t *topic, sel *selection, o *api.RunO
 	}
 	s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
 	p, err := s.redriver.Plan(ctx, redrive.Selection{
-		Topic: t.DeadLetterTopic.Topic, Filter: sel.whole(), Edit: edit, MaxRedrives: o.MaxRedrives, MaxAttempts: o.MaxAttempts,
+		Topic: t.DeadLetterTopic.Topic, Filter: sel.Whole(), Edit: edit, MaxRedrives: o.MaxRedrives, MaxAttempts: o.MaxAttempts,
 		Target: redrive.Target{Topic: o.Target.Topic, Wait: o.Target.Wait, Force: o.Target.Force, KeepTimestamp: o.Target.KeepTimestamp},
 	})
 	return p, s.problemOn(ctx, t, err)

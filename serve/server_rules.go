@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/rule"
@@ -247,7 +249,7 @@ func (s *Server) beginRunOf(ctx context.Context, t *topic, r *Rule, j *judged, f
 	selection := redrive.Selection{Topic: t.DeadLetterTopic.Topic, Filter: f, MaxRedrives: r.MaxReplays}
 	if j.do == rule.Canary {
 		d.Do = doCanary
-		at, err := s.canary(ctx, t, r, &f)
+		at, err := t.canary(ctx, r, &f, s.cfg.Kafka)
 		if err != nil {
 			return err
 		}
@@ -272,8 +274,8 @@ func (s *Server) beginRunOf(ctx context.Context, t *topic, r *Rule, j *judged, f
 // canary returns the place of the letter that shows whether a fault is over: the oldest open one
 // that may be redriven. One that failed as a canary comes back with a redrive more, and is refused
 // in the end.
-func (s *Server) canary(ctx context.Context, t *topic, r *Rule, f *dlq.Filter) (dlq.Range, error) {
-	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, s.cfg.Kafka...)
+func (t *topic) canary(ctx context.Context, r *Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
+	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, kafka...)
 	any := false
 	for l, err := range ledger.Letters(ctx, *f, dlq.Cursor{}, dlq.OpenOnly) {
 		switch {

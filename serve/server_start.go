@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // startRun begins a run of the letters that a filter selects.
@@ -22,18 +24,82 @@ func (s *Server) startRun(ctx context.Context, in *request.Start) (api.Run, erro
 	return s.start(ctx, t, sel, in.IdempotencyKey, &in.Body)
 }
 
-// redriveLetter begins a run of one letter.
+// redriveLetter begins a run of one letter. Those that one sender retries in the same way at about
+// the same time are one run, since a topic has one at a time. If they cannot be, each is alone.
 func (s *Server) redriveLetter(ctx context.Context, in *request.Redrive) (api.Run, error) {
 	body := api.RunRequest{Filter: api.Filter{Offset: []string{fmt.Sprintf("%d:%d", in.Partition, in.Offset)}}, RunOptions: in.Body}
 	t, sel, err := s.chooseOpen(ctx, in.Topic.Topic, &body.Filter)
 	if err != nil {
 		return api.Run{}, err
 	}
-	return s.start(ctx, t, sel, in.IdempotencyKey, &body)
+	if in.IdempotencyKey != "" { // the run is of that request alone
+		return s.start(ctx, t, sel, in.IdempotencyKey, &body)
+	}
+	options, err := json.Marshal(in.Body)
+	if err != nil {
+		return api.Run{}, problem(api.InvalidRequest, "%v", err)
+	}
+	// Whoever comes first may leave, and the others stay.
+	stays, cancel := context.WithTimeout(context.WithoutCancel(ctx), longTime)
+	defer cancel()
+	run, n, err := t.singles.Do(ctx, hashOf(access.From(ctx).Name, string(options)), body.Filter.Offset[0], func() { s.runner.awaitSingles(stays, t) }, func(all []string) (api.Run, error) {
+		slices.Sort(all)
+		together := body
+		together.Filter.Offset = slices.Compact(all)
+		if n := int64(len(together.Filter.Offset)); n > 1 {
+			together.Expect = &n
+		}
+		t, sel, err := s.chooseOpen(stays, in.Topic.Topic, &together.Filter)
+		if err != nil {
+			return api.Run{}, err
+		}
+		return s.startSingles(stays, t, sel, &together)
+	})
+	if err == nil || n == 1 {
+		return run, s.problemOn(ctx, t, err)
+	}
+	return s.startSingles(ctx, t, sel, &body)
+}
+
+// singlesTime is how long the retry of a letter waits for others.
+const singlesTime = 500 * time.Millisecond
+
+// awaitSingles waits for that time, and until the last run of single letters has ended.
+func (r *runner) awaitSingles(ctx context.Context, t *topic) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(singlesTime):
+		}
+		if !r.singlesGoOn(t) {
+			return
+		}
+	}
+}
+
+// singlesGoOn reports whether the last run of single letters of a topic goes on here.
+func (r *runner) singlesGoOn(t *topic) bool {
+	last := r.of(t.DeadLetterTopic.Topic, or(t.single.Load()).ID, nil)
+	return last != nil && !last.hasEnded()
+}
+
+// startSingles begins a run of letters that were retried one by one, after the last one of these.
+func (s *Server) startSingles(ctx context.Context, t *topic, sel *selection.Selection, in *api.RunRequest) (api.Run, error) {
+	for {
+		run, err := s.start(ctx, t, sel, "", in)
+		if err == nil {
+			t.single.Store(&run)
+		}
+		if !isProblem(err, api.UnfinishedRun) || !s.runner.singlesGoOn(t) {
+			return run, err
+		}
+		s.runner.awaitSingles(ctx, t)
+	}
 }
 
 // start begins a run, unless the same request has begun one.
-func (s *Server) start(ctx context.Context, t *topic, sel *selection, key string, in *api.RunRequest) (api.Run, error) {
+func (s *Server) start(ctx context.Context, t *topic, sel *selection.Selection, key string, in *api.RunRequest) (api.Run, error) {
 	id := access.From(ctx)
 	var err error
 	if in.Why, err = reasonOf(in.Why, false); err != nil {
@@ -67,7 +133,7 @@ func (s *Server) start(ctx context.Context, t *topic, sel *selection, key string
 
 // startNew begins a run. Its note comes before its claim: so whoever finds no note after planning
 // has planned before any run of the same request began, and only one of these plans can be claimed.
-func (s *Server) startNew(ctx context.Context, t *topic, sel *selection, in *api.RunRequest, n *runNote) (api.Run, error) {
+func (s *Server) startNew(ctx context.Context, t *topic, sel *selection.Selection, in *api.RunRequest, n *runNote) (api.Run, error) {
 	name := t.DeadLetterTopic.Topic
 	p, err := s.plan(ctx, t, sel, &in.RunOptions)
 	switch {

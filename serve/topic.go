@@ -13,7 +13,9 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/gather"
 )
 
 // topic is a dead-letter topic of the cluster.
@@ -32,6 +34,8 @@ type topic struct {
 	// starting has one element while a request begins a run, or discards letters.
 	starting chan struct{}
 	adopting atomic.Bool // a run of another server is being resumed
+	singles  gather.Queue[string, api.Run]
+	single   atomic.Pointer[api.Run] // the last one of letters that were retried one by one
 	retainer retainer
 
 	mu    sync.Mutex

@@ -1,0 +1,2 @@
+// Package gather makes one call of several that come at about the same time.
+package gather

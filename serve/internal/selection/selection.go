@@ -1,0 +1,154 @@
+package selection
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/where"
+)
+
+// Selection is a filter of the API, ready for use by one goroutine.
+type Selection struct {
+	// Filter has what a book can decide.
+	Filter dlq.Filter
+	// Reads decides the rest, of a letter that was read; nil if there is no rest.
+	Reads func(*dlq.Letter) bool
+	where *where.Expression // nil if there is none
+	quote bool              // errors of where may quote letters
+}
+
+// Whole returns a filter that decides all.
+func (sel *Selection) Whole() dlq.Filter {
+	f := sel.Filter
+	f.Match = sel.Reads
+	return f
+}
+
+// Problem tells of letters on which the expression failed: they count as not selected. It is empty
+// if there are none.
+func (sel *Selection) Problem() string {
+	if sel.where == nil || sel.where.Failed == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("where failed on %s: not selected; the first is ", number.Of(int64(sel.where.Failed), "letter"))
+	if sel.quote {
+		return text + sel.where.First.Error()
+	}
+	return text + sel.where.FirstAt
+}
+
+// openState stands for all states of open letters.
+const openState = "open"
+
+// Compile makes a selection of a filter, for letters of which some parts are hidden, if hidden is
+// not nil. Its error has all problems.
+func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection, error) {
+	sel := &Selection{quote: hidden == nil, Filter: dlq.Filter{
+		Classes: f.Class, Fingerprints: f.Fingerprint, Groups: f.Group, Since: f.Since, Until: f.Until, EnteredSince: f.EnteredSince, EnteredUntil: f.EnteredUntil,
+	}}
+	var wrong []string
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	for _, c := range f.Class {
+		if !classify.ValidClass(c) {
+			complain("class: %q is not a class: letters, digits and _ . * / - only", c)
+		}
+	}
+	for _, r := range f.Reason {
+		sel.Filter.Reasons = append(sel.Filter.Reasons, headers.Reason(r))
+	}
+	sel.Filter.States = statesOf(f.State, complain)
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) || !f.EnteredSince.IsZero() && !f.EnteredUntil.IsZero() && !f.EnteredSince.Before(f.EnteredUntil) {
+		complain("until: it is not after since")
+	}
+	var err error
+	var named []string
+	for _, p := range f.Partition {
+		named = append(named, fmt.Sprint(p))
+	}
+	if sel.Filter.Ranges, err = where.ParseRanges("", named, f.Offset); err != nil {
+		complain("%v", err)
+	}
+	for _, r := range sel.Filter.Ranges {
+		if r.Partition >= partitions {
+			complain("partition: there is no partition %d: the topic has %d, from 0 on", r.Partition, partitions)
+		}
+	}
+	attempts := where.Span{To: math.MaxInt64}
+	if f.Attempts != "" {
+		if attempts, err = where.ParseSpan(f.Attempts); err != nil {
+			complain("attempts: %v", err)
+		}
+	}
+	if f.Where != "" {
+		if sel.where, err = where.Compile(f.Where); err != nil {
+			complain("where: %v", err)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, errors.New(strings.Join(wrong, "; "))
+	}
+	if ReadsLetters(f) {
+		carries := dlq.Filter{Keys: f.Key, Headers: headerValues(f.Header)}
+		sel.Reads = func(l *dlq.Letter) bool {
+			l, _ = hidden.Letter(l) // what is hidden cannot be asked for
+			return attempts.Has(int64(l.Meta.Attempts)) && carries.Selects(l) && (sel.where == nil || sel.where.Match(l))
+		}
+	}
+	return sel, nil
+}
+
+// statesOf returns the states that words stand for.
+func statesOf(words []string, complain func(format string, args ...any)) (all []dlq.State) {
+	for _, word := range words {
+		switch {
+		case word == openState:
+			all = append(all, "", dlq.Unknown, dlq.Reopened)
+		case slices.Contains(states, dlq.State(word)):
+			all = append(all, dlq.State(word))
+		default:
+			complain("state: %q is not a state: choose %s, %s", word, openState, strings.Join(stateNames(), ", "))
+		}
+	}
+	return all
+}
+
+// ReadsLetters reports whether a filter takes reading the letters: the book does not know what they
+// carry, nor their attempts.
+func ReadsLetters(f *api.Filter) bool {
+	return f.Attempts != "" || f.Where != "" || len(f.Key)+len(f.Header) > 0
+}
+
+// states are the states that a filter can name.
+var states = []dlq.State{
+	dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Discarded, dlq.Compensated, dlq.Expired, dlq.Duplicate, dlq.Unknown, dlq.Unfollowed, dlq.Reopened,
+}
+
+func stateNames() (all []string) {
+	for _, s := range states {
+		all = append(all, string(s))
+	}
+	return all
+}
+
+// headerValues returns the values of each header that must be there, none for any.
+func headerValues(all []string) map[string][]string {
+	values := map[string][]string{}
+	for _, h := range all {
+		name, value, exact := strings.Cut(h, "=")
+		if exact {
+			values[name] = append(values[name], value)
+		} else if _, named := values[name]; !named {
+			values[name] = nil
+		}
+	}
+	return values
+}
