@@ -30,6 +30,9 @@ type Rule struct {
 	Groups []string `yaml:"groups"`
 	// CoolDown is how long no letter of the classes must have failed. Default 15m.
 	CoolDown time.Duration `yaml:"cool-down"`
+	// Delay is how long a letter has been in its topic at least before the rule redrives it, by the
+	// time of the brokers. Without a cool-down of its own the rule has none then. Default 0.
+	Delay time.Duration `yaml:"delay"`
 	// Times are parts of the week in which the rule may begin a run, as in Mon-Fri 08:00-18:00,
 	// Sat,Sun or 22:00-04:00. Default any time.
 	Times []string `yaml:"times"`
@@ -53,9 +56,12 @@ type Rule struct {
 }
 
 // filter returns what selects the rule's letters of a topic: those that no rule before it fits,
-// whatever that one does about them.
-func (r *Rule) filter(topic string) dlq.Filter {
+// whatever that one does about them, and whose delay is over.
+func (r *Rule) filter(topic string, now time.Time) dlq.Filter {
 	f := dlq.Filter{Classes: r.Classes, Groups: r.Groups}
+	if r.Delay > 0 {
+		f.EnteredUntil = now.Add(-r.Delay)
+	}
 	var others []dlq.Filter
 	for i := range r.before {
 		if b := &r.before[i]; b.covers(topic) {
@@ -82,7 +88,9 @@ func (r *Rule) withDefaults() {
 			*d = by
 		}
 	}
-	or(&r.CoolDown, 15*time.Minute)
+	if r.Delay == 0 {
+		or(&r.CoolDown, 15*time.Minute)
+	}
 	or(&r.Window, 5*time.Minute)
 	or(&r.Wait, 30*time.Minute)
 	or(&r.MaxWait, 24*time.Hour)
@@ -108,7 +116,7 @@ func (r *Rule) check(wrong func(key, format string, args ...any)) {
 	for _, d := range []struct {
 		key string
 		is  time.Duration
-	}{{"cool-down", r.CoolDown}, {"window", r.Window}, {"wait", r.Wait}} {
+	}{{"cool-down", r.CoolDown}, {"delay", r.Delay}, {"window", r.Window}, {"wait", r.Wait}} {
 		if d.is < 0 {
 			wrong(d.key, "%v is below 0", d.is)
 		}

@@ -58,6 +58,26 @@ func TestRules_OtherClassesDoNotHoldThemUp(t *testing.T) {
 	})
 }
 
+// A delay is the rule's: a letter comes home when it has waited for that long, though others of its
+// class fail all the time. With the quiet time of its class it waited for an hour in vain.
+func TestRules_ADelayIsOfEachLetter(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		is := outageAt(t, k, 3)
+		is.broken.Store(false)
+		is.serve(serve.Config{RulesFile: rules(t, strings.Replace(hourly, "cool-down: 10m", "delay: 10m", 1))})
+		for range 4 {
+			time.Sleep(2 * time.Minute)
+			is.letterOf("http.500", time.Now())
+		}
+		if n := is.done.Load(); n > 0 {
+			t.Errorf("%d letters came home before their delay was over", n)
+		}
+		is.letterOf("http.500", time.Now())
+		is.within(3*time.Minute, "the letters came home whose delay was over", func() bool { return is.done.Load() == 3 })
+	})
+}
+
 // A rule begins runs at its times only, which are those of its zone.
 func TestRules_BeginRunsAtTheirTimesOnly(t *testing.T) {
 	cases.Skip(t)

@@ -22,7 +22,7 @@ func (s *Server) listRules(ctx context.Context, _ *request.Nothing) ([]api.Rule,
 	everywhere := access.From(ctx).On("") >= access.Viewer
 	for _, r := range s.rules.Get() {
 		is := api.Rule{
-			Name: r.Name, Topics: r.Topics, Classes: listed(r.Classes), Groups: listed(r.Groups), CoolDownMs: r.CoolDown.Milliseconds(), Times: listed(r.Times), Zone: r.zone.String(),
+			Name: r.Name, Topics: r.Topics, Classes: listed(r.Classes), Groups: listed(r.Groups), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: listed(r.Times), Zone: r.zone.String(),
 			Rate: r.Rate, WindowMs: r.Window.Milliseconds(), MaxReplays: r.MaxReplays, WaitMs: r.Wait.Milliseconds(), MaxWaitMs: r.MaxWait.Milliseconds(), On: []api.RuleOnTopic{},
 		}
 		for _, t := range topics {

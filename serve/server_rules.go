@@ -41,7 +41,7 @@ func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
 	}
 	j.state, _ = t.settled(r, j.state, now)
 	j.paused = t.paused(r.Name)
-	j.filter = r.filter(t.DeadLetterTopic.Topic)
+	j.filter = r.filter(t.DeadLetterTopic.Topic, now)
 	last := t.lastFailed(r, now)
 	j.facts = rule.Facts{
 		Open: t.book.Select(&j.filter).Open, LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,

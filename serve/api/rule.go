@@ -9,6 +9,7 @@ type Rule struct {
 	Classes    []string `json:"classes"`
 	Groups     []string `json:"groups"`
 	CoolDownMs int64    `json:"coolDownMs" doc:"How long no letter of the classes must have failed."`
+	DelayMs    int64    `json:"delayMs,omitempty" doc:"How long a letter has been in its topic at least before the rule redrives it."`
 	Times      []string `json:"times" doc:"Parts of the week in which it may begin a run; any if there are none."`
 	Zone       string   `json:"zone"`
 	Rate       float64  `json:"rate"`

@@ -126,7 +126,7 @@ func ruleSays(r *api.Rule) []gauge {
 		{"topics", r.Topics},
 		{"classes", anyOf(r.Classes)},
 		{"groups", anyOf(r.Groups)},
-		{"quiet before", ms(r.CoolDownMs)},
+		{"quiet before", ms(r.CoolDownMs)}, {"delay", ms(r.DelayMs)},
 		{"times", times},
 		{"rate", decimal(rateOr(r.Rate)) + "/s"},
 		{"window", ms(r.WindowMs)},

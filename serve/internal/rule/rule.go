@@ -74,6 +74,9 @@ func (r *Rule) Decide(now time.Time, s *State, f Facts) (do Action, why string) 
 	case s.IsOpen():
 		return Canary, fmt.Sprintf("the circuit was open for %s: one letter is tried", duration.Short(s.Wait))
 	}
+	if r.CoolDown == 0 {
+		return Redrive, "the delay of the letters is over"
+	}
 	return Redrive, fmt.Sprintf("no letter has failed for %s", duration.Short(r.CoolDown))
 }
 
