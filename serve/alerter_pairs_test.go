@@ -64,7 +64,8 @@ func TestAlerter_PairsThatAreConfiguredDifferently(t *testing.T) {
 		"none in another group beside one": {[]step{{func(a, b *pager) serve.Config { return inGroup(none(a, b), "look") }, true}, {of: first}}, 1, 0, true},
 		"another group of its own beside one": {[]step{
 			{func(_, b *pager) serve.Config { return inGroup(tells(b), "other") }, true},
-			{of: first}, {of: func(a, _ *pager) serve.Config { return calm(tells(a)) }},
+			{of: first},
+			{of: func(a, _ *pager) serve.Config { return calm(tells(a)) }},
 		}, 2, 1, false},
 		"one, then another beside it":              {[]step{{of: first}, {of: both}}, 1, 1, true},
 		"both, then both":                          {[]step{{of: both}, {of: both}}, 1, 1, true},
@@ -138,7 +139,7 @@ func TestServer_TheSetUpOfThePageTells(t *testing.T) {
 	}
 	_, steps, _ := strings.Cut(string(page), "\n## Set up in ten minutes\n")
 	yaml := regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindStringSubmatch(steps)
-	if yaml == nil || !strings.Contains(yaml[1], "url-env: CHAT_URL") {
+	if len(yaml) < 2 || !strings.Contains(yaml[1], "url-env: CHAT_URL") {
 		t.Fatalf("the page's configuration is %q", yaml)
 	}
 	file := filepath.Join(t.TempDir(), "serve.yaml")

@@ -128,8 +128,8 @@ func TestFollower_End(t *testing.T) {
 	}
 }
 
-// A receiver awaits news while an incident lasts, and the end of one that it heard of. What notes of
-// older versions do not say counts in favour of being told once.
+// A receiver awaits news while an incident lasts, and the end of one that it heard of. Notes of
+// older versions do not say who heard of it, so everybody hears of its end.
 func TestState_Awaits(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
