@@ -43,6 +43,12 @@ func inGroup(cfg serve.Config, group string) serve.Config {
 	return cfg
 }
 
+// at is a configuration of a server that people reach under a URL.
+func at(cfg serve.Config, url string) serve.Config {
+	cfg.URL = url
+	return cfg
+}
+
 // Servers come after one another, or are there at once, and are configured differently. Each
 // receiver hears of an incident once, and once that it is over, by the key that it knows. The first
 // one without receivers noted that people were told, and so nobody was.
@@ -71,6 +77,7 @@ func TestAlerter_PairsThatAreConfiguredDifferently(t *testing.T) {
 		"both, then both":                          {[]step{{of: both}, {of: both}}, 1, 1, true},
 		"one, and it is over, then another beside": {[]step{{of: first}, {of: func(a, _ *pager) serve.Config { return calm(tells(a)) }}, {of: func(a, b *pager) serve.Config { return calm(tells(a, b)) }}}, 2, 0, false},
 		"one, and it is over for none, then one":   {[]step{{of: first}, {of: func(a, b *pager) serve.Config { return calm(none(a, b)) }}, {of: func(a, _ *pager) serve.Config { return calm(tells(a)) }}}, 2, 0, false},
+		"one, and it is over at another URL":       {[]step{{of: func(a, _ *pager) serve.Config { return at(tells(a), "https://a.example.com/x") }}, {of: func(a, _ *pager) serve.Config { return calm(at(tells(a), "https://b.example.com")) }}}, 2, 0, false},
 		"one, and none beside it, and one again":   {[]step{{first, true}, {of: none}, {of: first}}, 1, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,8 @@ func alertNote(group, kind string) string {
 	return "alert/" + kind + "/" + group
 }
 
-// newsOf puts the news of an incident in words. base is the URL of the server.
+// newsOf puts the news of an incident in words. base is the URL of the server. The key is equal on
+// each server.
 func newsOf(base, topic, kind string, s *incident.State) notify.Message {
 	title := fmt.Sprintf("[%s] %s: %s", s.Severity, topic, s.Text)
 	text := "since " + s.Since.UTC().Format(time.RFC3339)
@@ -32,6 +33,6 @@ func newsOf(base, topic, kind string, s *incident.State) notify.Message {
 		text += ", over " + s.Over.UTC().Format(time.RFC3339)
 	}
 	link := strings.TrimSuffix(base, "/") + "/topics/" + url.PathEscape(topic)
-	id := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", link, kind, s.Since.UTC().Format(time.RFC3339Nano)))
+	id := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", topic, kind, s.Since.UTC().Format(time.RFC3339Nano)))
 	return notify.Message{Title: title, Text: text, Link: link, Key: "siding-" + hex.EncodeToString(id[:16]), Over: !s.On(), Urgent: s.Severity == incident.Page}
 }
