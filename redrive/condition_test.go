@@ -131,6 +131,10 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 		if err != nil || o.Counts.Succeeded != 20 || took > 2*time.Second {
 			t.Errorf("the run went on after %v and ended with %v, and %+v", took, err, o)
 		}
+		runs, err := r.Runs(t.Context(), "orders.dlq")
+		if err != nil || len(runs[0].Resumed) != 1 || runs[0].Resumed[0].Owner != runs[0].Owner || runs[0].Resumed[0].At.Before(began) {
+			t.Errorf("nobody knows who resumed it: %+v, %v", runs, err)
+		}
 	})
 }
 

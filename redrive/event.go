@@ -65,6 +65,8 @@ type Outcome struct {
 	Started time.Time `json:"startedAt"`
 	Stopped time.Time `json:"stoppedAt,omitzero"`
 	Ended   time.Time `json:"endedAt,omitzero"`
+	// Resumed are the last 20 times at which a process resumed the run, the oldest first.
+	Resumed []Resumption `json:"resumed,omitempty"`
 	// Pace is the pace of the run, as it was last recorded.
 	Pace Pace `json:"pace"`
 	// RampBegan is when the rate began to rise, after the canary. It is zero before, and a resumed
@@ -75,6 +77,21 @@ type Outcome struct {
 	WindowEnds time.Time `json:"windowEndsAt,omitzero"`
 	// Counts counts the run's letters by their outcomes.
 	Counts Counts `json:"counts"`
+}
+
+// Resumption is that a process resumed a run. Owner names the process, as in [Outcome].
+type Resumption struct {
+	At    time.Time `json:"at"`
+	Owner string    `json:"owner"`
+}
+
+// mostResumed bounds Outcome.Resumed, which is in each record of a run.
+const mostResumed = 20
+
+// resumedBy adds a resumption.
+func resumedBy(all []Resumption, owner string, at time.Time) []Resumption {
+	all = append(all, Resumption{at, owner})
+	return all[max(0, len(all)-mostResumed):]
 }
 
 // RateAt returns the limit of the run at a time, in records a second: what its ramp has risen to.

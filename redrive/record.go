@@ -52,6 +52,8 @@ type record struct {
 	Stopped time.Time `json:"stoppedAt,omitzero"`
 	Ended   time.Time `json:"endedAt,omitzero"`
 	Target  Target    `json:"target"`
+	// the last times, the oldest first
+	Resumed []Resumption `json:"resumed,omitempty"`
 	// the retry topic of each group and partition ("group/3")
 	Tiers map[string]string `json:"tiers,omitempty"`
 	// bounds the deliveries of each copy; 0 for none
@@ -266,7 +268,7 @@ func (r *record) last(ledger string) []*kgo.Record {
 func (r *record) outcome(topic string) Outcome {
 	return Outcome{
 		Topic: topic, ID: r.ID, State: r.State, Waiting: r.Waiting, Cause: r.Cause, By: r.By, Why: r.Why,
-		Owner: r.Owner, Heartbeat: r.Heartbeat, SilentAfter: r.silentAfter(), Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended,
+		Owner: r.Owner, Heartbeat: r.Heartbeat, SilentAfter: r.silentAfter(), Claim: r.Token, Started: r.Started, Stopped: r.Stopped, Ended: r.Ended, Resumed: slices.Clone(r.Resumed),
 		Pace: r.Pace, RampBegan: r.RampBegan, WindowEnds: r.WindowEnds, Counts: r.Counts.clone(),
 	}
 }
