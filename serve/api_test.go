@@ -214,6 +214,9 @@ func TestServer_LetterShowsItsContentToReaders(t *testing.T) {
 	if err != nil || l.Class != "decode" || l.Message != "it failed" || l.Original.Topic != "orders" || l.Content == nil || l.Content.Value.Text == nil || *l.Content.Value.Text != "v" || l.Content.Key.Text != nil {
 		t.Errorf("a reader sees %+v, %v", l, err)
 	}
+	if l.Environment != "staging" || l.Host != "orders-7" {
+		t.Errorf("it failed in environment %q on host %q, want staging, orders-7", l.Environment, l.Host)
+	}
 	if l, err = bob.Letter(t.Context(), "orders.dlq", 1, 0); err != nil || l.Content != nil || l.Message == "" {
 		t.Errorf("a viewer sees %+v, %v", l, err)
 	}

@@ -22,7 +22,7 @@ type arrival struct {
 // slow. What came while the server did not look goes by its timestamp alone. written counts what
 // came while it looked.
 func (t *topic) recent(now time.Time, written map[string]int64) map[string]int64 {
-	recent := t.book.EnteredBy(now.Add(-newWithin))
+	recent := t.book.EnteredBy(now.Add(-newWithin), now.Add(time.Millisecond))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.arrivals) > 0 && now.Sub(t.arrivals[0].at) > newWithin {

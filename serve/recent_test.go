@@ -9,6 +9,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/api"
 )
 
 // Letters that come now are new, though the clocks of those that write them are slow by more than
@@ -38,6 +39,33 @@ func TestRecent_ASlowClockHidesNoLetter(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		if n := is.log.count("came within 5m\" over=true"); n != 1 {
 			t.Errorf("it was told %d times that it is over", n)
+		}
+	})
+}
+
+// A letter whose time is hours ahead is new for five minutes, as any other one: not until its time
+// has come.
+func TestRecent_ALetterOfTheFutureIsNoneForHours(t *testing.T) {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		is := outageAt(t, k, 1)
+		is.serve(serve.Config{})
+		time.Sleep(time.Minute)
+		cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		letter := &kgo.Record{Topic: "orders.dlq", Timestamp: time.Now().Add(4 * time.Hour), Headers: []kgo.RecordHeader{{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)}}}
+		if err := cl.ProduceSync(t.Context(), letter).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := ask[api.Topic](is, "/topics/orders.dlq").Recent; n != 2 {
+			t.Errorf("%d letters are new, want 2", n)
+		}
+		time.Sleep(6 * time.Minute)
+		if n := ask[api.Topic](is, "/topics/orders.dlq").Recent; n != 0 {
+			t.Errorf("6 min later %d letters are new, want none", n)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func detailOf(l *dlq.Letter, notes []*dlq.LedgerRecord) api.LetterDetail {
 			Class: m.Class, Fingerprint: m.Fingerprint, Reason: string(m.Reason), Group: m.Group, Version: m.Version,
 		},
 		Message: m.Message, Stack: m.Stack, Attempts: m.Attempts, Original: *positionOf(m.Original), ProducedAt: timeOr(m.Original.Timestamp), FirstFailedAt: timeOr(m.FirstFailedAt),
-		History: []api.Attempt{}, Ledger: []api.LedgerEntry{}, TraceParent: m.TraceParent,
+		History: []api.Attempt{}, Ledger: []api.LedgerEntry{}, TraceParent: m.TraceParent, Environment: m.Environment, Host: m.Host,
 	}
 	if m.Redrive.ID != "" {
 		d.Redriven = &api.Redriven{Run: m.Redrive.ID, Count: m.Redrive.Count, From: *positionOf(m.Redrive.From), At: timeOr(m.Redrive.At)}

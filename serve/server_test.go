@@ -72,7 +72,7 @@ func (c *cluster) fail(source, class string, n int) {
 		now := time.Now()
 		w.Write(c.t.Context(), &kgo.Record{Topic: source, Partition: int32(c.n % 3), Offset: c.n, Value: []byte("v")}, headers.Meta{
 			Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: int32(c.n % 3), Offset: c.n}, Group: "billing", Attempts: 1, Class: class,
-			Message: "it failed", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
+			Message: "it failed", Environment: "staging", Host: "orders-7", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
 		}, func(err error) { done <- err })
 		if err := <-done; err != nil {
 			c.t.Fatal(err)

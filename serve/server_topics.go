@@ -96,9 +96,7 @@ func (s *Server) summary(t *topic) api.Topic {
 			is.Unnotified = append(is.Unnotified, s.redact.Text(text))
 		}
 	}
-	if len(sum.Groups) > 0 {
-		is.TopClass = sum.Groups[0].Class
-	}
+	is.TopClass = topClass(sum.Groups)
 	return is
 }
 

@@ -18,6 +18,8 @@ type LetterDetail struct {
 	History       []Attempt     `json:"history" doc:"The failed calls of the handler, oldest first."`
 	Ledger        []LedgerEntry `json:"ledger" doc:"What became of the letter, oldest first."`
 	TraceParent   string        `json:"traceparent,omitempty" doc:"W3C trace context of the last attempt."`
+	Environment   string        `json:"environment,omitempty" doc:"Of the consumer that failed the record."`
+	Host          string        `json:"host,omitempty" doc:"Of the consumer that failed the record."`
 	// Redacted reports that parts are hidden.
 	Redacted bool `json:"redacted" doc:"Parts are hidden by the server's configuration."`
 	// Content is null for viewers.

@@ -148,12 +148,12 @@ func (b *Book) Page(f *dlq.Filter, resolved bool, before dlq.Cursor, n int) (row
 	return rows, next, false
 }
 
-// EnteredBy counts by class the letters that were written since a time, duplicates not among them.
-func (b *Book) EnteredBy(since time.Time) map[string]int64 {
+// EnteredBy counts by class the letters that were written within a time, but for duplicates.
+func (b *Book) EnteredBy(since, until time.Time) map[string]int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	counts := map[string]int64{}
-	b.visit(b.selects(&dlq.Filter{EnteredSince: since}), nil, func(t *tally) {
+	b.visit(b.selects(&dlq.Filter{EnteredSince: since, EnteredUntil: until}), nil, func(t *tally) {
 		if !t.copied {
 			counts[b.kinds.all[t.kind].Class] += t.n
 		}

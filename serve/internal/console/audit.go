@@ -132,6 +132,11 @@ func (c *Console) audited(ctx context.Context, r *request, name string, now time
 			Topic: name, TopicLink: path, At: momentOf(run.Started, now), By: run.By, What: "began a run", Why: run.Why, Letters: run.Counts.Selected, About: run.ID, AboutLink: runPath(path, run.ID),
 			Outcome: outcomeWords(run), Red: run.State == redrive.Aborted, at: run.Started,
 		})
+		for _, act := range actsOnRun(run) {
+			rows = append(rows, auditRow{
+				Topic: name, TopicLink: path, At: momentOf(act.at, now), By: act.by, What: act.what, Why: act.why, Outcome: act.process, About: run.ID, AboutLink: runPath(path, run.ID), at: act.at,
+			})
+		}
 	}
 	pruned, err := c.data.Prunes(ctx, r.who, name)
 	if err != nil {

@@ -202,14 +202,14 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 	}
 	slices.SortStableFunc(calls, func(a, b step) int { return a.at.Compare(b.at) })
 	if missing := l.Attempts - attemptsIn(l.History); missing > 0 {
-		calls = append([]step{{What: number.Of(int64(missing), "earlier attempt"), Says: []string{"no longer in the history"}, Timeless: true}}, calls...)
+		calls = append([]step{{What: number.Of(int64(missing), "earlier attempt"), Says: []string{missingWords(l.Reason)}, Timeless: true}}, calls...)
 	}
 	dead := step{What: "Dead-lettered", at: l.EnteredAt, Class: l.Class, Message: l.Message, Red: isOpen(l.State)}
 	if words, ok := reasonWords[headers.Reason(l.Reason)]; ok {
 		dead.Says = append(dead.Says, words)
 	}
 	dead.Says = append(dead.Says, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
-	for name, value := range map[string]string{"group": l.Group, "version": l.Version} {
+	for name, value := range map[string]string{"group": l.Group, "version": l.Version, "environment": l.Environment, "host": l.Host} {
 		if value != "" {
 			dead.Says = append(dead.Says, name+" "+visible(value))
 		}
@@ -234,6 +234,14 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 		}
 	}
 	return all
+}
+
+// missingWords says why attempts of a letter with a reason are not in its history.
+func missingWords(reason string) string {
+	if reason == string(headers.ReasonCrashLoop) {
+		return "the process died, or it is no longer in the history"
+	}
+	return "no longer in the history"
 }
 
 // attemptsIn returns how many deliveries of the last life of a record are in its history.

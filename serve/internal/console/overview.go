@@ -31,6 +31,7 @@ type overviewRow struct {
 	TopLink string
 	Alerts  []alert
 	Oldest  moment
+	Growing bool
 }
 
 // alert is an exceeded threshold as a page shows it.
@@ -81,7 +82,7 @@ func (c *Console) overview(r *request) (*page, error) {
 				}
 				row := overviewRow{
 					Topic: t, Link: topicPath(base, t.Topic.Topic), Says: sentence(&t, now), Spark: newSparkline(series), Alerts: alertsOf(&t),
-					Oldest: momentAt(t.Oldest, now),
+					Oldest: momentAt(t.Oldest, now), Growing: isGrowing(&t, now),
 				}
 				row.TopLink = row.Link + (&Filter{Classes: []string{t.TopClass}}).query()
 				m.Rows = append(m.Rows, row)
@@ -118,7 +119,7 @@ func overviewSays(rows []overviewRow) (all []phrase) {
 		}
 		if r.Open > 0 {
 			open++
-			if r.Recent > 0 {
+			if r.Growing {
 				growing++
 			}
 		}

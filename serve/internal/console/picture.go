@@ -24,6 +24,8 @@ type window struct {
 	from time.Time
 	by   time.Duration
 	n    int
+	// ahead is when the newest letter failed, if that is yet to come.
+	ahead time.Time
 }
 
 // lengths are those that the times of a picture can have.
@@ -62,6 +64,9 @@ func windowOf(f *Filter, newest, now time.Time) window {
 		from = until.Add(-spans[0])
 	}
 	w := window{by: lengths[len(lengths)-1]}
+	if newest.After(now) {
+		w.ahead = newest
+	}
 	for _, by := range lengths {
 		if until.Sub(from)/by <= mostTimes*2/3 {
 			w.by = by
@@ -89,6 +94,8 @@ type picture struct {
 	From moment
 	// Until is the end of the time, if that is over.
 	Until moment
+	// Ahead is when the newest letter failed, if that is yet to come by the clock of this server.
+	Ahead moment
 	Span  string
 	Total int64
 }
@@ -129,7 +136,7 @@ const (
 func newPicture(w window, all []book.Series, now time.Time, link func(since, until time.Time) string, classLink func(class string) string) *picture {
 	p := &picture{
 		ViewBox: fmt.Sprintf("0 0 %d %d", w.n*barWidth, pictureHeight), Each: span(w.by),
-		From: momentOf(w.from, now), Span: span(time.Duration(w.n) * w.by),
+		From: momentOf(w.from, now), Ahead: momentOf(w.ahead, now), Span: span(time.Duration(w.n) * w.by),
 	}
 	if end := w.from.Add(time.Duration(w.n) * w.by); end.Before(now) {
 		p.Until = momentOf(end, now)

@@ -16,6 +16,10 @@ type runModel struct {
 	Beat         moment
 	Pace         []gauge
 	Tables       []countTable
+	// NotSent says what became of the letters that a run that is over did not send; empty if it
+	// sent all. Left tells whether some were open at its end.
+	NotSent string
+	Left    bool
 }
 
 // run is the page of one run.
@@ -43,6 +47,9 @@ func (c *Console) run(r *request) (*page, error) {
 				}
 			}
 			sortTables(m.Tables)
+			if m.Card.Over {
+				m.NotSent, m.Left = notSent(&run.Counts)
+			}
 			return m, nil
 		}).reading(),
 	}, nil

@@ -94,7 +94,7 @@ func TestRun_AbortAndResume(t *testing.T) {
 		t.Errorf("a link aborts: %d", w.Code)
 	}
 	has(t, "an unknown run", look(t, c, "/topics/orders.dlq/runs/none", http.StatusNotFound), "there is no run none")
-	has(t, "an aborted run", textOf(partOf(t, ask(c, "GET", "/topics/orders.dlq/runs/r0"), "live")), "aborted", "4 not sent", "Letters that were not sent are open")
+	has(t, "an aborted run", textOf(partOf(t, ask(c, "GET", "/topics/orders.dlq/runs/r0"), "live")), "aborted", "4 not sent", "Of the letters that were not sent, 4 stayed open.")
 }
 
 // A page follows the cards in the same stream as itself.

@@ -82,3 +82,48 @@ func runPhrases(r *api.Run, now time.Time) (all []phrase) {
 	}
 	return all
 }
+
+// notSent says what became of the letters that a run did not send, and whether any were open at its
+// end.
+func notSent(n *api.Counts) (says string, left bool) {
+	expired, resolved := n.Skipped[redrive.SkippedExpired], n.Skipped[redrive.SkippedResolved]
+	open := n.Selected - n.Sent - expired - resolved
+	var all []string
+	for _, of := range []struct {
+		n    int64
+		what string
+	}{{expired, "expired before"}, {resolved, "got an outcome otherwise"}, {open, "stayed open"}} {
+		if of.n > 0 {
+			all = append(all, number.Format(of.n)+" "+of.what)
+		}
+	}
+	if len(all) == 0 {
+		return "", false
+	}
+	return "Of the letters that were not sent, " + list(all) + ".", open > 0
+}
+
+// actOnRun is that somebody resumed or aborted a run, through a process.
+type actOnRun struct {
+	what, by, process, why string
+	at                     time.Time
+}
+
+// actsOnRun returns who resumed a run, and who aborted it.
+func actsOnRun(o *redrive.Outcome) (all []actOnRun) {
+	act := func(what, owner, why string, at time.Time) {
+		by, process := owner, ""
+		if i := strings.LastIndex(owner, " on "); i >= 0 {
+			by, process = owner[:i], owner[i+len(" on "):]
+		}
+		all = append(all, actOnRun{what, by, process, why, at})
+	}
+	for _, r := range o.Resumed {
+		act("resumed a run", r.Owner, "", r.At)
+	}
+	if cause, ok := strings.CutPrefix(o.Cause, "aborted by "); ok && o.State == redrive.Aborted {
+		why, _ := strings.CutPrefix(strings.TrimPrefix(cause, o.Owner), ": ")
+		act("aborted a run", o.Owner, why, o.Ended)
+	}
+	return all
+}

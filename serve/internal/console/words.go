@@ -64,6 +64,14 @@ type phrase struct {
 	At   moment // follows the text, if it is known
 }
 
+// growsFor is how long a topic grows after its last letter: letters come at no regular times.
+const growsFor = time.Minute
+
+// isGrowing reports whether letters are coming.
+func isGrowing(t *Topic, now time.Time) bool {
+	return t.Recent > 0 && (t.Newest == nil || now.Sub(*t.Newest) < growsFor)
+}
+
 // sentence says how a topic is: how bad it is, whether it goes on, and how long it can wait.
 func sentence(t *Topic, now time.Time) (all []phrase) {
 	say := func(red bool, format string, args ...any) {
@@ -92,9 +100,16 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 		return all
 	}
 	switch {
-	case t.Recent > 0:
+	case isGrowing(t, now):
 		say(true, "growing, %s in the last 5 min", number.Format(t.Recent))
-	case t.Newest != nil:
+	case t.Recent > 0:
+		say(true, "%s in the last 5 min", number.Format(t.Recent))
+	}
+	switch {
+	case t.Newest == nil || isGrowing(t, now):
+	case t.Newest.After(now):
+		all = append(all, phrase{Text: "the newest has a time that is yet to come,", At: momentOf(*t.Newest, now)})
+	default:
 		say(false, "quiet for %s", span(now.Sub(*t.Newest)))
 	}
 	if t.Oldest == nil {

@@ -31,6 +31,8 @@ func TestSentence_SaysWhatIsKnown(t *testing.T) {
 		"all settled":                             {Topic: api.Topic{Known: &now}},
 		"0 open · 3 redriven, outcome pending":    {Topic: api.Topic{Known: &now, Pending: 3}},
 		"1 open · quiet for 3 h · oldest 3 h ago": {Topic: api.Topic{Known: &now, Open: 1, Newest: at(3 * time.Hour), Oldest: at(3 * time.Hour)}},
+		"1 open · 1 in the last 5 min · quiet for 3 min · oldest 3 min ago":          {Topic: api.Topic{Known: &now, Open: 1, Recent: 1, Newest: at(3 * time.Minute), Oldest: at(3 * time.Minute)}},
+		"1 open · the newest has a time that is yet to come, in 4 h · oldest in 4 h": {Topic: api.Topic{Known: &now, Open: 1, Newest: at(-4 * time.Hour), Oldest: at(-4 * time.Hour)}},
 		"1 open · growing, 1 in the last 5 min · oldest 10 s ago · retention takes the first any moment": {
 			Topic: api.Topic{Known: &now, Open: 1, Recent: 1, Newest: at(10 * time.Second), Oldest: at(10 * time.Second)}, Retention: time.Second,
 		},
@@ -41,6 +43,19 @@ func TestSentence_SaysWhatIsKnown(t *testing.T) {
 		}
 		if got := strings.Join(says, " · "); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A letter of the future is in no picture of the past. It was said that none failed, beside that
+// the topic grows.
+func TestPicture_TellsOfALetterOfTheFuture(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
+	for newest, want := range map[time.Time]string{now.Add(4 * time.Hour): "in 4 h", now.Add(-time.Minute): "", {}: ""} {
+		w := windowOf(&Filter{}, newest, now)
+		if got := newPicture(w, nil, now, nil, nil).Ahead.Text; got != want {
+			t.Errorf("the newest of %v is ahead by %q, want %q", newest, got, want)
 		}
 	}
 }

@@ -1,0 +1,64 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+)
+
+// Of letters that a run did not send its page said that they are open, as they were: also of those
+// that retention had deleted, and of those that somebody had discarded.
+func TestNotSent_SaysWhatBecameOfThem(t *testing.T) {
+	t.Parallel()
+	for want, n := range map[string]api.Counts{
+		"": {Selected: 5, Sent: 5},
+		"Of the letters that were not sent, 5 stayed open.":                                                  {Selected: 9, Sent: 4},
+		"Of the letters that were not sent, 5 expired before.":                                               {Selected: 9, Sent: 4, Skipped: map[string]int64{redrive.SkippedExpired: 5}},
+		"Of the letters that were not sent, 2 expired before, 1 got an outcome otherwise and 2 stayed open.": {Selected: 9, Sent: 4, Skipped: map[string]int64{redrive.SkippedExpired: 2, redrive.SkippedResolved: 1, "edit failed": 1}},
+	} {
+		if says, left := notSent(&n); says != want || left != strings.Contains(want, "open") {
+			t.Errorf("%q, and some are left: %v; want %q", says, left, want)
+		}
+	}
+}
+
+// The audit had who began a run, and neither who resumed nor who aborted it.
+func TestActsOnRun_AreResumptionsAndAborts(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
+	run := redrive.Outcome{
+		State: redrive.Aborted, Owner: "ben on pod-2, process 1", Cause: "aborted by ben on pod-2, process 1: wrong letters", Ended: at.Add(time.Hour),
+		Resumed: []redrive.Resumption{{At: at, Owner: "rule on call on pod-1, process 7"}},
+	}
+	want := []actOnRun{
+		{"resumed a run", "rule on call", "pod-1, process 7", "", at},
+		{"aborted a run", "ben", "pod-2, process 1", "wrong letters", at.Add(time.Hour)},
+	}
+	if got := actsOnRun(&run); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if run.Cause, run.Resumed = "letter a failed again", nil; len(actsOnRun(&run)) != 0 {
+		t.Errorf("it aborted itself: %+v", actsOnRun(&run))
+	}
+}
+
+// What a run has failed again is not only what is a dead letter again.
+func TestRunPhrases_TellOfRetries(t *testing.T) {
+	t.Parallel()
+	n := redrive.Counts{Selected: 3, Sent: 3, Pending: 3, Retrying: 2}
+	want := "3 of 3 sent · 0 succeeded · 2 failed again and will be retried · 1 pending"
+	if got := runSays(&redrive.Outcome{State: redrive.Aborted, Counts: n}); got != "aborted · "+want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var says []string
+	for _, p := range runPhrases(&api.Run{State: "aborted", Counts: api.Counts(n)}, time.Now()) {
+		says = append(says, p.Text)
+	}
+	if got := strings.Join(says, " · "); got != "aborted · "+want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
