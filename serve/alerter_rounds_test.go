@@ -20,7 +20,7 @@ func TestAlerter_LongRoundsHoldUpNoNotification(t *testing.T) {
 	p := newPager(t)
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		const topics = 30
-		const request = 15 * time.Second // each round has two, and a refresh of ten seconds
+		const request = 2 * time.Second // each round has two, or four, and a refresh of a second
 		var sources, ledgers []string
 		for i := range topics {
 			sources = append(sources, fmt.Sprint("a", i))
@@ -37,18 +37,20 @@ func TestAlerter_LongRoundsHoldUpNoNotification(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		stop := is.serve(p.config())
+		cfg := p.config()
+		cfg.Refresh = time.Second
+		stop := is.serve(cfg)
 		defer time.Sleep(request) // the broker has answered all
 		defer stop()
 		is.within(3*time.Minute, "an incident", func() bool { return is.log.count("an incident of a dead-letter topic") > 0 })
-		is.within(request, "all are told", func() bool { return len(p.told("[page]")) == topics })
+		is.within(2*request, "all are told", func() bool { return len(p.told("[page]")) == topics })
 		time.Sleep(4 * request) // the end of the next round
 		cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(ledgers...))...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer cl.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*request)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*request)
 		defer cancel()
 		noted := map[string]bool{}
 		for ctx.Err() == nil && len(noted) < topics {

@@ -217,3 +217,32 @@ func writeProblem(w http.ResponseWriter, err error) {
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p)
 }
+
+// told gives problems that the library made their types and texts, and hides in all of them what
+// the server hides: the text of an error may quote a letter.
+func (s *Server) told(schemas huma.Registry) huma.Transformer {
+	return func(ctx huma.Context, _ string, v any) (any, error) {
+		p, ok := v.(*huma.ErrorModel)
+		if !ok {
+			return v, nil
+		}
+		with := *p
+		if p.Type == "" {
+			kind := api.Internal
+			switch {
+			case p.Status == http.StatusRequestEntityTooLarge:
+				kind = api.TooLarge
+			case p.Status == http.StatusRequestTimeout:
+				kind = api.TooSlow
+			case p.Status < http.StatusInternalServerError:
+				kind = api.InvalidRequest
+				tellFaults(&with, ctx.Operation(), schemas)
+			}
+			with.Type = kind.Type()
+		}
+		if s.redact != nil {
+			with.Detail = s.redact.Text(with.Detail)
+		}
+		return &with, nil
+	}
+}

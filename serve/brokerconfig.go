@@ -16,6 +16,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/duration"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 )
 
 // brokerConfig is what the brokers' configuration of a dead-letter topic and of its ledger means.
@@ -59,7 +60,7 @@ func brokerConfigs(ctx context.Context, cl *kgo.Client, topics []redrive.DeadLet
 	}
 	for _, t := range topics {
 		c := brokerConfig{retention: keeps(values[t.Topic])}
-		if err := failed[t.Topic]; isDenial(err) {
+		if err := failed[t.Topic]; failure.IsDenial(err) {
 			c.unknown = &redrive.DeniedError{Operation: "DESCRIBE_CONFIGS", Resource: "topic", Name: t.Topic, Err: err}
 		}
 		if failed[t.Topic] == nil && failed[t.Ledger] == nil { // else the ledger is believed

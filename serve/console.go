@@ -63,7 +63,7 @@ func (d consoleData) Topic(ctx context.Context, who *access.Identity, name strin
 
 func (d consoleData) topic(t *topic, role access.Role) console.Topic {
 	now := time.Now()
-	is := console.Topic{Topic: d.s.summary(t), Role: role}
+	is := console.Topic{Topic: d.s.summary(t), Role: role, Silent: !t.silentSince(d.s.pulse).IsZero()}
 	f, limits := t.figures(now, d.s.ruleList()), t.config.thresholds()
 	for _, kind := range alertKinds {
 		if a := kind.due(&f, limits, now); a != nil {
@@ -174,18 +174,19 @@ func (d consoleData) Count(ctx context.Context, who *access.Identity, topic stri
 		case sel.Reads == nil:
 			return t.book.Select(&sel.Filter).Open, nil
 		}
-		frozen, err := dlq.Freeze(ctx, topic, d.s.cfg.Kafka...)
-		if err != nil {
-			return 0, d.s.problemOn(ctx, t, err)
-		}
-		n := int64(0)
-		for _, err := range dlq.NewLedger(topic, t.Ledger, d.s.cfg.Kafka...).Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
+		return attend(ctx, d.s, t, func(ctx context.Context) (n int64, err error) {
+			frozen, err := dlq.Freeze(ctx, topic, d.s.cfg.Kafka...)
 			if err != nil {
-				return 0, d.s.problemOn(ctx, t, err)
+				return 0, err
 			}
-			n++
-		}
-		return n, nil
+			for _, err := range dlq.NewLedger(topic, t.Ledger, d.s.cfg.Kafka...).Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
+				if err != nil {
+					return 0, err
+				}
+				n++
+			}
+			return n, nil
+		})
 	}, f)
 	if err != nil {
 		return 0, err
@@ -234,10 +235,14 @@ func (d consoleData) Version(topic string) uint64 {
 	if t == nil {
 		return 0
 	}
+	h := fnv.New64a()
+	fmt.Fprint(h, d.s.troubleOf(t, t.book.Progress().Problem))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.book.Changes() + uint64(t.read.ledger)
+	return t.book.Changes() + uint64(t.read.ledger) + h.Sum64()
 }
+
+func (d consoleData) SilentSince() time.Time { return d.s.pulse.SilentSince() }
 
 func (d consoleData) LetterVersion(topic string, partition int32, offset int64) uint64 {
 	t := d.s.topic(topic)

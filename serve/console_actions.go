@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
@@ -58,9 +57,9 @@ func (s *Server) editedLetter(ctx context.Context, in *request.Letter, e *api.Ed
 	if err != nil {
 		return nil, nil, err
 	}
-	l, _, err := dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
+	l, _, err := findLetter(ctx, s, t, in)
 	if err != nil {
-		return nil, nil, s.problemOn(ctx, t, err)
+		return nil, nil, err
 	}
 	record, edited := *l.Record, *l
 	if record.Headers, record.Value, err = edit.Apply(headers.Strip(record.Headers), record.Value); err != nil {

@@ -324,7 +324,7 @@ func TestConsole_LetterIsSentAsItsDiffShows(t *testing.T) {
 	}
 	ann.opens(path, "Succeeded", "changed: headers and value", "typo")
 	edit.Set("patch", `[1]`)
-	if w, text := ann.do(http.MethodPost, "/topics/orders.dlq/letters/1/0/redrive", edit); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "patch is not a JSON object") {
+	if w, text := ann.do(http.MethodPost, "/topics/orders.dlq/letters/1/0/redrive", edit); w.Code != http.StatusUnprocessableEntity || !strings.Contains(text, "patch is no JSON object") {
 		t.Errorf("a broken patch: %d: %s", w.Code, text)
 	}
 }

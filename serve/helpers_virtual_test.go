@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,7 +138,7 @@ func (is *station) fail(n int) {
 // serve runs a server until the test ends, or until stop is called.
 func (is *station) serve(cfg serve.Config, more ...kgo.Opt) (stop func()) {
 	is.t.Helper()
-	cfg.Refresh = 10 * time.Second // hours pass
+	cfg.Refresh = cmp.Or(cfg.Refresh, 10*time.Second) // hours pass
 	cfg.Kafka = append(is.k.Opts(), more...)
 	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(io.MultiWriter(is.t.Output(), &is.log), nil)))
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 )
 
 // Handler serves the console at /, the API under /api/v1, the metrics at /metrics, and the probes
-// of an orchestrator: /livez, and /readyz, which fails until the topics were listed. Runs begin
-// only while [Server.Run] runs, and the streams of the console's pages end with it. The handler can
-// be mounted under a prefix with [http.StripPrefix]; Config.URL then has the prefix, too. An
-// [http.Server] of HTTP/2 around it needs a WriteByteTimeout: else a client that reads nothing of
-// its connection holds its answers for ever.
+// of an orchestrator: /livez, and /readyz, which fails until the topics were listed, and while the
+// brokers are silent. Runs begin only while [Server.Run] runs, and the streams of the console's
+// pages end with it. The handler can be mounted under a prefix with [http.StripPrefix]; Config.URL
+// then has the prefix, too. An [http.Server] of HTTP/2 around it needs a WriteByteTimeout: else a
+// client that reads nothing of its connection holds its answers for ever.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	metrics := promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
@@ -40,6 +40,10 @@ func (s *Server) Handler() http.Handler {
 		case <-s.listed:
 		default:
 			http.Error(w, notListed, http.StatusServiceUnavailable)
+			return
+		}
+		if since := s.pulse.SilentSince(); !since.IsZero() {
+			http.Error(w, "the brokers have not answered since "+since.UTC().Format(time.RFC3339), http.StatusServiceUnavailable)
 		}
 	})
 	s.newAPI(mux)

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/serve/archive"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 )
 
 // retainBy is who deletes letters, for ledgers.
@@ -26,14 +27,14 @@ const retryRetention = 5 * time.Minute
 const retainTime = time.Hour
 
 // ErrNoRetention reports that the configuration sets no retention on a topic.
-var ErrNoRetention = errors.New("the configuration sets no retention on the topic: topics[].retention does")
+var ErrNoRetention = failure.ErrNoRetention
 
 // ErrRetentionGoesOn reports that a retention was not applied, since an earlier call had not ended.
-var ErrRetentionGoesOn = errors.New("another retention of the topic goes on")
+var ErrRetentionGoesOn = failure.ErrRetentionGoesOn
 
 // ErrNoLedger reports that the ledger of a dead-letter topic does not exist, so what is done could
 // not be recorded, and is not done. The error around it says what to create.
-var ErrNoLedger = errors.New("has no ledger")
+var ErrNoLedger = failure.ErrNoLedger
 
 // retainer applies the retention of one topic, one call at a time.
 type retainer struct {

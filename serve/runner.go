@@ -126,7 +126,7 @@ func (r *runner) launch(topic string, run func(context.Context, func(redrive.Eve
 	case got := <-began:
 		return got.o, got.err
 	case <-time.After(claimTime):
-		return redrive.Outcome{}, problem(api.Kafka, "the run is not claimed yet: the brokers are slow; see in the list of runs whether it begins")
+		return redrive.Outcome{}, problem(api.Timeout, "the run is not claimed yet: the brokers are slow; see in the list of runs whether it begins")
 	}
 }
 

@@ -22,7 +22,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/notify"
+	"github.com/sidingkafka/siding/serve/internal/pulse"
 	"github.com/sidingkafka/siding/serve/internal/share"
 )
 
@@ -45,6 +47,7 @@ type Server struct {
 	runner    *runner
 	limits    *limits
 	reading   readPlaces
+	pulse     *pulse.Pulse
 	meters    *retentionMeters
 	news      *notify.Meter
 	retaining chan struct{} // has a place for each retention that is being applied
@@ -74,7 +77,7 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	}
 	s := &Server{
 		parts: p, cfg: cfg, log: log, redriver: r, outcomes: newRecorder(r, log), registry: prometheus.NewRegistry(), topics: map[string]*topic{},
-		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}}, limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce), listed: make(chan struct{}), reading: newReadPlaces(),
+		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}}, limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce), listed: make(chan struct{}), reading: newReadPlaces(), pulse: pulse.New(cfg.Refresh),
 	}
 	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(s.registry), otelprometheus.WithoutScopeInfo())
@@ -113,6 +116,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.sharing = sharing
 	s.mu.Unlock()
+	admin := s.pulse.Use(kadm.NewClient(cl))
 	alerts, err := newAlerter(ctx, &s.cfg, s.log, s.receivers, s.news, sharing.Owns)
 	if err != nil {
 		return err
@@ -126,14 +130,14 @@ func (s *Server) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for discovered := (time.Time{}); ; {
 		var discoverErr error
-		if time.Since(discovered) > discoverEvery {
+		if time.Since(discovered) > discoverEvery || len(s.all()) == 0 {
 			if discoverErr = s.discover(ctx, cl); discoverErr == nil {
 				discovered = time.Now()
 			}
 			sharing.Set(slices.Collect(maps.Keys(s.all()))...)
 		}
 		// what is known is read, though not all could be listed
-		s.note(ctx, cmp.Or(discoverErr, s.refresh(ctx, kadm.NewClient(cl), &running)))
+		s.note(ctx, cmp.Or(discoverErr, s.refresh(ctx, admin, &running)))
 		s.noteApart(sharing.Problem())
 		alerts.leave(ctx, time.Now(), s.topic)
 		rules := s.ruleList()
@@ -184,7 +188,7 @@ func (s *Server) note(ctx context.Context, err error) {
 func (s *Server) noteApart(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !isDenial(err) {
+	if !failure.IsDenial(err) {
 		s.apart = nil
 		return
 	}
@@ -223,11 +227,16 @@ func (s *Server) owned() (all []*topic) {
 // discover looks for dead-letter topics that came or went. After an error about the configs of the
 // topics they are taken over, with the configs that were known before.
 func (s *Server) discover(ctx context.Context, cl *kgo.Client) error {
-	found, err := s.redriver.Topics(ctx)
+	within, end := context.WithTimeout(ctx, pulse.Patience)
+	defer end()
+	found, err := s.redriver.Topics(within)
 	if err != nil && len(found) == 0 { // else offsets are missing, which refresh asks for anew
 		return err
 	}
-	configs, err := brokerConfigs(ctx, cl, found)
+	s.pulse.Beat()
+	within, end = context.WithTimeout(ctx, pulse.Patience)
+	defer end()
+	configs, err := brokerConfigs(within, cl, found)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := map[string]*topic{}
@@ -277,11 +286,18 @@ func (s *Server) refresh(ctx context.Context, admin *kadm.Client, running *sync.
 		names, ledgers = append(names, name), append(ledgers, t.Ledger)
 	}
 	asked := time.Now()
-	starts, err1 := admin.ListStartOffsets(ctx, names...)
-	ends, err2 := admin.ListEndOffsets(ctx, append(names, ledgers...)...)
+	within, end := context.WithTimeout(ctx, pulse.Patience)
+	defer end()
+	var starts kadm.ListedOffsets
+	var err1 error
+	var listing sync.WaitGroup // at once: a broker that is silent takes the time of both
+	listing.Go(func() { starts, err1 = admin.ListStartOffsets(within, names...) })
+	ends, err2 := admin.ListEndOffsets(within, append(names, ledgers...)...)
+	listing.Wait()
 	if err := errors.Join(err1, err2); err != nil && len(ends) == 0 {
 		return fmt.Errorf("list offsets: %w", err)
 	}
+	s.pulse.Beat()
 	sum := func(of kadm.ListedOffsets, topic string, told *int) (n int64) {
 		for _, o := range of[topic] {
 			if o.Err == nil {
@@ -299,6 +315,7 @@ func (s *Server) refresh(ctx context.Context, admin *kadm.Client, running *sync.
 		if !t.unledgered.Swap(lacks) && lacks {
 			s.log.Warn("siding: nothing can be brought back, discarded, deleted or noted", "topic", name, "error", t.noLedger())
 		}
+		t.follow(asked)
 		if !t.beginRefresh(asked) {
 			continue
 		}
@@ -322,7 +339,7 @@ func (s *Server) refresh(ctx context.Context, admin *kadm.Client, running *sync.
 	}()
 	select {
 	case <-ended:
-	case <-time.After(s.cfg.Refresh):
+	case <-time.After(min(s.cfg.Refresh, pulse.Patience)):
 	}
 	return nil
 }

@@ -25,9 +25,9 @@ func (s *Server) discardLetter(ctx context.Context, in *request.Discard) (api.Re
 	if err != nil {
 		return got, err
 	}
-	l, _, err := dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
+	l, _, err := findLetter(ctx, s, t, &in.Letter)
 	if err != nil {
-		return got, s.problemOn(ctx, t, err)
+		return got, err
 	}
 	return got, problem(api.NotOpen, "letter %s/%d/%d is %s: only an open letter can be discarded", in.Topic.Topic, in.Partition, in.Offset, l.State)
 }
@@ -62,9 +62,9 @@ func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect
 		return api.Resolved{}, s.problemOn(ctx, t, err)
 	}
 	defer release()
-	frozen, err := dlq.Freeze(ctx, name, s.cfg.Kafka...)
+	frozen, err := freeze(ctx, s, t)
 	if err != nil {
-		return api.Resolved{}, s.problemOn(ctx, t, err)
+		return api.Resolved{}, err
 	}
 	ledger := dlq.NewLedger(name, t.Ledger, s.cfg.Kafka...)
 	counted, n := places{}, int64(0)

@@ -26,9 +26,9 @@ func (s *Server) exportLetters(ctx context.Context, in *request.Export) (iter.Se
 	if s.redact != nil {
 		return nil, problem(api.Redacted, "an export is byte for byte, and this server hides parts of letters: read the letters one by one")
 	}
-	frozen, err := dlq.Freeze(ctx, in.Topic.Topic, s.cfg.Kafka...)
+	frozen, err := freeze(ctx, s, t)
 	if err != nil {
-		return nil, s.problemOn(ctx, t, err)
+		return nil, err
 	}
 	scope := dlq.OpenOnly
 	switch {
@@ -38,8 +38,8 @@ func (s *Server) exportLetters(ctx context.Context, in *request.Export) (iter.Se
 		scope = dlq.WithResolved
 	}
 	ledger := dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...)
-	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return nil, s.problemOn(ctx, t, err)
+	if _, err := attend(ctx, s, t, func(ctx context.Context) (any, error) { return nil, ledger.Read(ctx, nil, nil) }); err != nil {
+		return nil, err
 	}
 	return ledger.Letters(ctx, sel.Whole(), frozen, scope), nil
 }

@@ -16,9 +16,9 @@ func (s *Server) getLetter(ctx context.Context, in *request.Letter) (api.LetterD
 	if err != nil {
 		return api.LetterDetail{}, err
 	}
-	l, notes, err := dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
+	l, notes, err := findLetter(ctx, s, t, in)
 	if err != nil {
-		return api.LetterDetail{}, s.problemOn(ctx, t, err)
+		return api.LetterDetail{}, err
 	}
 	l, redacted := s.redact.Letter(l)
 	is := detailOf(l, s.redact.Notes(notes))
@@ -27,6 +27,15 @@ func (s *Server) getLetter(ctx context.Context, in *request.Letter) (api.LetterD
 		is.Content = contentOf(l)
 	}
 	return is, nil
+}
+
+// findLetter reads a letter, and what its ledger has about it.
+func findLetter(ctx context.Context, s *Server, t *topic, in *request.Letter) (l *dlq.Letter, notes []*dlq.LedgerRecord, err error) {
+	l, err = attend(ctx, s, t, func(ctx context.Context) (l *dlq.Letter, err error) {
+		l, notes, err = dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
+		return l, err
+	})
+	return l, notes, err
 }
 
 // detailOf returns a letter as the API shows it to viewers.

@@ -52,7 +52,9 @@ func (s *Server) listLetters(ctx context.Context, in *request.Letters) (api.Lett
 	}
 	resolved := len(in.State) > 0
 	if sel.Reads != nil {
-		return s.readPage(ctx, t, sel, resolved, before, in.Limit)
+		return attend(ctx, s, t, func(ctx context.Context) (api.Letters, error) {
+			return s.readPage(ctx, t, sel, resolved, before, in.Limit)
+		})
 	}
 	rows, next, more := t.book.Page(&sel.Filter, resolved, before, in.Limit)
 	page := api.Letters{Letters: []api.Letter{}}

@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/mergepatch"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
@@ -70,12 +70,13 @@ func (s *Server) plan(ctx context.Context, t *topic, sel *selection.Selection, o
 	if err := errors.Join(mayTarget(ctx, t, o), s.keepsHidden(t, o)); err != nil {
 		return nil, err
 	}
-	s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
-	p, err := s.redriver.Plan(ctx, redrive.Selection{
-		Topic: t.DeadLetterTopic.Topic, Filter: sel.Whole(), Edit: edit, MaxRedrives: o.MaxRedrives, MaxAttempts: o.MaxAttempts,
-		Target: redrive.Target{Topic: o.Target.Topic, Wait: o.Target.Wait, Force: o.Target.Force, KeepTimestamp: o.Target.KeepTimestamp},
+	return attend(ctx, s, t, func(ctx context.Context) (*redrive.Plan, error) {
+		s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
+		return s.redriver.Plan(ctx, redrive.Selection{
+			Topic: t.DeadLetterTopic.Topic, Filter: sel.Whole(), Edit: edit, MaxRedrives: o.MaxRedrives, MaxAttempts: o.MaxAttempts,
+			Target: redrive.Target{Topic: o.Target.Topic, Wait: o.Target.Wait, Force: o.Target.Force, KeepTimestamp: o.Target.KeepTimestamp},
+		})
 	})
-	return p, s.problemOn(ctx, t, err)
 }
 
 // mayTarget refuses a run to a topic that somebody chose, unless they are an administrator: the
@@ -151,9 +152,8 @@ func editOf(e *api.Edit) (redrive.Edit, error) {
 		is.Unset = append(is.Unset, key)
 	}
 	if len(e.Patch) > 0 {
-		var object map[string]json.RawMessage
-		if json.Unmarshal(e.Patch, &object) != nil || object == nil {
-			wrong = append(wrong, "patch is not a JSON object")
+		if err := mergepatch.CheckObject(e.Patch); err != nil {
+			wrong = append(wrong, "patch "+err.Error())
 		}
 		is.Patch = e.Patch
 	}

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/sidingkafka/siding/serve/api"
@@ -16,8 +15,8 @@ func (s *Server) tryRetention(ctx context.Context, in *request.Topic) (api.Reten
 	if err != nil {
 		return api.RetentionReport{}, err
 	}
-	r, err := s.DryRunRetention(ctx, in.Topic)
-	return retentionAs(r, s.denied(ctx, t, err))
+	r, err := attend(ctx, s, t, func(ctx context.Context) (*RetentionReport, error) { return s.DryRunRetention(ctx, in.Topic) })
+	return retentionAs(r, err)
 }
 
 // pruneLetters does now what the server does by the clock.
@@ -37,12 +36,7 @@ func (s *Server) pruneLetters(ctx context.Context, in *request.Topic) (api.Reten
 }
 
 func retentionAs(r *RetentionReport, err error) (api.RetentionReport, error) {
-	switch {
-	case errors.Is(err, ErrNoRetention):
-		return api.RetentionReport{}, problem(api.NoRetention, "%v", err)
-	case errors.Is(err, ErrRetentionGoesOn):
-		return api.RetentionReport{}, problem(api.Timeout, "%v", err)
-	case err != nil:
+	if err != nil {
 		return api.RetentionReport{}, problemOf(err)
 	}
 	is := api.RetentionReport{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 )
@@ -87,8 +88,8 @@ func (s *Server) tryRule(ctx context.Context, in *request.RuleOn) (api.RuleOnTop
 	if err != nil {
 		return api.RuleOnTopic{}, err
 	}
-	if err := t.book.Refresh(ctx); err != nil {
-		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
+	if err := freshen(ctx, s, t); err != nil {
+		return api.RuleOnTopic{}, err
 	}
 	return s.ruleOn(t, r, time.Now()), nil
 }
@@ -112,8 +113,8 @@ func (s *Server) decideRule(ctx context.Context, in *request.Pause, do string) (
 	if err != nil {
 		return api.RuleOnTopic{}, err
 	}
-	if err := t.book.Refresh(ctx); err != nil {
-		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
+	if err := freshen(ctx, s, t); err != nil {
+		return api.RuleOnTopic{}, err
 	}
 	d := decision{V: 1, At: time.Now().UTC(), Do: do, By: access.From(ctx).Name, Why: why}
 	// The last one counts, whatever the clocks of the servers say that wrote those before.
@@ -124,7 +125,7 @@ func (s *Server) decideRule(ctx context.Context, in *request.Pause, do string) (
 		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
 	}
 	if err := t.book.Refresh(ctx); err != nil {
-		return api.RuleOnTopic{}, problem(api.Kafka, "rule %s is %s on %s, but its state cannot be read: %v", r.Name, do, in.Topic.Topic, err)
+		return api.RuleOnTopic{}, problem(failure.KindOf(err), "rule %s is %s on %s, but its state cannot be read: %s", r.Name, do, in.Topic.Topic, failure.Text(err))
 	}
 	return s.ruleOn(t, r, time.Now()), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
@@ -75,7 +76,10 @@ func (s *Server) getRun(ctx context.Context, in *request.Run) (api.Run, error) {
 		return api.Run{}, err
 	}
 	if o.State.Finished() && o.Counts.Pending > 0 { // outcomes come after the end, too
-		if now, err := s.redriver.Status(ctx, in.Topic.Topic, in.Run); err == nil {
+		now, err := attend(ctx, s, t, func(ctx context.Context) (redrive.Outcome, error) {
+			return s.redriver.Status(ctx, in.Topic.Topic, in.Run)
+		})
+		if err == nil {
 			o = now
 		}
 	}
@@ -93,9 +97,11 @@ func (s *Server) outcomeOf(ctx context.Context, t *topic, id string) (redrive.Ou
 		o, _, _ := l.get()
 		return o, nil
 	}
-	o, err := s.redriver.Progress(ctx, t.DeadLetterTopic.Topic, id)
+	o, err := attend(ctx, s, t, func(ctx context.Context) (redrive.Outcome, error) {
+		return s.redriver.Progress(ctx, t.DeadLetterTopic.Topic, id)
+	})
 	if err != nil {
-		return o, s.problemOn(ctx, t, err)
+		return o, err
 	}
 	t.saw(o)
 	return o, nil
@@ -148,7 +154,7 @@ func (s *Server) abortRun(ctx context.Context, in *request.Abort) (api.Run, erro
 	}
 	o, err := s.redriver.Progress(ctx, name, in.Run.Run)
 	if err != nil {
-		return api.Run{}, problem(api.Kafka, "the run was aborted, but its numbers cannot be read: %v", err)
+		return api.Run{}, problem(failure.KindOf(err), "the run was aborted, but its numbers cannot be read: %s", failure.Text(err))
 	}
 	t.saw(o)
 	return s.runAs(t, &o), nil

@@ -2,6 +2,9 @@ package serve_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -152,4 +155,83 @@ func TestServer_ReadsFewSlowTopicsAtOnce(t *testing.T) {
 			t.Errorf("%d topics were read at once, want 2, by %d fetches", most, fetches)
 		}
 	})
+}
+
+// Paused brokers looked like calm: after 85 s the console said "quiet for 9 min", a topic had no
+// problem, the server was ready, and a plan was answered after 81 s. Now each of these is said
+// within 15 s, whoever asks is answered within five, and when the brokers are back all is well.
+func TestServer_SilentBrokersAreSaid(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const topic = "/topics/orders.dlq"
+		is := outageAt(t, k, 3)
+		retention := &serve.Retention{Every: 1000 * time.Hour}
+		is.serve(serve.Config{Refresh: 2 * time.Second, RulesFile: rules(t, hourly), Topics: []serve.Topic{{Match: "*", Retention: retention}}})
+		is.within(time.Minute, "the letters are known", func() bool {
+			all := ask[[]api.Topic](is, "/topics")
+			return len(all) == 1 && all[0].Open == 3
+		})
+		time.Sleep(9 * time.Minute)
+		words(t, is.Server, topic, "quiet for 9 min")
+		said := func() bool { return ask[api.Topic](is, topic).Problem != "" }
+		if said() || is.ready() != http.StatusOK {
+			t.Fatalf("calm: a problem is said: %v, and /readyz answers %d", said(), is.ready())
+		}
+		_, frozen := is.breaks()
+		frozen.Store(true)
+		fell := time.Now()
+		is.deafAnswers(t)
+		time.Sleep(time.Until(fell.Add(15 * time.Second)))
+		if !said() || is.ready() != http.StatusServiceUnavailable {
+			t.Errorf("after 15 s a problem is said: %v, and /readyz answers %d", said(), is.ready())
+		}
+		words(t, is.Server, topic, " s ago · 3 open · quiet for 9 min", "The brokers do not answer: what stands here is as of")
+		words(t, is.Server, "/", "nothing comes of 1 topic")
+		time.Sleep(time.Until(fell.Add(85 * time.Second)))
+		words(t, is.Server, topic, "as of 1 min ago · 3 open · quiet for 9 min")
+		is.deafAnswers(t)
+		frozen.Store(false)
+		is.within(2*time.Minute, "all is as before", func() bool { return !said() && is.ready() == http.StatusOK })
+		if _, page := visit(t, is.Server, httptest.NewRequest(http.MethodGet, topic, nil)); strings.Contains(page, "as of") {
+			t.Errorf("the page still says of when it is: %s", page)
+		}
+	})
+}
+
+// deafAnswers asks at once for all that takes asking the brokers, and which changes nothing, while
+// they are silent. Each is answered within five seconds.
+func (is *station) deafAnswers(t *testing.T) {
+	t.Helper()
+	const topic = "/topics/orders.dlq"
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, r := range []struct{ method, path, body string }{
+		{http.MethodGet, topic + "/letters/0/0", ""},
+		{http.MethodGet, topic + "/letters?where=true", ""},
+		{http.MethodGet, topic + "/runs/none", ""},
+		{http.MethodGet, topic + "/export", ""},
+		{http.MethodGet, topic + "/retention", ""},
+		{http.MethodGet, "/rules/outage/topics/orders.dlq/dry-run", ""},
+		{http.MethodPost, topic + "/plan", `{}`},
+		{http.MethodPost, topic + "/runs", `{}`},
+	} {
+		all.Go(func() {
+			began := time.Now()
+			kind := kindOf(t, r.path, send(t, is.Server, r.method, "/api/v1"+r.path, r.body))
+			if took := time.Since(began); kind != api.Timeout || took > 5*time.Second {
+				t.Errorf("%s %s answers %q after %v", r.method, r.path, kind, took)
+			}
+		})
+	}
+	for _, path := range []string{
+		topic + "/letters/0/0", topic + "?where=true", topic + "/runs/none", topic + "/redrive", topic + "/discard?where=true", "/rules/outage/topics/orders.dlq",
+	} {
+		all.Go(func() {
+			began := time.Now()
+			w, _ := visit(t, is.Server, httptest.NewRequest(http.MethodGet, path, nil))
+			if took := time.Since(began); w.Code != http.StatusGatewayTimeout || took > 5*time.Second {
+				t.Errorf("the page %s answers %d after %v", path, w.Code, took)
+			}
+		})
+	}
 }

@@ -195,8 +195,8 @@ func or(run *api.Run) api.Run {
 
 // begun returns the run that the same request has begun, on whichever server; nil if there is none.
 func (s *Server) begun(ctx context.Context, t *topic, n *runNote) (*api.Run, error) {
-	if err := t.book.Refresh(ctx); err != nil {
-		return nil, s.problemOn(ctx, t, err) // it is not known whether the run was begun
+	if err := freshen(ctx, s, t); err != nil {
+		return nil, err // it is not known whether the run was begun
 	}
 	for id, is := range t.runNotes() {
 		if is.Key != n.Key || time.Since(is.At) > keyTime {

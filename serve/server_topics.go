@@ -3,12 +3,14 @@ package serve
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
@@ -86,7 +88,7 @@ func (s *Server) summary(t *topic) api.Topic {
 	is := api.Topic{
 		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: string(t.config.criticality()), ManualOnly: t.config.manualOnly(), Unread: progress.Unread,
 		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: total(t.recent(time.Now(), t.book.Flow().Written)),
-		Known: timeOr(progress.Complete), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.unfinished(),
+		Known: timeOr(t.asOf(&progress)), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.unfinished(),
 	}
 	is.Problem = s.troubleOf(t, progress.Problem)
 	for _, kind := range alertKinds {
@@ -110,10 +112,14 @@ func (s *Server) troubleOf(t *topic, missed error) string {
 	failed, broken, unknown, forgets := t.failed, t.broken, t.unknown, t.forgets
 	t.mu.Unlock()
 	missed = cmp.Or(failed, missed) // names what is denied
+	var silent error
+	if since := t.silentSince(s.pulse); !since.IsZero() {
+		silent = fmt.Errorf("nothing came of the brokers since %s: the numbers are as of then", since.UTC().Format(time.DateTime+" UTC"))
+	}
 	var all []string
-	for _, err := range []error{missed, broken, unknown, forgets, apart} {
+	for _, err := range []error{silent, missed, broken, unknown, forgets, t.hasLedger(), apart} {
 		if err != nil {
-			all = append(all, strings.ReplaceAll(err.Error(), "\n", "; "))
+			all = append(all, failure.Text(err))
 		}
 	}
 	if len(all) == 0 && round != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -62,4 +63,25 @@ func TestConsole_SaysThatTopicsAreNotKnownYet(t *testing.T) {
 	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "the dead-letter topics are not known yet") {
 		t.Errorf("%d: %s", answer.Code, answer.Body)
 	}
+}
+
+// A topic without a ledger looked well: nothing can be brought back, discarded or noted on it.
+func TestServer_ProblemNamesALedgerThatIsMissing(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		is := towns(t, k, "bills")
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("orders.dlq", 1)
+		is.serve(serve.Config{})
+		is.within(time.Minute, "both are known", func() bool {
+			all := ask[[]api.Topic](is, "/topics")
+			return len(all) == 2 && all[0].Known != nil && all[1].Known != nil
+		})
+		if is := ask[api.Topic](is, "/topics/orders.dlq"); !strings.Contains(is.Problem, "has no ledger: create the topic orders.dlq.ledger") {
+			t.Errorf("the problem is %q", is.Problem)
+		}
+		if is := ask[api.Topic](is, "/topics/bills.dlq"); is.Problem != "" {
+			t.Errorf("the problem of a topic that has one is %q", is.Problem)
+		}
+	})
 }

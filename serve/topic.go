@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/gather"
+	"github.com/sidingkafka/siding/serve/internal/pulse"
 )
 
 // topic is a dead-letter topic of the cluster.
@@ -41,6 +42,8 @@ type topic struct {
 	mu    sync.Mutex
 	read  position    // of the brokers' when the book was last refreshed
 	asked time.Time   // when they were asked for it
+	came  uint64      // records of the book, and
+	moved time.Time   // when these grew while somebody looked
 	ours  time.Time   // since when this server owns the topic; zero if it does not
 	ids   [2][16]byte // of the topic and its ledger
 	brokerConfig
@@ -137,6 +140,41 @@ func (t *topic) refresh(ctx context.Context, at position, asked time.Time) error
 		t.mu.Unlock()
 	}
 	return missed
+}
+
+// asOf returns as of when the numbers of the topic are, of which the book has the progress; zero
+// while it is read for the first time.
+func (t *topic) asOf(p *book.Progress) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.Complete.IsZero() || p.Complete.After(t.asked) {
+		return p.Complete
+	}
+	return t.asked
+}
+
+// follow notes whether records came since it was called last.
+func (t *topic) follow(now time.Time) {
+	n := t.book.Records()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n != t.came {
+		t.came, t.moved = n, now
+	}
+}
+
+// silentSince returns as of when the numbers of the topic are, if that is too long ago and nothing
+// comes; zero otherwise.
+func (t *topic) silentSince(p *pulse.Pulse) time.Time {
+	progress := t.book.Progress()
+	at := t.asOf(&progress)
+	t.mu.Lock()
+	moved := t.moved
+	t.mu.Unlock()
+	if at.IsZero() || at.Before(moved) && p.TooLong(moved).IsZero() {
+		return time.Time{}
+	}
+	return p.TooLong(at)
 }
 
 // keepRuns keeps the runs as the book has them now.

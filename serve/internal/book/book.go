@@ -79,9 +79,6 @@ func New(topic, ledger string, opts ...kgo.Opt) *Book {
 	return &Book{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: prunes{}}
 }
 
-// Topic returns the name of the dead-letter topic.
-func (b *Book) Topic() string { return b.topic }
-
 // Partitions returns how many partitions the topic had at the last refresh.
 func (b *Book) Partitions() (n int32) {
 	b.mu.RLock()
@@ -124,9 +121,8 @@ func (b *Book) Refresh(ctx context.Context) error {
 	if err != nil || b.problem != nil || b.complete.IsZero() {
 		b.changes++ // of what Progress says
 	}
-	b.began, b.problem, b.unread = true, err, 0
-	if b.ledger != nil {
-		b.topicID = b.ledger.TopicID()
+	if b.began, b.unread = true, 0; ctx.Err() == nil { // a caller who left is no problem
+		b.problem = err
 	}
 	if err == nil || errors.Is(err, dlq.ErrNewerVersion) {
 		b.complete = began
@@ -134,7 +130,10 @@ func (b *Book) Refresh(ctx context.Context) error {
 	if some {
 		b.read = began
 	}
-	if b.runsChanged && b.ledger != nil {
+	if b.ledger == nil {
+		return err
+	}
+	if b.topicID = b.ledger.TopicID(); b.runsChanged {
 		b.runs, b.broken = redrive.RunsIn(b.ledger)
 		b.runsChanged = false
 	}

@@ -39,10 +39,13 @@ func TestLive_GoesOnAfterARestart(t *testing.T) {
 	tb.forgive(true)
 	s.stop()
 	tb.reads("#status", "The connection is lost. The page tries again.")
+	const dimmed = "getComputedStyle(document.querySelector('main')).opacity < 1"
+	tb.sees(dimmed)
 	i.fail("mail.Bounced")
 	s.again()
 	tb.reads("#live", oneMoreOrders)
 	tb.live()
+	tb.sees("!(" + dimmed + ")")
 	if !eval[bool](tb, "window.loadedOnce === true") {
 		t.Error("the page was loaded again")
 	}

@@ -50,9 +50,10 @@ type gauge struct{ Name, Value string }
 
 // cardsModel is the model of the template "cards".
 type cardsModel struct {
-	Cards []*cardModel
-	More  int
-	Link  string
+	Silent moment // since when the brokers have not answered
+	Cards  []*cardModel
+	More   int
+	Link   string
 }
 
 const (
@@ -71,7 +72,8 @@ func (c *Console) cards(r *request, but string) view {
 	for _, name := range topics {
 		parts = append(parts, name, roles[name].String())
 	}
-	version := func() (n uint64) {
+	version := func() uint64 {
+		n := uint64(max(c.data.SilentSince().Unix(), 0))
 		for _, name := range topics {
 			n = n*31 + c.data.RunVersion(name)
 		}
@@ -82,7 +84,7 @@ func (c *Console) cards(r *request, but string) view {
 		if err != nil {
 			return nil, err
 		}
-		m := cardsModel{Link: base + "/runs"}
+		m := cardsModel{Link: base + "/runs", Silent: momentOf(c.data.SilentSince(), now)}
 		for i := range all {
 			r := &all[i]
 			if runKey(r.Topic, r.ID) == but || r.Ended != nil && now.Sub(*r.Ended) > endedFor || r.Ended == nil && isOver(r) {

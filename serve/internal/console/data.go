@@ -53,11 +53,15 @@ type Data interface {
 	// one of them.
 	Runs(ctx context.Context, who *access.Identity) ([]api.Run, error)
 	Run(ctx context.Context, who *access.Identity, topic, id string) (*api.Run, error)
+	// SilentSince returns since when no broker has answered, if that is too long ago; zero
+	// otherwise.
+	SilentSince() time.Time
 	// RunVersion returns a number that is another one when a run of a topic has other numbers. It
 	// costs next to nothing.
 	RunVersion(topic string) uint64
-	// Version returns a number that grows when a topic changes, and LetterVersion one that is
-	// another when the state of a letter changes. Both cost next to nothing.
+	// Version returns a number that is another when a topic or its problem changes, and
+	// LetterVersion one that is another when the state of a letter changes. Both cost next to
+	// nothing.
 	Version(topic string) uint64
 	LetterVersion(topic string, partition int32, offset int64) uint64
 }
@@ -75,6 +79,8 @@ type Topic struct {
 	api.Topic
 	// Role is the role on it.
 	Role access.Role
+	// Silent tells that nothing came of the brokers since Known, which is too long ago.
+	Silent bool
 	// Alerts are the thresholds that it exceeds.
 	Alerts []incident.Alert
 	// Retention is how long Kafka keeps its letters; zero if for ever, or if that is not known.

@@ -30,10 +30,11 @@ type archive struct {
 	texts
 	deeds
 	role    access.Role
-	empty   bool // there is no topic
-	settled bool // nothing is open
-	clear   bool // nothing is hidden
-	busy    bool // somebody sends too many requests
+	empty   bool      // there is no topic
+	settled bool      // nothing is open
+	clear   bool      // nothing is hidden
+	busy    bool      // somebody sends too many requests
+	deaf    time.Time // the brokers have not answered since
 	hidden  string
 	version atomic.Uint64
 	// asked counts the questions for letters, each of which is a rendering of the incident.
@@ -199,6 +200,7 @@ func (a *archive) Hide(text string) string {
 	return strings.ReplaceAll(text, a.hidden, "[redacted]")
 }
 
+func (a *archive) SilentSince() time.Time                    { return a.deaf }
 func (a *archive) Version(string) uint64                     { return a.version.Load() }
 func (a *archive) LetterVersion(string, int32, int64) uint64 { return a.version.Load() }
 

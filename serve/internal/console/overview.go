@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -55,11 +56,7 @@ func topicPath(base, topic string) string { return base + "/topics/" + url.PathE
 // overview is the page of all topics.
 func (c *Console) overview(r *request) (*page, error) {
 	who, base := r.who, r.base
-	var names []string
-	for name := range c.data.Roles(who) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(c.data.Roles(who)))
 	key := keyOf(append([]string{"topics", base, who.Rights()}, names...)...)
 	if len(names) == 0 {
 		key = keyOf("nothing for", base, who.Name) // the page has the name
@@ -110,22 +107,20 @@ func (r *overviewRow) severity() int {
 
 // overviewSays says how all topics are.
 func overviewSays(rows []overviewRow) (all []phrase) {
-	var open, growing, beyond, uncounted, letters int64
+	var open, growing, beyond, uncounted, silent, letters int64
+	count := func(n *int64, so bool) {
+		if so {
+			*n++
+		}
+	}
 	for i := range rows {
 		r := &rows[i]
 		letters += r.Open
-		if r.Known == nil {
-			uncounted++
-		}
-		if r.Open > 0 {
-			open++
-			if r.Growing {
-				growing++
-			}
-		}
-		if len(r.Alerts) > 0 {
-			beyond++
-		}
+		count(&uncounted, r.Known == nil)
+		count(&open, r.Open > 0)
+		count(&growing, r.Open > 0 && r.Growing)
+		count(&beyond, len(r.Alerts) > 0)
+		count(&silent, r.Silent)
 	}
 	switch {
 	case len(rows) == 0:
@@ -134,14 +129,17 @@ func overviewSays(rows []overviewRow) (all []phrase) {
 		all = append(all, phrase{Text: fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")), Red: true})
 		if growing > 0 {
 			all = append(all, phrase{Text: number.Format(growing) + " growing", Red: true})
-		} else {
+		} else if silent == 0 {
 			all = append(all, phrase{Text: "none growing"})
 		}
-	case uncounted == 0:
+	case uncounted+silent == 0:
 		all = append(all, phrase{Text: "all settled: no open letters in " + number.Of(int64(len(rows)), "topic")})
 	}
 	if beyond > 0 {
 		all = append(all, phrase{Text: number.Format(beyond) + " beyond a threshold", Red: true})
+	}
+	if silent > 0 {
+		all = append(all, phrase{Text: "nothing comes of " + number.Of(silent, "topic"), Red: true})
 	}
 	if uncounted > 0 {
 		all = append(all, phrase{Text: number.Format(uncounted) + " still being counted"})

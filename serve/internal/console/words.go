@@ -77,6 +77,11 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 	say := func(red bool, format string, args ...any) {
 		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
 	}
+	at := now // as of when the numbers are
+	if t.Silent && t.Known != nil {
+		at = *t.Known
+		all = append(all, phrase{Text: "as of", Red: true, At: momentOf(at, now)})
+	}
 	switch {
 	case t.Known == nil && t.Unread > 0:
 		say(false, "still being counted: %s to read", number.Of(t.Unread, "offset"))
@@ -110,7 +115,7 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 	case t.Newest.After(now):
 		all = append(all, phrase{Text: "the newest has a time that is yet to come,", At: momentOf(*t.Newest, now)})
 	default:
-		say(false, "quiet for %s", span(now.Sub(*t.Newest)))
+		say(false, "quiet for %s", span(max(at.Sub(*t.Newest), 0)))
 	}
 	if t.Oldest == nil {
 		return all

@@ -7,6 +7,11 @@
   const runs = () => document.getElementById('runs')
   const status = document.getElementById('status')
   const say = (text) => { if (status.textContent !== text) status.textContent = text }
+  // What the server does not confirm any more is dimmed.
+  const confirm = (text, lost) => {
+    document.body.classList.toggle('lost', Boolean(lost))
+    say(text)
+  }
 
   // --- live: a stream of events, or polls where there is none ---
 
@@ -63,9 +68,9 @@
     if (document.hidden) return
     const from = here()
     fetch(from, { headers: { 'X-Poll': '1', 'If-None-Match': '"' + seen() + '"' }, cache: 'no-store' }).then((answer) => {
-      if (answer.status === 304) return say('Asks for news every 10 s.')
-      if (answer.status === 401) return say('Your session is over. Load the page again to sign in.')
-      if (!answer.ok) return say('The server answers ' + answer.status + '. The page asks again.')
+      if (answer.status === 304) return confirm('Asks for news every 10 s.')
+      if (answer.status === 401) return confirm('Your session is over. Load the page again to sign in.', true)
+      if (!answer.ok) return confirm('The server answers ' + answer.status + '. The page asks again.', true)
       return answer.text().then((text) => {
         const got = new DOMParser().parseFromString(text, 'text/html')
         if (from !== here()) return
@@ -73,9 +78,9 @@
           const part = got.getElementById(id)
           if (part) show(document.getElementById(id), part.innerHTML, part.dataset.seen)
         }
-        say('Asks for news every 10 s.')
+        confirm('Asks for news every 10 s.')
       })
-    }).catch(() => say('The server does not answer. The page asks again.'))
+    }).catch(() => confirm('The server does not answer. The page asks again.', true))
   }
 
   function stop () {
@@ -90,12 +95,12 @@
     if (!live() || !runs().dataset.seen) return
     if (!window.EventSource) return fall()
     source = new EventSource(address())
-    source.addEventListener('open', () => say('Live.'))
+    source.addEventListener('open', () => confirm('Live.'))
     source.addEventListener('live', (event) => show(live(), event.data, event.lastEventId.split('.')[0]))
     source.addEventListener('runs', (event) => show(runs(), event.data, event.lastEventId.split('.')[1]))
     source.addEventListener('error', () => {
       if (source && source.readyState === EventSource.CLOSED) fall() // the server refused
-      else say('The connection is lost. The page tries again.')
+      else confirm('The connection is lost. The page tries again.', true)
     })
   }
 

@@ -1,0 +1,2 @@
+// Package failure turns errors into problems of the API: their kinds, and their texts.
+package failure

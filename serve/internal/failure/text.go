@@ -1,0 +1,26 @@
+package failure
+
+import (
+	"regexp"
+	"strings"
+)
+
+// addresses match what Go's network errors say of addresses. They are nobody's business who may
+// not connect to the brokers.
+var addresses = []struct {
+	is   *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(`\b(dial|read|write) ((?:tcp|udp)[46]?) \S+: `), "$1 $2: "},
+	{regexp.MustCompile(`\blookup \S+?(?: on \S+)?: `), "lookup: "},
+	{regexp.MustCompile(`\bcertificate is (?:not )?valid for .*`), "certificate is for another name"},
+}
+
+// Text returns the text of an error on one line, without addresses of brokers.
+func Text(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors have a line each
+	for _, a := range addresses {
+		text = a.is.ReplaceAllString(text, a.says)
+	}
+	return text
+}
