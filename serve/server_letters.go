@@ -67,7 +67,8 @@ func (s *Server) listLetters(ctx context.Context, in *request.Letters) (api.Lett
 	return page, nil
 }
 
-// Bounds of the work for a page whose letters have to be read.
+// Bounds of the work for a page whose letters have to be read. The time is looked at for each one:
+// an expression may take a second for a letter.
 const (
 	mostRead     = 20_000
 	longestRead  = 5 * time.Second
@@ -78,16 +79,24 @@ const (
 
 // readPage returns a page of letters that a selection cannot choose without reading them. It goes
 // through what the book selects, the newest first, until the page is full or a bound is reached. So
-// a page may be short, and even empty, though there is a next one.
+// a page may be short, and even empty, though there is a next one. A page has one letter behind it
+// at least: if the first batch takes too long, a smaller one is read.
 func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
 	page.Letters = []api.Letter{}
 	defer func() { page.Problem = sel.Problem() }()
-	began := time.Now()
+	until := time.Now().Add(longestRead)
 	for batch := firstBatch; ; batch = min(2*batch, largestBatch) {
 		rows, next, more := t.book.Page(&sel.Filter, resolved, before, batch)
-		fits, err := s.fitting(ctx, t, sel, rows)
-		if err != nil {
+		fits, n, err := s.fitting(ctx, t, sel, rows, until)
+		switch {
+		case err != nil:
 			return page, s.problemOn(ctx, t, err)
+		case n < len(rows) && page.Examined > 0:
+			page.Next = before.String()
+			return page, nil
+		case n < len(rows):
+			batch, until = max(1, n/8), time.Now().Add(longestRead/4) // doubled below
+			continue
 		}
 		for i := range rows {
 			if len(page.Letters) == limit { // the next page begins with this row
@@ -107,18 +116,19 @@ func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selectio
 		switch {
 		case !more:
 			return page, nil
-		case len(page.Letters) == limit || page.Examined >= mostRead || time.Since(began) > longestRead:
+		case len(page.Letters) == limit || page.Examined >= mostRead || time.Now().After(until):
 			page.Next = next.String()
 			return page, nil
 		}
 	}
 }
 
-// fitting reads the letters of rows, and returns the places of those that a selection chooses.
-func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection, rows []book.Row) (map[[2]int64]bool, error) {
-	fits := map[[2]int64]bool{}
+// fitting reads the letters of rows, and returns the places of those that a selection chooses. n is
+// how many rows it came to until a time; the last one does not end it.
+func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[[2]int64]bool, n int, err error) {
+	fits = map[[2]int64]bool{}
 	if len(rows) == 0 {
-		return fits, nil
+		return fits, 0, nil
 	}
 	offsets := map[int32][]int64{}
 	for i := range rows {
@@ -138,14 +148,21 @@ func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection
 	}
 	for l, err := range dlq.Read(ctx, t.DeadLetterTopic.Topic, f, dlq.Cursor{}, s.cfg.Kafka...) {
 		if err != nil {
-			return nil, err
+			return nil, n, err
 		}
 		at := [2]int64{int64(l.Record.Partition), l.Record.Offset}
-		if _, asked := fits[at]; asked { // others stand between them
-			fits[at] = sel.Reads(l)
+		if _, asked := fits[at]; !asked { // it stands between them
+			continue
+		}
+		fits[at] = sel.Reads(l)
+		if n++; n < len(rows) && time.Now().After(until) {
+			return fits, n, nil
+		}
+		if ctx.Err() != nil {
+			return nil, n, context.Cause(ctx)
 		}
 	}
-	return fits, nil
+	return fits, len(rows), nil // some may have expired
 }
 
 func letterOf(r *book.Row) api.Letter {
