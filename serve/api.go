@@ -34,7 +34,7 @@ func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 	s.addChanging(a)
 	loosenAnswers(a.OpenAPI())
 	description := sync.OnceValues(a.OpenAPI().YAML)
-	mux.HandleFunc("GET /api/v1/openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /api/v1/openapi.yaml", s.limited(func(w http.ResponseWriter, _ *http.Request, _ *access.Identity, _ error) {
 		text, err := description()
 		if err != nil {
 			writeProblem(w, problem(api.Internal, "%v", err))
@@ -42,10 +42,10 @@ func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 		}
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(text)
-	})
-	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+	}))
+	mux.Handle("/api/", s.limited(func(w http.ResponseWriter, r *http.Request, _ *access.Identity, _ error) {
 		writeProblem(w, problem(api.NoRoute, "there is no %s %s: /api/v1/openapi.yaml has all routes", r.Method, r.URL.Path))
-	})
+	}))
 	return a
 }
 

@@ -29,7 +29,8 @@ import (
 // client that reads nothing of its connection holds its answers for ever.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	metrics := promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	all := promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	metrics := s.limited(func(w http.ResponseWriter, r *http.Request, _ *access.Identity, _ error) { all.ServeHTTP(w, r) })
 	if !s.cfg.Access.OpenMetrics {
 		metrics = s.forSomebody(http.HandlerFunc(s.showMetrics))
 	}
@@ -132,6 +133,23 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 
 // forSomebody answers those only who have a role on some topic, within the limits.
 func (s *Server) forSomebody(h http.Handler) http.Handler {
+	return s.limited(func(w http.ResponseWriter, r *http.Request, id *access.Identity, err error) {
+		switch {
+		case errors.Is(err, access.ErrNobody):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		case len(id.Grants) == 0:
+			http.Error(w, fmt.Sprintf("%s has no role; whoever configures the server gives one", id.Name), http.StatusForbidden)
+		default:
+			h.ServeHTTP(w, r.WithContext(access.With(r.Context(), id)))
+		}
+	})
+}
+
+// limited answers whoever it is, within the limits. err is why nobody knows the sender.
+func (s *Server) limited(h func(w http.ResponseWriter, r *http.Request, id *access.Identity, err error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, err := s.who.Who(r)
 		if err != nil {
@@ -143,17 +161,7 @@ func (s *Server) forSomebody(h http.Handler) http.Handler {
 			return
 		}
 		defer end()
-		switch {
-		case errors.Is(err, access.ErrNobody):
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, err.Error(), http.StatusUnauthorized)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		case len(id.Grants) == 0:
-			http.Error(w, fmt.Sprintf("%s has no role; whoever configures the server gives one", id.Name), http.StatusForbidden)
-		default:
-			h.ServeHTTP(w, r.WithContext(access.With(ctx, id)))
-		}
+		h(w, r.WithContext(ctx), id, err)
 	})
 }
 

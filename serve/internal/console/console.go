@@ -43,7 +43,7 @@ func New(data Data, actions Actions, browser *access.Browser, log *slog.Logger) 
 // routes returns what answers, by pattern.
 func (c *Console) routes() map[string]http.Handler {
 	all := map[string]http.Handler{
-		"GET /static/{file...}": http.HandlerFunc(serveAsset),
+		"GET /static/{file...}": c.forAnybody(serveAsset),
 		"/api/":                 http.NotFoundHandler(),
 		"/":                     c.page(func(*request) (*page, error) { return nil, errNoPage }),
 	}
