@@ -204,7 +204,7 @@ func (s *Server) admit(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
-	next(huma.WithContext(ctx, access.With(with, id)))
+	next(huma.WithContext(ctx, access.Asking(access.With(with, id), r, id, s.who.Who)))
 }
 
 // writeProblem answers with a problem.

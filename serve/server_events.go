@@ -71,7 +71,7 @@ func claimOf(id string) string {
 }
 
 // followRun yields the states of a run that the client does not have, until the run ended, the
-// server ends, or ctx ends. more is false if the client has the last one.
+// server ends, ctx ends, or the client is not known any more. more is false if the client has the last one.
 func (s *Server) followRun(ctx context.Context, in *request.Events) (events iter.Seq[runEvent], more bool, err error) {
 	t, err := s.topicFor(ctx, in.Topic.Topic, access.Viewer)
 	if err != nil {
@@ -102,6 +102,8 @@ func (s *Server) followRun(ctx context.Context, in *request.Events) (events iter
 		defer last.Stop()
 		for {
 			switch id := eventID(&now); {
+			case (later(id, has) || time.Since(told) > quietFor) && !access.Stays(ctx):
+				return
 			case later(id, has):
 				if has, told = id, time.Now(); !yield(runEvent{id, now}) {
 					return

@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/sidingkafka/siding/serve"
@@ -52,5 +53,38 @@ func TestServer_EventsGoOnBehindTheLastOne(t *testing.T) {
 		if !client.IsProblem(err, api.NoRun) {
 			t.Errorf("a run that does not exist: %v", err)
 		}
+	}
+}
+
+// Whoever follows a run is asked for credentials before each event: one whose token was withdrawn
+// hears no more, though a stream lasts five minutes.
+func TestServer_EventsEndWithTheirToken(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	c.outage(12)
+	file := tokenFile(t, map[string]string{"ada": "[{role: operator}]"})
+	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: file}})
+	ada := c.clientOf(s, "ada")
+	opens(t, ada, "orders.dlq", 12)
+	run, err := ada.Start(t.Context(), "orders.dlq", api.RunRequest{RunOptions: api.RunOptions{Pace: api.Pace{Rate: 1, RampMs: -1, WindowMs: 60_000}}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last client.Event
+	for e, err := range ada.Follow(t.Context(), "orders.dlq", run.ID, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last.ID == "" {
+			if err := os.WriteFile(file, []byte("tokens: []\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last = e; e.Run.Counts.Sent == 12 {
+			break
+		}
+	}
+	if last.ID == "" || last.Run.Counts.Sent == 12 {
+		t.Errorf("the events ended with %+v, and the token was withdrawn after the first one", last.Run.Counts)
 	}
 }

@@ -196,7 +196,7 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request, length access.Le
 		c.refuse(w, r, unknown)
 		return nil, nil, false
 	}
-	req.who, req.Request = who, r.WithContext(ctx)
+	req.who, req.Request = who, r.WithContext(access.Asking(ctx, r, who, c.browser.Who))
 	return req, end, true
 }
 

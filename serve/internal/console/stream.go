@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/patient"
 )
 
@@ -151,7 +152,8 @@ func (s *streams) end() {
 
 // serve sends the parts of a page to a browser as they change, in events named live and runs with
 // the HTML: its own view, and the cards of the runs that go on; nil without cards. seen has the
-// hashes of what the browser has, with a dot between them.
+// hashes of what the browser has, with a dot between them. It ends before it says anything to
+// somebody who is not known any more: the browser asks again, and is told why.
 func (s *streams) serve(w http.ResponseWriter, r *http.Request, page, cards *view, seen string) error {
 	one, err := s.follow(page)
 	if err != nil {
@@ -196,7 +198,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, page, cards *vie
 		case <-last.C:
 			return nil
 		case <-beat.C:
-			if out.Send([]byte(": \n\n")) != nil {
+			if !access.Stays(r.Context()) || out.Send([]byte(": \n\n")) != nil {
 				return nil
 			}
 			continue
@@ -205,7 +207,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, page, cards *vie
 		case now, ok = <-onRuns:
 			name, has = "runs", &ofRuns
 		}
-		if !ok {
+		if !ok || !access.Stays(r.Context()) {
 			return nil
 		}
 		if now.hash == *has {

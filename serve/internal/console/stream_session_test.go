@@ -1,0 +1,95 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/access"
+)
+
+// Whoever follows a page hears no more than a request would be answered: a session that is over, a
+// token that was withdrawn, and one that has other roles now end the stream. A stream lasts five
+// minutes, and went on for them.
+func TestConsole_StreamsEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		age    time.Duration // of the session
+		tokens string        // what the file has by then
+		ends   bool
+	}{
+		"nothing happens": {0, "viewer", false},
+		"it is over":      {8*time.Hour - 10*time.Second, "viewer", true},
+		"withdrawn":       {0, "", true},
+		"another role":    {0, "reader", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "tokens.yaml")
+				write := func(role string) {
+					text := "tokens: []\n"
+					if role != "" {
+						text = fmt.Sprintf("tokens: [{name: ada, sha256: %x, grants: [{role: %s}]}]\n", sha256.Sum256([]byte("a secret")), role)
+					}
+					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				write("viewer")
+				tokens, err := access.ReadTokens(file, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Fatal(err)
+				}
+				who, err := access.New(tokens, nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				browser, err := access.NewBrowser(who, nil, "http://127.0.0.1:8642", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				data := newArchive(plain)
+				console := New(data, data, browser, slog.New(slog.DiscardHandler))
+				defer console.End()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				r := httptest.NewRequestWithContext(ctx, "GET", "/audit", nil)
+				r.Header.Set("Accept", "text/event-stream")
+				signedIn := httptest.NewRecorder()
+				if err := browser.WithToken(signedIn, r, "a secret"); err != nil {
+					t.Fatal(err)
+				}
+				r.AddCookie(signedIn.Result().Cookies()[0])
+				time.Sleep(c.age)
+				e := &events{ResponseRecorder: httptest.NewRecorder(), cancel: cancel, done: make(chan struct{})}
+				go func() {
+					defer close(e.done)
+					console.ServeHTTP(e, r)
+				}()
+				time.Sleep(5 * time.Second)
+				write(c.tokens)
+				time.Sleep(10 * time.Second) // the file is looked at twice
+				before := len(e.live())
+				data.version.Add(1)
+				time.Sleep(beatEvery)
+				select {
+				case <-e.done:
+					if !c.ends {
+						t.Error("the stream ended")
+					}
+				default:
+					if c.ends {
+						t.Errorf("the stream goes on, with %d events since", len(e.live())-before)
+					}
+				}
+			})
+		})
+	}
+}
