@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // files are the store of the file system. Only their owner can read them.
@@ -26,7 +27,7 @@ func (files) write(_ context.Context, name string, once bool, from func(io.Write
 	if _, err := os.Lstat(name); err == nil {
 		return ErrExists
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.part")
+	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*"+partSuffix)
 	if err != nil {
 		return err
 	}
@@ -41,6 +42,9 @@ func (files) write(_ context.Context, name string, once bool, from func(io.Write
 	}
 	return nil
 }
+
+// partSuffix ends the name of a file that is not complete.
+const partSuffix = ".part"
 
 // makeDir makes a directory and those above it, durably: without its name a file is lost.
 func makeDir(name string) error {
@@ -106,6 +110,21 @@ func (files) open(_ context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (files) remove(_ context.Context, name string) error { return os.Remove(name) }
+
+// sweep removes the files that never got their names.
+func (files) sweep(_ context.Context, folder string, before time.Time) error {
+	all, err := os.ReadDir(folder)
+	for _, e := range all {
+		name, part := strings.CutSuffix(e.Name(), partSuffix)
+		name, dot := strings.CutPrefix(name, ".")
+		info, gone := e.Info()
+		if !part || !dot || gone != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) || !isArchive(strings.TrimSuffix(name, filepath.Ext(name))) {
+			continue
+		}
+		err = errors.Join(err, os.Remove(filepath.Join(folder, e.Name())))
+	}
+	return err
+}
 
 func (files) isFolder(name string) bool {
 	info, err := os.Stat(name)

@@ -127,6 +127,28 @@ func (o *objects) remove(ctx context.Context, name string) error {
 	return err
 }
 
+// sweep aborts uploads of several parts, which storage keeps, and counts, until somebody does.
+func (o *objects) sweep(ctx context.Context, folder string, before time.Time) error {
+	prefix := folder + "/"
+	pages := s3.NewListMultipartUploadsPaginator(o.client, &s3.ListMultipartUploadsInput{Bucket: &o.bucket, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, up := range page.Uploads {
+			key := aws.ToString(up.Key)
+			if path.Dir(key) != folder || !isArchive(path.Base(key)) || !aws.ToTime(up.Initiated).Before(before) {
+				continue
+			}
+			if _, err := o.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &o.bucket, Key: up.Key, UploadId: up.UploadId}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (o *objects) isFolder(name string) bool { return name == "" }
 
 func (o *objects) list(ctx context.Context, folder string) (names []string, err error) {

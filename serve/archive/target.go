@@ -31,6 +31,8 @@ type store interface {
 	write(ctx context.Context, name string, once bool, from func(io.Writer) error) error
 	open(ctx context.Context, name string) (io.ReadCloser, error)
 	remove(ctx context.Context, name string) error
+	// sweep removes what processes that were killed before a time left of archives in a folder.
+	sweep(ctx context.Context, folder string, before time.Time) error
 	// isFolder reports whether there is a folder of that name.
 	isFolder(name string) bool
 	// list returns the names of the archives in a folder, sorted, folders within included.
@@ -140,7 +142,22 @@ func (t *Target) Write(ctx context.Context, topic, id string, letters func(io.Wr
 		}
 		return fail("verify", err)
 	}
+	if t.folder {
+		t.sweep(ctx, name)
+	}
 	return a, nil
+}
+
+// abandonedAfter is for how long nobody writes at an archive that is not complete: its process was
+// killed. A retention takes an hour at most.
+const abandonedAfter = 24 * time.Hour
+
+// sweep removes what processes that were killed left beside an archive. Where that is not permitted
+// it stays, and does no harm.
+func (t *Target) sweep(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, removeLimit)
+	defer cancel()
+	_ = t.store.sweep(ctx, path.Dir(filepath.ToSlash(name)), time.Now().Add(-abandonedAfter))
 }
 
 // removeLimit is how long it may take to remove an archive.

@@ -225,6 +225,62 @@ func TestTarget_RemovesWhatWasWrittenWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A process that was killed within an archive left a file without its name, and an upload that was
+// never completed: storage keeps such parts, and counts them. The next archive of the topic in the
+// folder removes them when they are a day old, and nothing else.
+func TestTarget_SweepsWhatTheKilledLeft(t *testing.T) {
+	t.Parallel()
+	st := newStorage(t)
+	o, err := newObjects("letters", st.S3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uploads := func() (keys []string) {
+		all, err := o.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &o.bucket})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, up := range all.Uploads {
+			keys = append(keys, *up.Key)
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	for _, key := range []string{"a/orders.dlq/old.jsonl.gz", "a/orders.dlq/old.zip", "a/orders.dlq.2/old.jsonl.gz"} {
+		if _, err := o.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &o.bucket, Key: &key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	topic := filepath.Join(dir, "orders.dlq")
+	if err := os.Mkdir(topic, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{".old.jsonl.gz.17.part": 25 * time.Hour, ".new.jsonl.gz.17.part": 23 * time.Hour, ".old.zip.17.part": 25 * time.Hour, "old.jsonl.gz": 25 * time.Hour} {
+		name = filepath.Join(topic, name)
+		at := time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := parse(t, dir, S3{}).Write(t.Context(), "orders.dlq", "next", lines([]byte("a line\n"))); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, topic, ".new.jsonl.gz.17.part", ".old.zip.17.part", "next.jsonl.gz", "old.jsonl.gz")
+	if _, err := parse(t, "s3://letters/a/", st.S3).Write(t.Context(), "orders.dlq", "", lines([]byte("a line\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if left := uploads(); len(left) != 3 {
+		t.Errorf("uploads of just now were aborted: %q stay", left)
+	}
+	if err := o.sweep(t.Context(), "a/orders.dlq", time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if left := uploads(); !slices.Equal(left, []string{"a/orders.dlq.2/old.jsonl.gz", "a/orders.dlq/old.zip"}) {
+		t.Errorf("the uploads of others, and no more, were to stay: %q", left)
+	}
+}
+
 // wantNothing checks that a storage has neither objects nor parts of such.
 func wantNothing(t *testing.T, st *storage) {
 	t.Helper()
