@@ -54,7 +54,7 @@ func TestCriticality_ThePageHasTheTable(t *testing.T) {
 	}
 }
 
-// The server takes the files that docs/policies.md shows, and lets rules at the topics that it says.
+// The server takes the files that docs/policies.md shows, and rules are for the topics it says.
 func TestCriticality_TheExampleOfThePoliciesIsTaken(t *testing.T) {
 	t.Parallel()
 	cfg, err := Load("../examples/policies/serve.yaml")

@@ -136,8 +136,7 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 			sharing.Set(slices.Collect(maps.Keys(s.all()))...)
 		}
-		// what is known is read, though not all could be listed
-		s.note(ctx, cmp.Or(discoverErr, s.refresh(ctx, admin, &running)))
+		s.note(ctx, cmp.Or(discoverErr, s.refresh(ctx, admin, &running))) // of what is known
 		s.noteApart(sharing.Problem())
 		alerts.leave(ctx, time.Now(), s.topic)
 		rules := s.ruleList()

@@ -71,7 +71,8 @@ func claimOf(id string) string {
 }
 
 // followRun yields the states of a run that the client does not have, until the run ended, the
-// server ends, ctx ends, or the client is not known any more. more is false if the client has the last one.
+// server ends, ctx ends, or the client is not known any more. more is false if the client has the
+// last one.
 func (s *Server) followRun(ctx context.Context, in *request.Events) (events iter.Seq[runEvent], more bool, err error) {
 	t, err := s.topicFor(ctx, in.Topic.Topic, access.Viewer)
 	if err != nil {

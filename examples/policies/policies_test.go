@@ -159,8 +159,8 @@ func TestTheTableOfPoliciesIsTheCodeAndTheServers(t *testing.T) {
 	if all := strings.Count(config, "match:") + strings.Count(rules, "topics:"); lines != 6 || all != lines {
 		t.Errorf("serve.yaml and rules.yaml have %d lines of topics, and %d in all; want 6", lines, all)
 	}
-	// What the teams agreed on: attempts, the first wait and the longest one, and who brings letters
-	// back.
+	// What the teams agreed on: attempts, the first wait and the longest one, and who brings
+	// letters back.
 	for topic, want := range map[string]string{
 		payments: "5 2s 1m critical, operators only", orders: "3 5s 5m high, operators; no rule yet", mails: "3 30s 30s normal, operators, and the rule `mail-gateway`",
 		analytics: "1 low, operators; no rule yet", audit: "10 1s 10m high, operators only",

@@ -142,12 +142,6 @@ func (files) list(_ context.Context, folder string) (names []string, err error) 
 	return names, err
 }
 
-// isArchive reports whether a name in a folder is that of an archive, and not of one that was never
-// completed.
-func isArchive(name string) bool {
-	return !strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.gz"))
-}
-
 func (files) join(folder, name string) string { return filepath.Join(folder, filepath.FromSlash(name)) }
 
 func (files) location(name string) string { return name }

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// ErrExists reports that there is an archive of that name already.
-var ErrExists = errors.New("already exists and is never overwritten: choose another name")
-
 // Target is where archives are written: one file or object, or a folder, in which each archive has
 // a name of its own.
 type Target struct {
@@ -22,27 +19,6 @@ type Target struct {
 	name   string // of the file or object, or of the folder, as the store knows it
 	folder bool
 }
-
-// store keeps files under names.
-type store interface {
-	// write calls from once, and keeps under the name what that writes. It keeps nothing if it
-	// fails, if from fails, or if the name is taken. once means that nobody else can have chosen
-	// the name.
-	write(ctx context.Context, name string, once bool, from func(io.Writer) error) error
-	open(ctx context.Context, name string) (io.ReadCloser, error)
-	remove(ctx context.Context, name string) error
-	// sweep removes what processes that were killed before a time left of archives in a folder.
-	sweep(ctx context.Context, folder string, before time.Time) error
-	// isFolder reports whether there is a folder of that name.
-	isFolder(name string) bool
-	// list returns the names of the archives in a folder, sorted, folders within included.
-	list(ctx context.Context, folder string) ([]string, error)
-	join(folder, name string) string
-	location(name string) string // for people, and for Parse
-}
-
-// s3Scheme begins the locations of objects.
-const s3Scheme = "s3://"
 
 // Parse reads a target: the path of a file, or s3://bucket/key. One that ends in a slash, or is a
 // directory, is a folder. It does no other I/O.
@@ -159,9 +135,6 @@ func (t *Target) sweep(ctx context.Context, name string) {
 	defer cancel()
 	_ = t.store.sweep(ctx, path.Dir(filepath.ToSlash(name)), time.Now().Add(-abandonedAfter))
 }
-
-// removeLimit is how long it may take to remove an archive.
-const removeLimit = 30 * time.Second
 
 // verify reads an archive, and compares its bytes with those that were written.
 func (t *Target) verify(ctx context.Context, name string, a *Archive) error {

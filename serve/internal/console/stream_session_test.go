@@ -47,7 +47,7 @@ func TestConsole_StreamsEndWithTheirSession(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				who, err := access.New(tokens, nil, nil)
+				who, err := access.New(tokens, nil, nil, slog.New(slog.DiscardHandler))
 				if err != nil {
 					t.Fatal(err)
 				}
