@@ -370,8 +370,8 @@ notify:
 		"serve.yaml:2: tls.cert-file: c.pem and k.pem are no certificate and its key in PEM form: tls: failed to find any PEM data in certificate input",
 		`serve.yaml:6: notify[0].url-file: the URL of the file chat.url: ` +
 			`unknown service: "nothing": it is as in slack://… or smtp://…, see https://shoutrrr.nickfedor.com`,
-		"serve.yaml:8: notify[1].url-file: the URL of the file matrix.url: matrix with a user and a password logs in before the first message, " +
-			"so a server could not start while Matrix is down: give an access token, as in matrix://:TOKEN@host",
+		"serve.yaml:8: notify[1].url-file: the URL of the file matrix.url: the library takes no client for this kind, so its requests would have no bounds: " +
+			"use Slack, Teams, Discord, Mattermost, Rocket.Chat, PagerDuty, Pushover, ntfy, Gotify, e-mail, or a webhook (generic): it is as in slack://… or smtp://…, see https://shoutrrr.nickfedor.com",
 	}},
 	{"rules have values of the wrong kind", map[string]string{"serve.yaml": "rules-file: rules.yaml\n", "rules.yaml": `rules:
   - name: [a]
@@ -387,6 +387,7 @@ notify:
     wait: x
     max-wait: [1h]
     clases: [a]
+    delay: later
 rule: []
 `}, []string{
 		"rules.yaml:2: rules[0].name: it is a list, but a text is expected",
@@ -402,7 +403,8 @@ rule: []
 		`rules.yaml:12: rules[0].wait: "x" is not a duration: as in 90s, 5m, 4h, 180d`,
 		"rules.yaml:13: rules[0].max-wait: it is a list, but a duration is expected: as in 90s, 5m, 4h, 180d",
 		"rules.yaml:14: rules[0].clases: there is no such key; did you mean classes?",
-		"rules.yaml:15: rule: there is no such key; did you mean rules?",
+		`rules.yaml:15: rules[0].delay: "later" is not a duration: as in 90s, 5m, 4h, 180d`,
+		"rules.yaml:16: rule: there is no such key; did you mean rules?",
 	}},
 	{"rules are out of bounds", map[string]string{"serve.yaml": "rules-file: rules.yaml\nrefresh: 1ms\n", "rules.yaml": `rules:
   - topics: '['

@@ -42,7 +42,7 @@ func locate(address string) (s types.Service, err error) {
 	return r.Locate(address)
 }
 
-var errUnbounded = errors.New("the library takes no client for this kind, so its requests would have no bounds: use Slack, Teams, Discord, Mattermost, Rocket.Chat, PagerDuty, Pushover, ntfy, Gotify, e-mail, or a webhook by generic+https://…")
+var errUnbounded = errors.New("the library takes no client for this kind, so its requests would have no bounds: use Slack, Teams, Discord, Mattermost, Rocket.Chat, PagerDuty, Pushover, ntfy, Gotify, e-mail, or a webhook (generic)")
 
 // sender returns how a service sends a message over a client of siding's own: the library's own
 // ones follow redirects and read answers without an end.
