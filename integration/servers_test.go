@@ -236,7 +236,7 @@ func (c *crew) incident(n int) {
 		for _, r := range c.read(c.topic+".dlq.ledger", kgo.ReadCommitted()) {
 			told[string(r.Key)] = strings.Contains(string(r.Value), `"toldTo":["hook"]`)
 		}
-		return told["run/serve/alert/open"] && told["run/serve/alert/new-class"]
+		return told["run/serve/alert/open/"+c.group] && told["run/serve/alert/new-class/"+c.group]
 	})
 }
 
