@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 func TestRendering_ShowsAValueAsAsked(t *testing.T) {
@@ -42,6 +44,7 @@ func TestRendering_ShowsAValueAsAsked(t *testing.T) {
 // A payload costs at most 16 times its bytes, and as many as are asked for, in memory and out.
 // A line says how many bytes are missing.
 func TestRendering_StopsAtItsBound(t *testing.T) {
+	cases.Skip(t) // and the race detector takes memory
 	const most = 512 << 10
 	for _, unit := range []string{"[", "\x01", "\n", "v", "\u202e", "\xff", `{"a":[`, `"`} {
 		for _, size := range []int{1, 9990, 256 << 10, 4 << 20} {
