@@ -42,7 +42,7 @@ func (s *Server) redriveLetter(ctx context.Context, in *request.Redrive) (api.Ru
 	// Whoever comes first may leave, and the others stay.
 	stays, cancel := context.WithTimeout(context.WithoutCancel(ctx), longTime)
 	defer cancel()
-	run, n, err := t.singles.Do(ctx, hashOf(access.From(ctx).Name, string(options)), body.Filter.Offset[0], func() { s.runner.awaitSingles(stays, t) }, func(all []string) (api.Run, error) {
+	run, n, err := t.singles.Do(ctx, hashOf(access.From(ctx).Name, access.From(ctx).Rights(), string(options)), body.Filter.Offset[0], func() { s.runner.awaitSingles(stays, t) }, func(all []string) (api.Run, error) {
 		slices.Sort(all)
 		together := body
 		together.Filter.Offset = slices.Compact(all)
