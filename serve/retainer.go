@@ -191,8 +191,10 @@ func (s *Server) retain(ctx context.Context, t *topic, is Retention, by string) 
 // prune deletes what is beyond the limits, after it was archived.
 func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive.Target, report *RetentionReport, do *toRetain) error {
 	o := dlq.PruneOptions{By: by, Why: report.Limits}
+	var a *archive.Archive
 	if folder != nil && report.Letters > 0 {
-		a, err := s.archive(ctx, t, folder, dlq.Cursor{End: do.prunable.Until}, report.Letters)
+		var err error
+		a, err = s.archive(ctx, t, folder, dlq.Cursor{End: do.prunable.Until}, report.Letters)
 		if err != nil {
 			return fmt.Errorf("nothing was deleted: %w", err)
 		}
@@ -200,8 +202,15 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 		report.Archives = append(report.Archives, a.Location)
 	}
 	if err := do.ledger.Prune(ctx, do.prunable, o); err != nil {
-		if o.Archive != "" {
-			err = fmt.Errorf("%w; the archive %s exists and is complete", err, o.Archive)
+		switch {
+		case a == nil:
+		case errors.Is(err, dlq.ErrChanged) || errors.Is(err, dlq.ErrUnfinishedRun):
+			report.Archives = nil // all letters stay
+			if left := folder.Remove(ctx, a); left != nil {
+				err = fmt.Errorf("%w; the archive has letters that stay: %w", err, left)
+			}
+		default:
+			err = fmt.Errorf("%w; the archive %s exists and is complete, and its letters may be in the topic still", err, o.Archive)
 		}
 		return err
 	}

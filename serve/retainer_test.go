@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -250,6 +252,50 @@ func TestRetention_AFailedArchiveDeletesNothing(t *testing.T) {
 	}
 	if n := c.imports("again.dlq", told[0].Archive, st); n != letters {
 		t.Errorf("%d letters are imported, want %d", n, letters)
+	}
+}
+
+// A letter is reopened, or a run begins, while the letters are archived: they stay, and no archive
+// of them does.
+func TestRetention_LettersThatStayHaveNoArchive(t *testing.T) {
+	var none atomic.Int64
+	none.Store(1 << 30)
+	st := storage(t, &none)
+	at, err := url.Parse(st.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, "orders")
+	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+	var written, removed atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodPut:
+			written.Add(1)
+			if _, err := l.Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ada", Why: "test"}); err != nil {
+				t.Error(err)
+			}
+		case http.MethodDelete:
+			removed.Add(1)
+		}
+		httputil.NewSingleHostReverseProxy(at).ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	st.Endpoint = front.URL
+	cfg := retention(serve.Retention{MaxAge: time.Hour, Archive: "s3://letters/dead", Every: time.Hour})
+	cfg.S3 = st
+	s := c.watched(cfg)
+	c.old("orders.dlq", 2*time.Hour, 2*time.Hour)
+	c.discard("orders.dlq")
+	if _, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada"); !errors.Is(err, dlq.ErrChanged) || c.held("orders.dlq") != 2 {
+		t.Errorf("%d letters stay, want 2: %v", c.held("orders.dlq"), err)
+	}
+	if r, err := archive.Open(t.Context(), "s3://letters/dead/orders.dlq/", st); err == nil {
+		_ = r.Close() // nothing was read
+		t.Errorf("an archive of letters that stay is left; %d were written, %d removed", written.Load(), removed.Load())
+	}
+	if written.Load() != 1 {
+		t.Errorf("%d archives were written, want 1", written.Load())
 	}
 }
 

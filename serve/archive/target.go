@@ -76,6 +76,8 @@ type Archive struct {
 	Letters, Bytes int64
 	// SHA256 is the hash of its bytes, in hex.
 	SHA256 string
+
+	name string // as the store knows it
 }
 
 // Write writes an archive of a topic's letters. letters writes them, as [dlq.Export] does, and
@@ -92,7 +94,7 @@ func (t *Target) Write(ctx context.Context, topic, id string, letters func(io.Wr
 		}
 		name, once = t.store.join(t.name, path.Join(topic, id+".jsonl.gz")), true
 	}
-	a := &Archive{Location: t.store.location(name)}
+	a := &Archive{Location: t.store.location(name), name: name}
 	fail := func(what string, err error) (*Archive, error) {
 		return nil, fmt.Errorf("archive: %s %s: %w", what, a.Location, err)
 	}
@@ -111,17 +113,23 @@ func (t *Target) Write(ctx context.Context, topic, id string, letters func(io.Wr
 		return fail("write", err)
 	}
 	if err := t.verify(ctx, name, a); err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
-		defer cancel()
-		if left := t.store.remove(ctx, name); left != nil {
-			err = fmt.Errorf("%w; and it could not be removed: %w", err, left)
-		}
-		return fail("verify", err)
+		return fail("verify", errors.Join(err, t.Remove(ctx, a)))
 	}
 	if t.folder {
 		t.sweep(ctx, name)
 	}
 	return a, nil
+}
+
+// Remove removes an archive that Write wrote, even after ctx has ended: its letters are still in
+// their topic.
+func (t *Target) Remove(ctx context.Context, a *Archive) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeLimit)
+	defer cancel()
+	if err := t.store.remove(ctx, a.name); err != nil {
+		return fmt.Errorf("%s could not be removed: %w", a.Location, err)
+	}
+	return nil
 }
 
 // abandonedAfter is for how long nobody writes at an archive that is not complete: its process was
