@@ -20,12 +20,6 @@ const (
 	roleBroker = "broker"
 )
 
-const (
-	exitOK     = iota
-	exitBroken // a promise is broken
-	exitFailed // the run could not be made
-)
-
 // Child must be the first call of a program that calls [Run], as [Main] does it: in a process that
 // a run has started, it does that process's work and never returns. Elsewhere it returns at once.
 // The Config must be the one that Run gets; it provides what cannot be handed to a process, such as

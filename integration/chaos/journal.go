@@ -117,6 +117,12 @@ const (
 	verdictDrained verdict = "drained"
 )
 
+// tp is a physical partition.
+type tp struct {
+	topic     string
+	partition int32
+}
+
 // run is one call of a handler, as journals tell it.
 type run struct {
 	member string // who ran it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -361,12 +360,6 @@ func verdictOf(ctx context.Context, err error) verdict {
 		return verdictDiscard
 	}
 	return verdictTerminal
-}
-
-// fatal ends a member that can no longer tell what it does.
-func fatal(err error) {
-	fmt.Fprintln(os.Stderr, "chaos: the journal cannot be written:", err)
-	os.Exit(exitFailed)
 }
 
 // measured is what a member's metrics say at its end: sums and counts, by name and the attributes

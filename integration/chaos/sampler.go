@@ -11,12 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// tp is a physical partition.
-type tp struct {
-	topic     string
-	partition int32
-}
-
 // sample is what the brokers said at a time. The committed offsets were read before the ends.
 type sample struct {
 	began, ended int64 // nanoseconds
