@@ -55,6 +55,7 @@ type suspects struct {
 	postponed time.Time
 	// leader epoch up to which the owner had read that named them, -1 if that is unknown
 	epoch int32
+	since time.Time // when this owner read of them
 }
 
 // start begins with what a commit said. No record beyond the log's end can have killed a process.
@@ -65,7 +66,7 @@ func (g *grant) start(at startPosition, self uint64) {
 	said, floor, end := at.said.Evidence, at.next.Offset, at.end
 	g.begun, g.asked = floor, 1
 	died := said.Process != 0 && said.Process != self
-	s := &suspects{epoch: at.epoch, Evidence: offsets.Evidence{Deaths: said.Deaths, Suspect: said.Suspect, Singly: said.Singly, Condemned: said.Condemned}}
+	s := &suspects{since: time.Now(), epoch: at.epoch, Evidence: offsets.Evidence{Deaths: said.Deaths, Suspect: said.Suspect, Singly: said.Singly, Condemned: said.Condemned}}
 	if died && said.Until > floor {
 		s.Deaths++
 		s.Suspect = max(s.Suspect, said.Until)
@@ -84,6 +85,17 @@ func (g *grant) start(at startPosition, self uint64) {
 	}
 	s.isolated = s.Deaths >= g.limit-1 || len(s.Condemned)+len(s.Singly) > 0
 	g.suspects = s
+}
+
+// handEnd bounds what the next commit lets start, which a death is counted for.
+func (s *suspects) handEnd() (end int64) {
+	if n := len(s.named); n > 0 {
+		end = s.named[n-1].Last + 1
+	}
+	if s.Alone != nil {
+		end = max(end, s.Alone.Offset+1)
+	}
+	return end
 }
 
 // inherit returns what the lane that replaces this one knows of suspects. No process has died.
@@ -168,8 +180,8 @@ func (g *grant) followsSuspects(offset int64) bool {
 	return g.isIsolated() && !g.tier && !g.isSuspect(offset)
 }
 
-// condemned returns what is known about a record that must not run; nil if it may.
-func (g *grant) condemned(offset int64) *offsets.Alone {
+// condemned returns the failure of a record that must not run; nil if it may.
+func (g *grant) condemned(offset int64) *crashError {
 	if g.suspects == nil {
 		return nil
 	}
@@ -177,7 +189,7 @@ func (g *grant) condemned(offset int64) *offsets.Alone {
 	if i < 0 {
 		return nil
 	}
-	return &g.suspects.Condemned[i]
+	return &crashError{Alone: g.suspects.Condemned[i], deaths: g.suspects.Deaths, by: g.suspects.since}
 }
 
 // isIsolated reports whether the feed has suspects that run in groups or one by one.
@@ -249,7 +261,11 @@ func (g *grant) evidence(self uint64, tracker *offsets.Tracker, next int64, now 
 	}
 	e.Process = self
 	// The suspects of a tier may wait for hours until they are due. Later records need not.
-	if over || g.isIsolated() && !g.tier {
+	if over {
+		return e
+	}
+	if g.isIsolated() && !g.tier {
+		e.Until = g.suspects.handEnd()
 		return e
 	}
 	g.widen(now)

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -108,6 +109,18 @@ func (m *mortal) missing(records []*kgo.Record) (n int) {
 	return n
 }
 
+// deathsIn reads the message of a crash letter: how many processes died, the last one by when.
+func deathsIn(t *testing.T, message string) (n int, by time.Time) {
+	t.Helper()
+	var at string
+	_, err := fmt.Sscanf(message, "at least %d processes in a row died, or lost the partition, before it was finished; the last one, by %24s", &n, &at)
+	by, err2 := time.Parse(time.RFC3339, at)
+	if err := errors.Join(err, err2); err != nil {
+		t.Errorf("the letter's message is %q: %v", message, err)
+	}
+	return n, by
+}
+
 // A record that kills the process is found after CrashLimit + 1 deaths, each further one after two
 // more. No other record is taken for one.
 func TestIsolator_FindsWhatKills(t *testing.T) {
@@ -133,8 +146,16 @@ func TestIsolator_FindsWhatKills(t *testing.T) {
 				t.Errorf("%d deaths, want %d at most", m.deaths, most)
 			}
 			for _, p := range poisons {
-				if meta := k.DeadLettered(p, headers.ReasonCrashLoop); meta.Class != "crash.handler" {
-					t.Errorf("its class is %q, want crash.handler", meta.Class)
+				meta := k.DeadLettered(p, headers.ReasonCrashLoop)
+				if meta.Class != "crash.handler" || meta.Fingerprint == "" {
+					t.Errorf("its class is %q, its fingerprint %q, want crash.handler and one", meta.Class, meta.Fingerprint)
+				}
+				n, by := deathsIn(t, meta.Message)
+				if n > m.deaths || n < m.deaths && c.B == 1 || n < 4 {
+					t.Errorf("its message says %d of %d deaths: %s", n, m.deaths, meta.Message)
+				}
+				if by.Before(meta.FailedAt.Add(-time.Minute)) || by.After(meta.FailedAt) || meta.Attempts != 1 {
+					t.Errorf("%s, at %v, after %d attempts", meta.Message, meta.FailedAt, meta.Attempts)
 				}
 			}
 			k.Conserved()
@@ -185,7 +206,10 @@ func TestIsolator_FindsARetryThatKills(t *testing.T) {
 		if m.deaths > 4 {
 			t.Errorf("%d deaths, want 4 at most", m.deaths)
 		}
-		k.DeadLettered(victim, headers.ReasonCrashLoop)
+		meta := k.DeadLettered(victim, headers.ReasonCrashLoop)
+		if n, _ := deathsIn(t, meta.Message); n != m.deaths || meta.Attempts != 2 {
+			t.Errorf("%d deaths: %s, after %d attempts", m.deaths, meta.Message, meta.Attempts)
+		}
 		k.Conserved()
 	})
 }

@@ -208,12 +208,7 @@ func (r *runner) condemn() {
 	}
 	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
 	r.source.timestamp, r.source.Offset = rec.Timestamp, u.condemned.Offset
-	err := &crashError{decoding: u.condemned.Decoding}
-	result := classify.Result{Verdict: classify.VerdictTerminal, Class: classCrashed}
-	if err.decoding {
-		result.Class = classCrashedDecoding
-	}
-	if _, _, done := r.lane.route(r.feed, &r.source, meta, err, result); !done {
+	if _, _, done := r.lane.route(r.feed, &r.source, meta, u.condemned, u.condemned.classified()); !done {
 		u.ran = 0 // the policy stops the lane here
 	}
 }

@@ -25,7 +25,7 @@ type unit struct {
 	// fail.
 	remnant bool
 	// the record killed a process when it ran alone: it does not run again
-	condemned *offsets.Alone
+	condemned *crashError
 
 	permit  breaker.Permit  // of the topic's breaker, while it is not closed
 	retry   bool            // the record failed before

@@ -5,7 +5,9 @@ package headers
 type Reason string
 
 const (
-	// ReasonCrashLoop: the process died several times while running it.
+	// ReasonCrashLoop: the process died several times while running it. The delivery is one of
+	// Attempts, however many processes died; Message says how many did. FailedAt is the time of the
+	// letter.
 	ReasonCrashLoop Reason = "crash-loop"
 	// ReasonPanic: the handler, or its decoder, panicked.
 	ReasonPanic Reason = "panic"
