@@ -202,6 +202,21 @@ func (t told) begunBy(lane tp, at int64) (began int64) {
 	return began
 }
 
+// kept returns how many of a partition's lanes, begun by a time, were not handed over in order.
+func (t told) kept(lane tp, by int64) (n int) {
+	owned := false
+	for _, c := range t.changes(lane, 0, by) {
+		if owned && c.what != laneHandedOver {
+			n++
+		}
+		owned = c.what.begins()
+	}
+	if owned {
+		n++
+	}
+	return n
+}
+
 // handedOver returns when the lane was handed over in order that a run began and ended in; ok is
 // false if it had another end, or none. If the membership is lost as a drain ends, both ends are
 // told of.

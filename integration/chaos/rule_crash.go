@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -16,19 +18,22 @@ const crashLimit = 3
 // at most crashLimit + 1 times, each further one twice; unless it is a copy that was written after
 // the last death by those before it, and so the first one again. Only they are condemned. A kill
 // from outside does not raise the bound: it may only make a death more of what is suspected
-// already.
+// already. A letter's message says no more deaths than there were, and no earlier time.
 func crashLoop(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		for _, feed := range s.feeds {
 			ev.deathsIn(feed, f)
 		}
 		for _, r := range s.records {
-			if r.script.kills() {
-				continue
-			}
 			for _, c := range r.letters {
+				if c.err == nil && c.meta.Reason == headers.Reason(reasonCrashLoop) {
+					f.counted["messages of crash letters"]++
+					if wrong := misstated(ev, r, c); wrong != "" {
+						f.add(r, c.rec, r.runs, "it says %q, and %s", c.meta.Message, wrong)
+					}
+				}
 				switch {
-				case c.meta.Reason != headers.Reason(reasonCrashLoop):
+				case r.script.kills() || c.meta.Reason != headers.Reason(reasonCrashLoop):
 				case ev.condemned(r, c):
 					f.excluded["condemned, as its process was killed or expelled by something else"]++
 				default:
@@ -37,6 +42,56 @@ func crashLoop(ev *evidence, f *findings) {
 			}
 		}
 	}
+}
+
+// misstated returns what the message of a crash letter has wrong, if anything. It may count the
+// deaths of processes that owned the lane, and has to count those that the record's delivery has
+// seen, unless they are a zombie's or the log lost its end. No death is later than it says.
+func misstated(ev *evidence, r *record, c *copied) string {
+	var said int
+	var at string
+	const format = "at least %d processes in a row died, or lost the partition, before it was finished; the last one, by %24s"
+	_, err := fmt.Sscanf(c.meta.Message, format, &said, &at)
+	by, err2 := time.Parse(time.RFC3339, at)
+	if err := errors.Join(err, err2); err != nil {
+		return err.Error()
+	}
+	if by.After(c.meta.FailedAt) {
+		return "that is later than its failure"
+	}
+	// Within the last digit of the time that it says.
+	end := by.Add(time.Millisecond).UnixNano()
+	deaths := map[int64]int{} // by the delivery's offset
+	last := int64(0)
+	for _, x := range r.runs {
+		if x.attempt != c.meta.Attempts || x.life != c.life() || x.end != 0 || ev.members[x.member].ended == 0 {
+			continue
+		}
+		if died := ev.until(x); died <= end && !ev.zombie(x) && !ev.readAgain(tp{x.topic, x.partition}, 0, end) {
+			deaths[x.offset]++
+			last = max(last, died)
+		}
+	}
+	lane := tp{r.origin.Topic, r.origin.Partition}
+	left := -1 // who wrote the letter has the lane
+	for _, t := range ev.told {
+		left += t.kept(lane, end+lineSlack)
+	}
+	least := 0
+	for _, n := range deaths {
+		if least == 0 || n < least {
+			least = n
+		}
+	}
+	switch {
+	case said > left:
+		return fmt.Sprintf("only %d processes died, or lost the lane, by then", left)
+	case said < least:
+		return fmt.Sprintf("%d processes died in its runs by then", least)
+	case last == 0 && r.script.kills():
+		return "no process had died in its runs by then"
+	}
+	return ""
 }
 
 // deathsIn checks how many processes the records of a physical partition killed. A record whose

@@ -1,11 +1,15 @@
 package chaos
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // The first record of a physical partition that kills may do so four times, a further one twice;
@@ -45,4 +49,44 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
 		}
 	}
+}
+
+// The message of a crash letter is compared with the deaths that the checker saw.
+func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ message, want string }{
+		"as it was":      {said(3, 4*time.Minute), ""},
+		"others, too":    {said(4, 4*time.Minute), ""},
+		"too many":       {said(5, 4*time.Minute), "only 4 processes died, or lost the lane, by then"},
+		"too few":        {said(2, 4*time.Minute), "3 processes died in its runs by then"},
+		"too early":      {said(0, 30*time.Second), "no process had died in its runs by then"},
+		"after the copy": {said(3, 6*time.Minute), "that is later than its failure"},
+		"none":           {"", "unexpected EOF"},
+	} {
+		lane := tp{"orders", 0}
+		r := &record{script: script{act: actKill}, origin: &kgo.Record{Topic: lane.topic}}
+		ev := &evidence{members: map[string]*member{}, told: map[string]told{}}
+		for i := range 5 { // the first dies of another record, the last one writes the letter
+			name, began := strconv.Itoa(i), int64(time.Duration(i)*time.Minute)
+			ev.members[name] = &member{}
+			ev.told[name] = told{lanes: []laneChange{{began, laneAssigned, lane}}}
+			if i == 4 {
+				continue
+			}
+			ev.members[name].ended = began + int64(50*time.Second)
+			if i > 0 {
+				r.runs = append(r.runs, &run{member: name, attempt: 1, start: began + 1, topic: lane.topic, lane: lane})
+			}
+		}
+		c := &copied{meta: headers.Meta{Attempts: 1, Message: test.message, FailedAt: time.Unix(0, 0).Add(5 * time.Minute)}}
+		if got := misstated(ev, r, c); !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s: it found %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// said is the message of a crash letter.
+func said(deaths int, by time.Duration) string {
+	return fmt.Sprintf("at least %d processes in a row died, or lost the partition, before it was finished; the last one, by %s, while nothing but its handler ran",
+		deaths, time.Unix(0, 0).Add(by).UTC().Format("2006-01-02T15:04:05.000Z"))
 }
