@@ -160,7 +160,7 @@ func TestConsole_PagesSayHowThingsAre(t *testing.T) {
 	has(t, "the letter", look(t, c, "/topics/orders.dlq/letters/1/5", http.StatusOK),
 		"failed again after it was brought back", "Produced 2 h ago", "Brought back", "1 earlier attempt", "no longer in the history", "Attempt 2 tax.TableMiss", "5 s later Attempt 3, call 1",
 		"Dead-lettered", "its attempts were used up · after 3 attempts", "by billing", "changed: headers and value", "Failed again", `"amount": 12345678901234567890`, "raw 2 bytes, hex", "null")
-	has(t, "the audit", look(t, c, "/audit", http.StatusOK), "7 decisions", "discarded", "began a run", "aborted", "no reason given")
+	has(t, "the audit", look(t, c, "/audit", http.StatusOK), "8 decisions", "discarded", "began a run", "aborted", "no reason given")
 	data.role = access.Viewer
 	if text := look(t, c, "/topics/orders.dlq/letters/1/6", http.StatusOK); strings.Contains(text, "amount") {
 		t.Errorf("a viewer reads the value: %s", text)

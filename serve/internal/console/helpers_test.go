@@ -59,7 +59,7 @@ func (a *archive) topic() Topic {
 		Alerts: []incident.Alert{{Severity: incident.Warn, Text: "the first letters of " + a.class}, {Severity: incident.Page, Text: "2,114 letters open"}},
 		Runs: []redrive.Outcome{
 			{ID: a.name, By: a.name, Why: a.message, State: redrive.Sending, Waiting: a.message, Started: now.Add(-time.Minute), Counts: redrive.Counts{Selected: 9, Sent: 5, Failed: 1, Pending: 2}},
-			{ID: "r0", By: "ada", Why: "", State: redrive.Aborted, Cause: a.message, Started: now.Add(-time.Hour)},
+			{ID: "r0", By: "ada", Why: "", State: redrive.Aborted, Cause: a.message, Started: now.Add(-time.Hour), Resumed: []redrive.Resumption{{At: now.Add(-50 * time.Minute), Owner: "ben on pod-2, process 1"}}},
 		},
 	}
 	if a.settled {

@@ -118,7 +118,7 @@ func TestCards_AreFollowed(t *testing.T) {
 	for lines := bufio.NewScanner(answer.Body); lines.Scan() && (!strings.Contains(text.String(), "not sent") || !strings.Contains(text.String(), "decisions")); {
 		text.WriteString(lines.Text() + "\n")
 	}
-	has(t, "the stream", text.String(), "event: live", "event: runs", "Run <code>billing</code>", "7 decisions")
+	has(t, "the stream", text.String(), "event: live", "event: runs", "Run <code>billing</code>", "8 decisions")
 }
 
 // Phases follow from what the run says, also where it waits.
