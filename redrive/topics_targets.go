@@ -25,6 +25,9 @@ type destination struct {
 
 func (d destination) String() string { return fmt.Sprintf("%s/%d", d.group, d.partition) }
 
+// legalName matches the names that Kafka gives topics, and two that it reserves.
+var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
 // isTier reports whether the target is a retry topic of the source, or none is named. Copies there
 // are records that have yet to fail. Other siblings are refused as targets.
 func (t *topics) isTier(target Target) (bool, error) {
@@ -32,6 +35,8 @@ func (t *topics) isTier(target Target) (bool, error) {
 	switch {
 	case target.Topic == "":
 		return true, nil
+	case !legalName.MatchString(target.Topic) || target.Topic == "." || target.Topic == "..":
+		return false, t.refuse(RefusedTarget, "%q is not the name of a topic: Kafka allows 249 letters, digits, '.', '_' and '-', but neither \".\" nor \"..\": choose another target", target.Topic)
 	case !sibling:
 		return false, nil
 	case name.Kind != retrytopics.KindRetry:

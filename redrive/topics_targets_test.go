@@ -69,6 +69,9 @@ func TestTarget_OnWhichRecordsCannotRunIsRefused(t *testing.T) {
 			{redrive.Target{Topic: "orders.dlq.ledger"}, redrive.RefusedTarget, "orders.dlq.ledger is the ledger topic"},
 			{redrive.Target{Topic: "orders.retry.5s", KeepTimestamp: true}, redrive.RefusedTarget, "omit KeepTimestamp"},
 			{redrive.Target{Topic: "nowhere"}, redrive.RefusedTarget, "nowhere does not exist"},
+			{redrive.Target{Topic: "a topic"}, redrive.RefusedTarget, `"a topic" is not the name of a topic: Kafka allows 249 letters, digits, '.', '_' and '-'`},
+			{redrive.Target{Topic: ".."}, redrive.RefusedTarget, `".." is not the name of a topic`},
+			{redrive.Target{Topic: strings.Repeat("a", 250)}, redrive.RefusedTarget, "is not the name of a topic"},
 		} {
 			_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: c.target})
 			e, refused := errors.AsType[*redrive.RefusedError](err)

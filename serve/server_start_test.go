@@ -71,9 +71,18 @@ func TestServer_RedrivesALetterWithChanges(t *testing.T) {
 	opens(t, cl, "orders.dlq", 3)
 	o := api.RunOptions{Why: "typo", Pace: quick, Edit: api.Edit{SetHeaders: []api.SetHeader{{Key: "currency", Value: api.NewBytes{Text: "EUR"}}}, Patch: []byte(`{"n":7}`)}}
 	bad := o
-	bad.Edit = api.Edit{SetHeaders: []api.SetHeader{{Key: "dlq-reason"}}, Patch: []byte(`[1]`), Value: &api.NewBytes{Text: "x"}}
-	if _, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, bad, ""); !client.IsProblem(err, api.BadEdit) {
-		t.Errorf("a broken edit: %v", err)
+	for what, edit := range map[string]api.Edit{
+		"is broken":            {SetHeaders: []api.SetHeader{{Key: "dlq-reason"}}, Patch: []byte(`[1]`), Value: &api.NewBytes{Text: "x"}},
+		"has a patch too deep": {Patch: []byte(strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101))},
+	} {
+		bad.Edit = edit
+		if _, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, bad, ""); !client.IsProblem(err, api.BadEdit) {
+			t.Errorf("an edit that %s: %v", what, err)
+		}
+	}
+	bad = api.RunOptions{Target: api.Target{Topic: "no topic"}}
+	if _, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, bad, ""); !client.IsProblem(err, api.NoTarget) {
+		t.Errorf("a target that no topic can have as its name: %v", err)
 	}
 	run, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, o, "")
 	if err != nil {
