@@ -240,9 +240,7 @@ func (s *Server) told(schemas huma.Registry) huma.Transformer {
 			}
 			with.Type = kind.Type()
 		}
-		if s.redact != nil {
-			with.Detail = s.redact.Text(with.Detail)
-		}
+		with.Detail = outside(s.redact, with.Detail)
 		return &with, nil
 	}
 }

@@ -37,7 +37,7 @@ func (t *topic) circuits(rules []Rule, now time.Time) (all []circuit) {
 		t.lastFailed(r, now) // each server hears of failures, whoever owns the topic
 		if state, err := t.ruleState(r.Name, now); err == nil {
 			state, _ = t.settled(r, state, now)
-			state.Why = t.hidden.Text(state.Why)
+			state.Why = outside(t.hidden, state.Why)
 			all = append(all, circuit{r.Name, state, t.paused(r.Name) != nil})
 		}
 	}

@@ -78,7 +78,7 @@ func (t *topic) figures(now time.Time, rules []Rule) figures {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.lastRun = lastRun(t.runs, now)
-	f.lastRun.Cause = t.hidden.Text(f.lastRun.Cause) // an operator wrote it
+	f.lastRun.Cause = outside(t.hidden, f.lastRun.Cause) // an operator wrote it
 	for i := range t.runs {
 		f.runs[t.runs[i].State]++
 	}

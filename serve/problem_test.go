@@ -10,7 +10,7 @@ import (
 )
 
 // The text of an error, of a run's end and of its notices may quote a letter. What the server
-// hides, it hides there, too.
+// hides, it hides there, too. So it does with the brokers' addresses, which such texts had.
 func TestServer_TextsOfErrorsAndRunsHideWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	rules, err := (&Redact{Patterns: []string{"hunter[0-9]"}}).rules()
@@ -31,5 +31,14 @@ func TestServer_TextsOfErrorsAndRunsHideWhatIsHidden(t *testing.T) {
 	}
 	if l.notices[0] != "skipped hunter4" {
 		t.Errorf("the run's own notice became %q", l.notices[0])
+	}
+	const broker, clean = "unable to dial: dial tcp 10.9.8.7:9092: connection refused", "unable to dial: dial tcp: connection refused"
+	l.last.Cause, l.last.Waiting, l.notices = broker, broker, []string{broker}
+	told, err = s.told(nil)(nil, "", problem(api.Kafka, "%s", broker))
+	if p, ok := told.(*huma.ErrorModel); err != nil || !ok || p.Detail != clean {
+		t.Errorf("the problem is %+v, %v", told, err)
+	}
+	if is := s.runAs(&topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &l.last); is.Cause != clean || is.Waiting != clean || is.Notices[0] != clean {
+		t.Errorf("the run is %+v", is)
 	}
 }

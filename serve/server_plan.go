@@ -47,7 +47,7 @@ func (s *Server) planRun(ctx context.Context, in *request.Plan) (api.Plan, error
 		is.Warnings = append(is.Warnings, err.Error())
 	}
 	for i := range is.Warnings {
-		is.Warnings[i] = s.redact.Text(is.Warnings[i])
+		is.Warnings[i] = outside(s.redact, is.Warnings[i])
 	}
 	return is, nil
 }

@@ -95,7 +95,7 @@ func (s *Server) summary(t *topic) api.Topic {
 		// what cannot be read begins anew, and the log has it
 		of, _ := incident.Parse(t.book.Noted(alertNote(s.cfg.Group, kind.name)))
 		for _, text := range of.Unnotified(time.Now()) {
-			is.Unnotified = append(is.Unnotified, s.redact.Text(text))
+			is.Unnotified = append(is.Unnotified, outside(s.redact, text))
 		}
 	}
 	is.TopClass = topClass(sum.Groups)
@@ -125,7 +125,7 @@ func (s *Server) troubleOf(t *topic, missed error) string {
 	if len(all) == 0 && round != nil {
 		return "the brokers could not be asked for what came since; the server's log has the reason"
 	}
-	return s.redact.Text(strings.Join(all, "; ")) // errors may quote letters
+	return outside(s.redact, strings.Join(all, "; ")) // errors may quote letters
 }
 
 // timeOr returns nil for the zero time.

@@ -18,7 +18,11 @@ var addresses = []struct {
 
 // Text returns the text of an error on one line, without addresses of brokers.
 func Text(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ") // joined errors have a line each
+	return Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) // joined errors have a line each
+}
+
+// Clean returns a text that may quote errors, without addresses of brokers.
+func Clean(text string) string {
 	for _, a := range addresses {
 		text = a.is.ReplaceAllString(text, a.says)
 	}
