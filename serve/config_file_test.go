@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sidingkafka/siding/serve/api"
 )
 
 // write writes files, and returns their folder.
@@ -36,6 +39,8 @@ func told(dir string) string {
 var aToken = fmt.Sprintf("%x", sha256.Sum256([]byte("a")))
 
 const aPattern = "is not a pattern: * is any text, ? any character, [abc] one of these"
+
+const isEmpty = "it is empty, perhaps because a variable is not set: give a value, or leave it out"
 
 // aTopics is the same of a grant's topics.
 const aTopics = aPattern + "; no topic has spaces or commas"
@@ -388,6 +393,16 @@ notify:
     max-wait: [1h]
     clases: [a]
     delay: later
+    fingerprints: a
+    reasons: terminal
+    keys: a
+    headers: a
+    attempts: [1]
+    where: [a]
+    since: [1]
+    until: {a: b}
+    entered-since: soon
+    entered-until: 5
 rule: []
 `}, []string{
 		"rules.yaml:2: rules[0].name: it is a list, but a text is expected",
@@ -404,7 +419,17 @@ rule: []
 		"rules.yaml:13: rules[0].max-wait: it is a list, but a duration is expected: as in 90s, 5m, 4h, 180d",
 		"rules.yaml:14: rules[0].clases: there is no such key; did you mean classes?",
 		`rules.yaml:15: rules[0].delay: "later" is not a duration: as in 90s, 5m, 4h, 180d`,
-		"rules.yaml:16: rule: there is no such key; did you mean rules?",
+		"rules.yaml:16: rules[0].fingerprints: it is a single value, but a list is expected: as in [a, b]",
+		"rules.yaml:17: rules[0].reasons: it is a single value, but a list is expected: as in [a, b]",
+		"rules.yaml:18: rules[0].keys: it is a single value, but a list is expected: as in [a, b]",
+		"rules.yaml:19: rules[0].headers: it is a single value, but a list is expected: as in [a, b]",
+		"rules.yaml:20: rules[0].attempts: it is a list, but a text is expected",
+		"rules.yaml:21: rules[0].where: it is a list, but a text is expected",
+		"rules.yaml:22: rules[0].since: it is a list, but a time is expected: as in 2026-11-23T17:00:00Z",
+		"rules.yaml:23: rules[0].until: it has keys, but a time is expected: as in 2026-11-23T17:00:00Z",
+		`rules.yaml:24: rules[0].entered-since: "soon" is not a time: as in 2026-11-23T17:00:00Z`,
+		`rules.yaml:25: rules[0].entered-until: "5" is not a time: as in 2026-11-23T17:00:00Z`,
+		"rules.yaml:26: rule: there is no such key; did you mean rules?",
 	}},
 	{"rules are out of bounds", map[string]string{"serve.yaml": "rules-file: rules.yaml\nrefresh: 1ms\n", "rules.yaml": `rules:
   - topics: '['
@@ -432,6 +457,40 @@ rule: []
 		"rules.yaml:10: rules[0].max-wait: 1h is below wait, 2h",
 		"rules.yaml:12: rules[2].wait: -1m0s is below 0",
 		`rules.yaml:12: rules[2].name: "a": another rule has this name`,
+	}},
+	{"rules select by what cannot be", map[string]string{"serve.yaml": "rules-file: rules.yaml\n", "rules.yaml": `rules:
+  - name: a
+    topics: a
+    classes: [b, 'c d']
+    where: value.n >
+    attempts: few
+    since: 6h
+    until: 2026-11-01
+    entered-since: 2026-11-02T00:00:00Z
+    entered-until: 2026-11-01T00:00:00Z
+    state: [open]
+  - name: b
+    topics: a
+    classes: [b]
+    where: ''
+    groups: []
+    headers: [' ']
+    reasons:
+    keys: ['']
+    fingerprints: [f, "\t"]
+`}, []string{
+		`rules.yaml:4: rules[0].classes: "c d" is not a class: letters, digits and _ . * / - only`,
+		"rules.yaml:5: rules[0].where: column 9: unexpected token EOF",
+		`rules.yaml:6: rules[0].attempts: "few" is not a number or a range such as 3, 3-5, 3- or -5`,
+		`rules.yaml:7: rules[0].since: "6h" is not a time: as in 2026-11-23T17:00:00Z`,
+		`rules.yaml:8: rules[0].until: "2026-11-01" is not a time: as in 2026-11-23T17:00:00Z`,
+		"rules.yaml:10: rules[0].entered-until: it is not after the beginning",
+		"rules.yaml:11: rules[0].state: there is no such key; allowed are name, topics, classes, fingerprints, groups, reasons, since, until, entered-since, entered-until, keys, headers, attempts, where, cool-down, delay, times, zone, rate, window, max-replays, wait, max-wait",
+		"rules.yaml:15: rules[1].where: " + isEmpty,
+		"rules.yaml:16: rules[1].groups: " + isEmpty,
+		"rules.yaml:17: rules[1].headers: " + isEmpty,
+		"rules.yaml:18: rules[1].reasons: " + isEmpty,
+		"rules.yaml:20: rules[1].fingerprints: " + isEmpty,
 	}},
 	{"tokens have values of the wrong kind", map[string]string{"serve.yaml": "access: {tokens-file: tokens.yaml}\n", "tokens.yaml": `tokens:
   - name: [a]
@@ -543,6 +602,25 @@ notify:
 	cfg, err := Load(filepath.Join(dir, "serve.yaml"))
 	if err != nil || cfg.Refresh.String() != "3s" || cfg.Topics[1].Alerts.Oldest.String() != "1h30m0s" || cfg.RulesFile != filepath.Join(dir, "rules.yaml") {
 		t.Errorf("%+v, %v", cfg, err)
+	}
+	all, err := parseRules("rules.yaml", []byte(`rules:
+  - {name: a, topics: '*', classes: [c], fingerprints: [f], groups: [g], reasons: [terminal], since: 2026-11-01T00:00:00Z, until: "2026-11-02T00:00:00+01:00",
+     entered-since: 2026-11-03T00:00:00Z, entered-until: 2026-11-04T00:00:00Z, keys: [''], headers: [h=v], attempts: 3-, where: value.n > 1}
+`))
+	day := func(n int) time.Time { return time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC) }
+	want := api.Filter{
+		Class: []string{"c"}, Fingerprint: []string{"f"}, Group: []string{"g"}, Reason: []string{"terminal"}, Since: day(1), Until: day(2).Add(-time.Hour),
+		EnteredSince: day(3), EnteredUntil: day(4), Key: []string{""}, Header: []string{"h=v"}, Attempts: "3-", Where: "value.n > 1",
+	}
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if got := all[0].Filter; got.Until.Equal(want.Until) {
+		if got.Until = want.Until; !reflect.DeepEqual(got, want) {
+			t.Errorf("the rule selects by %+v, want %+v", got, want)
+		}
+	} else {
+		t.Errorf("until is %v, want %v", got.Until, want.Until)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
@@ -59,6 +60,9 @@ func schemaOf(t *testing.T, is reflect.Type, comments map[string]string) *jsonsc
 		Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml",
 		Mapper: special,
 		LookupComment: func(is reflect.Type, field string) string {
+			if is == reflect.TypeFor[api.Filter]() {
+				return aboutPart(is, field)
+			}
 			return aboutKey(field, comments[is.PkgPath()+"."+is.Name()+"."+field])
 		},
 	}
@@ -99,6 +103,15 @@ func aboutKey(field, comment string) string {
 		}
 	}
 	return text
+}
+
+// aboutPart returns what the API says of a part of a filter, which is a key of a rule, too.
+func aboutPart(is reflect.Type, field string) string {
+	part, _ := is.FieldByName(field)
+	if field == "Class" {
+		return part.Tag.Get("doc") + " Required: a rule for whatever fails would redrive bugs."
+	}
+	return part.Tag.Get("doc") + " Default all."
 }
 
 var (

@@ -130,6 +130,12 @@ func (is *station) fail(n int) {
 	for range n {
 		records = append(records, &kgo.Record{Topic: "orders", Value: []byte(`{"card":"4111"}`)})
 	}
+	is.failWith(records...)
+}
+
+// failWith makes dead letters of records.
+func (is *station) failWith(records ...*kgo.Record) {
+	is.t.Helper()
 	for _, r := range is.k.Produce(records...) {
 		is.k.DeadLettered(r, headers.ReasonTerminal)
 	}

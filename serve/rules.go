@@ -4,14 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"path"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/duration"
 	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
 
@@ -23,11 +29,9 @@ type Rule struct {
 	// Topics is a pattern of dead-letter topics' names: * is any text, ? any character, [abc] one
 	// of these. The first rule that fits a letter counts. Required.
 	Topics string `yaml:"topics"`
-	// Classes are classes of the letters' errors; one that ends in * stands for all that begin with
-	// the rest. Required: a rule for whatever fails would redrive bugs.
-	Classes []string `yaml:"classes"`
-	// Groups are consumer groups whose handlers failed. Default all.
-	Groups []string `yaml:"groups"`
+	// Filter selects letters as a request does, with a key for each of its parts, but for state,
+	// partition and offset. Classes are required.
+	Filter api.Filter `yaml:",inline"`
 	// CoolDown is how long no letter of the classes must have failed. Default 15m.
 	CoolDown time.Duration `yaml:"cool-down"`
 	// Delay is how long a letter has been in its topic at least before the rule redrives it, by the
@@ -51,27 +55,88 @@ type Rule struct {
 	MaxWait time.Duration `yaml:"max-wait"`
 
 	decides rule.Rule
+	selects dlq.Filter // what a book decides of Filter
 	zone    *time.Location
 	before  []Rule // that stand before it in the file
 }
 
-// filter returns what selects the rule's letters of a topic: those that no rule before it fits,
-// whatever that one does about them, and whose delay is over.
+// filter returns what selects the rule's letters of a topic, as far as a book can tell: those that
+// no rule before it fits, whatever that one does about them, and whose delay is over.
 func (r *Rule) filter(topic string, now time.Time) dlq.Filter {
-	f := dlq.Filter{Classes: r.Classes, Groups: r.Groups}
-	if r.Delay > 0 {
-		f.EnteredUntil = now.Add(-r.Delay)
+	f := r.selects
+	if over := now.Add(-r.Delay); r.Delay > 0 && (f.EnteredUntil.IsZero() || over.Before(f.EnteredUntil)) {
+		f.EnteredUntil = over
 	}
 	var others []dlq.Filter
-	for i := range r.before {
-		if b := &r.before[i]; b.covers(topic) {
-			others = append(others, dlq.Filter{Classes: b.Classes, Groups: b.Groups})
+	for b := range r.earlier(topic) {
+		if b.isByKind() {
+			others = append(others, b.selects)
 		}
 	}
 	if len(others) > 0 {
-		f.Match = func(l *dlq.Letter) bool {
-			return !slices.ContainsFunc(others, func(o dlq.Filter) bool { return o.Selects(l) })
+		f.Match = func(l *dlq.Letter) bool { return !selectedBy(others, l) }
+	}
+	return f
+}
+
+// earlier yields the rules for a topic that stand before the rule.
+func (r *Rule) earlier(topic string) iter.Seq[*Rule] {
+	return func(yield func(*Rule) bool) {
+		for i := range r.before {
+			if b := &r.before[i]; b.covers(topic) && !yield(b) {
+				return
+			}
 		}
+	}
+}
+
+// isByKind reports whether a book's kinds of letters tell which of them the rule selects.
+func (r *Rule) isByKind() bool {
+	f := &r.selects
+	return !selection.ReadsLetters(&r.Filter) && f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero()
+}
+
+// reads reports whether letters of a topic have to be read to tell which of them the rule selects,
+// or a rule before it.
+func (r *Rule) reads(topic string) bool {
+	for b := range r.earlier(topic) {
+		if !b.isByKind() {
+			return true
+		}
+	}
+	return selection.ReadsLetters(&r.Filter)
+}
+
+// fits returns what decides about letters that were read, for one goroutine, and what it says of
+// those about which it cannot: they do not fit. A filter sees no more of a letter than people do.
+func (r *Rule) fits(topic string, hidden *redact.Rules) (fits func(*dlq.Letter) bool, problem func() string) {
+	chosen := func(r *Rule) *selection.Selection {
+		sel, err := selection.Compile(&r.Filter, 0, hidden)
+		if err != nil { // the file would have been refused
+			sel = &selection.Selection{Reads: func(*dlq.Letter) bool { return false }}
+		}
+		sel.Quotes = false // whoever sees a rule may not read letters
+		return sel
+	}
+	own := chosen(r)
+	var others []dlq.Filter
+	for b := range r.earlier(topic) {
+		others = append(others, chosen(b).Whole())
+	}
+	return func(l *dlq.Letter) bool { return (own.Reads == nil || own.Reads(l)) && !selectedBy(others, l) }, own.Problem
+}
+
+// selectedBy reports whether one of some filters selects a letter.
+func selectedBy(filters []dlq.Filter, l *dlq.Letter) bool {
+	return slices.ContainsFunc(filters, func(f dlq.Filter) bool { return f.Selects(l) })
+}
+
+// whole returns a filter that decides all, made of one that a book decides.
+func (r *Rule) whole(topic string, f dlq.Filter, hidden *redact.Rules) dlq.Filter {
+	if r.reads(topic) {
+		known := f.Match
+		fits, _ := r.fits(topic, hidden)
+		f.Match = func(l *dlq.Letter) bool { return (known == nil || known(l)) && fits(l) }
 	}
 	return f
 }
@@ -110,8 +175,17 @@ func (r *Rule) check(wrong func(key, format string, args ...any)) {
 	if _, err := path.Match(r.Topics, ""); r.Topics == "" || err != nil {
 		wrong("topics", "%q is not a pattern: * is any text, ? any character, [abc] one of these", r.Topics)
 	}
-	if len(r.Classes) == 0 {
+	if len(r.Filter.Class) == 0 {
 		wrong("classes", "required: a rule for all classes would redrive bugs")
+	}
+	sel, err := selection.Compile(&r.Filter, 0, nil)
+	if mistakes, ok := errors.AsType[selection.Mistakes](err); ok {
+		for _, m := range mistakes {
+			line, _, _ := strings.Cut(m.Problem, "\n") // the others point at the column
+			wrong(ruleKeys[m.Key], "%s", line)
+		}
+	} else {
+		r.selects = sel.Filter
 	}
 	for _, d := range []struct {
 		key string
@@ -144,6 +218,35 @@ func (r *Rule) check(wrong func(key, format string, args ...any)) {
 	}
 }
 
+// ruleKeys has the key of a rule for each part of a filter, by its name in the API.
+var ruleKeys = func() map[string]string {
+	keys := map[string]string{}
+	for part := range reflect.TypeFor[api.Filter]().Fields() {
+		name, _, _ := strings.Cut(part.Tag.Get("json"), ",")
+		keys[name] = part.Tag.Get("yaml")
+	}
+	return keys
+}()
+
+// emptyParts returns the keys of the parts of a filter that a file has, and that are empty. Only a
+// record's key may be. For classes there is an error anyway.
+func emptyParts(f *api.Filter, has func(key string) bool) (keys []string) {
+	values := reflect.ValueOf(*f)
+	for i := range values.NumField() {
+		key, value := values.Type().Field(i).Tag.Get("yaml"), values.Field(i)
+		texts, isList := value.Interface().([]string)
+		if text, isText := value.Interface().(string); isText {
+			texts = []string{text}
+		}
+		isBlank := func(s string) bool { return strings.TrimSpace(s) == "" }
+		empty := value.IsZero() || isList && (len(texts) == 0 || key != "keys" && slices.ContainsFunc(texts, isBlank)) || !isList && slices.ContainsFunc(texts, isBlank)
+		if empty && has(key) && !(key == "classes" && len(texts) == 0) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // ruleList is the content of a file of rules.
 type ruleList struct {
 	// Rules are applied in this order.
@@ -169,6 +272,9 @@ func parseRules(name string, text []byte) ([]Rule, error) {
 			all = append(all, &yamlfile.KeyError{Key: fmt.Sprintf("rules[%d].%s", i, key), Problem: fmt.Sprintf(format, args...)})
 		}
 		r.check(wrong)
+		for _, key := range emptyParts(&r.Filter, func(key string) bool { return file.Has(fmt.Sprintf("rules[%d].%s", i, key)) }) {
+			wrong(key, "it is empty, %s", api.EmptyFilter)
+		}
 		if names[r.Name] {
 			wrong("name", "%q: another rule has this name", r.Name)
 		}

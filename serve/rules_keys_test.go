@@ -3,9 +3,13 @@ package serve_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
@@ -75,6 +79,60 @@ func TestRules_ADelayIsOfEachLetter(t *testing.T) {
 		}
 		is.letterOf("http.500", time.Now())
 		is.within(3*time.Minute, "the letters came home whose delay was over", func() bool { return is.done.Load() == 3 })
+	})
+}
+
+// A rule selects by what a request does: here by the job's type in a header, and by the value. It
+// reads each letter once. While none fits it begins nothing and plans nothing, until a letter comes
+// or is opened again that does. The letters that it does not fit are those of the next rule.
+func TestRules_SelectByWhatRequestsDo(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		job := func(name, value string) *kgo.Record {
+			return &kgo.Record{Topic: "orders", Value: []byte(value), Headers: []kgo.RecordHeader{{Key: "job-type", Value: []byte(name)}}}
+		}
+		is := outageAt(t, k, 1)
+		is.failWith(job("SendMail", `{"n":1}`), job("SendMail", "no JSON"), job("Bill", `{"n":2}`), job("SendMail", `{"n":2}`), job("SendMail", `{"n":3}`))
+		is.serve(serve.Config{Refresh: 20 * time.Second, RulesFile: rules(t, `rules:
+  - {name: mails, topics: '*', classes: [http.*], headers: [job-type=SendMail], where: value.n > 1, delay: 5m, window: 1m}
+  - {name: others, topics: '*', classes: [http.*], delay: 22m, window: 1m}
+`)})
+		is.known()
+		if code := is.ask(http.MethodPost, "/topics/orders.dlq/letters/0/4/discard", `{"why":"by hand"}`, nil); code != http.StatusOK {
+			t.Fatalf("discarding: %d", code)
+		}
+		on := func() api.RuleOnTopic { return ask[[]api.Rule](is, "/rules")[0].On[0] }
+		quiet := func(what string, home, runs, read int64) {
+			t.Helper()
+			time.Sleep(7 * time.Minute)
+			before := is.log.count("")
+			time.Sleep(2 * time.Minute)
+			got, all := on(), int64(len(ask[[]api.Run](is, "/runs")))
+			if is.done.Load() != home || all != runs || got.Read != read || got.Letters != 0 || got.Would != "nothing" || got.Why != "no open letter fits" {
+				t.Errorf("%s: %d letters came home in %d runs, want %d in %d; the rule is %+v", what, is.done.Load(), all, home, runs, got)
+			}
+			if want := "where failed on 1 letter: not selected; the first is orders.dlq/0/2"; got.Problem != want {
+				t.Errorf("%s: the problem is %q, want %q", what, got.Problem, want)
+			}
+			if n := is.log.count("") - before; n > 0 {
+				t.Errorf("%s: the log has %d characters of two quiet minutes", what, n)
+			}
+		}
+		is.broken.Store(false)
+		quiet("the rule's letter came home", 1, 1, 5)
+		is.broken.Store(true)
+		is.fail(1)
+		is.broken.Store(false)
+		quiet("a letter came that does not fit", 1, 1, 6)
+		if code := is.ask(http.MethodPost, "/topics/orders.dlq/letters/0/4/reopen", `{"why":"it does fit"}`, nil); code != http.StatusOK {
+			t.Fatalf("reopening: %d", code)
+		}
+		is.within(time.Minute, "the letter that was opened again came home", func() bool { return is.done.Load() == 2 })
+		time.Sleep(3 * time.Minute)
+		is.within(5*time.Minute, "the others whose delay is over came home by the second rule", func() bool { return is.done.Load() == 6 })
+		if all := ask[[]api.Rule](is, "/rules"); all[0].Filter.Where != "value.n > 1" || !slices.Equal(all[0].Filter.Header, []string{"job-type=SendMail"}) {
+			t.Errorf("the API shows %+v", all)
+		}
 	})
 }
 

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -74,7 +73,6 @@ const (
 	longestRead  = 5 * time.Second
 	firstBatch   = 200
 	largestBatch = 5_000
-	nearOffsets  = 1_000 // letters that stand as near are read in one go
 )
 
 // readPage returns a page of letters that a selection cannot choose without reading them. It goes
@@ -108,7 +106,7 @@ func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selectio
 				return page, nil
 			}
 			page.Examined++
-			if fits[[2]int64{int64(rows[i].Partition), rows[i].Offset}] {
+			if fits[selection.Place{Partition: rows[i].Partition, Offset: rows[i].Offset}] {
 				page.Letters = append(page.Letters, letterOf(&rows[i]))
 			}
 		}
@@ -125,36 +123,20 @@ func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selectio
 
 // fitting reads the letters of rows, and returns the places of those that a selection chooses. n is
 // how many rows it came to until a time; the last one does not end it.
-func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[[2]int64]bool, n int, err error) {
-	fits = map[[2]int64]bool{}
+func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
+	fits = map[selection.Place]bool{}
 	if len(rows) == 0 {
 		return fits, 0, nil
 	}
-	offsets := map[int32][]int64{}
+	places := make([]selection.Place, len(rows))
 	for i := range rows {
-		fits[[2]int64{int64(rows[i].Partition), rows[i].Offset}] = false
-		offsets[rows[i].Partition] = append(offsets[rows[i].Partition], rows[i].Offset)
+		places[i] = selection.Place{Partition: rows[i].Partition, Offset: rows[i].Offset}
 	}
-	var f dlq.Filter
-	for partition, all := range offsets {
-		slices.Sort(all)
-		for i, o := range all {
-			if i > 0 && o-all[i-1] <= nearOffsets {
-				f.Ranges[len(f.Ranges)-1].Until = o + 1
-				continue
-			}
-			f.Ranges = append(f.Ranges, dlq.At(partition, o))
-		}
-	}
-	for l, err := range dlq.Read(ctx, t.DeadLetterTopic.Topic, f, dlq.Cursor{}, s.cfg.Kafka...) {
+	for l, err := range selection.ReadAt(ctx, t.DeadLetterTopic.Topic, places, s.cfg.Kafka...) {
 		if err != nil {
 			return nil, n, err
 		}
-		at := [2]int64{int64(l.Record.Partition), l.Record.Offset}
-		if _, asked := fits[at]; !asked { // it stands between them
-			continue
-		}
-		fits[at] = sel.Reads(l)
+		fits[selection.Place{Partition: l.Record.Partition, Offset: l.Record.Offset}] = sel.Reads(l)
 		if n++; n < len(rows) && time.Now().After(until) {
 			return fits, n, nil
 		}

@@ -23,7 +23,7 @@ func (s *Server) listRules(ctx context.Context, _ *request.Nothing) ([]api.Rule,
 	everywhere := access.From(ctx).On("") >= access.Viewer
 	for _, r := range s.rules.Get() {
 		is := api.Rule{
-			Name: r.Name, Topics: r.Topics, Classes: listed(r.Classes), Groups: listed(r.Groups), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: listed(r.Times), Zone: r.zone.String(),
+			Name: r.Name, Topics: r.Topics, Classes: listed(r.Filter.Class), Groups: listed(r.Filter.Group), Filter: s.shown(r.Filter), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: listed(r.Times), Zone: r.zone.String(),
 			Rate: r.Rate, WindowMs: r.Window.Milliseconds(), MaxReplays: r.MaxReplays, WaitMs: r.Wait.Milliseconds(), MaxWaitMs: r.MaxWait.Milliseconds(), On: []api.RuleOnTopic{},
 		}
 		for _, t := range topics {
@@ -38,30 +38,47 @@ func (s *Server) listRules(ctx context.Context, _ *request.Nothing) ([]api.Rule,
 	return all, nil
 }
 
+// shown returns a rule's filter as people may see it: what it asks for may be hidden in letters.
+func (s *Server) shown(f api.Filter) api.Filter {
+	hide := func(all []string) (shown []string) {
+		for _, text := range all {
+			shown = append(shown, s.redact.Text(text))
+		}
+		return shown
+	}
+	f.Key, f.Header, f.Where = hide(f.Key), hide(f.Header), s.redact.Text(f.Where)
+	return f
+}
+
 // ruleOn returns the state of a rule on a topic. What people wrote may quote letters.
 func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
 	j, err := t.judge(r, now)
 	is := api.RuleOnTopic{
-		Topic: t.DeadLetterTopic.Topic, Open: j.state.IsOpen(), Cause: s.redact.Text(j.state.Why), Would: "nothing", Why: s.redact.Text(j.why), Letters: j.facts.Open,
+		Topic: t.DeadLetterTopic.Topic, Open: j.state.IsOpen(), Cause: outside(s.redact, j.state.Why), Would: "nothing", Why: outside(s.redact, j.why), Letters: j.facts.Open,
+	}
+	if r.reads(is.Topic) {
+		is.Read, is.Problem = t.search(r, now).Progress()
 	}
 	if j.state.IsOpen() {
 		is.Until = timeOr(j.state.Until)
 	}
 	if j.paused != nil {
-		is.Paused = &api.Paused{By: j.paused.By, At: j.paused.At, Why: s.redact.Text(j.paused.Why)}
+		is.Paused = &api.Paused{By: j.paused.By, At: j.paused.At, Why: outside(s.redact, j.paused.Why)}
 	}
 	switch {
 	case err != nil:
-		is.Why = err.Error()
+		is.Why = outside(s.redact, err.Error())
 	case t.book.Progress().Complete.IsZero():
 		is.Why = "the topic is still being read"
 	case j.do == rule.Redrive:
-		is.Would = doRedrive
+		if is.Would = doRedrive; r.reads(is.Topic) {
+			is.Why += "; it reads first which of these letters fit"
+		}
 	case j.do == rule.Canary:
 		is.Would = doCanary
 	}
 	if failed := t.lastError(r); failed != nil && is.Would != "nothing" {
-		is.Why = s.redact.Text(fmt.Sprintf("%s; the last try failed: %v", j.why, failed))
+		is.Why = outside(s.redact, fmt.Sprintf("%s; the last try failed: %v", j.why, failed))
 	}
 	return is
 }
@@ -135,7 +152,7 @@ func (s *Server) ruleHistory(ctx context.Context, in *request.History) ([]api.Ru
 	all := []api.RuleEvent{}
 	for _, t := range s.topicsFor(ctx, access.Viewer) {
 		for _, d := range t.decisions(in.Rule.Rule) {
-			all = append(all, api.RuleEvent{Topic: t.DeadLetterTopic.Topic, At: d.At, What: d.Do, By: d.By, Why: s.redact.Text(d.Why), Run: d.Run, End: s.redact.Text(d.End)})
+			all = append(all, api.RuleEvent{Topic: t.DeadLetterTopic.Topic, At: d.At, What: d.Do, By: d.By, Why: outside(s.redact, d.Why), Run: d.Run, End: outside(s.redact, d.End)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.RuleEvent) int { return b.At.Compare(a.At) })

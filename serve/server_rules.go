@@ -44,7 +44,7 @@ func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
 	j.filter = r.filter(t.DeadLetterTopic.Topic, now)
 	last := t.lastFailed(r, now)
 	j.facts = rule.Facts{
-		Open: t.book.Select(&j.filter).Open, LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,
+		Open: t.mayFit(r, &j.filter, now), LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,
 	}
 	j.do, j.why = r.decides.Decide(now.In(r.zone), &j.state, j.facts)
 	return j, nil
@@ -55,12 +55,12 @@ func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
 // wrong. What the server finds at its first look failed when its letter was written, by the clock
 // of whoever sets the topic's timestamps, if that is later.
 func (t *topic) lastFailed(r *Rule, now time.Time) time.Time {
-	f := dlq.Filter{Classes: r.Classes}
+	f := dlq.Filter{Classes: r.Filter.Class}
 	came := fmt.Sprint(t.book.Came(&f), " ", t.book.LastFailed(&f))
 	f.Until = now
 	last := t.book.LastFailed(&f)
 	if !t.book.Progress().Complete.IsZero() {
-		says := t.book.LastEntered(&dlq.Filter{Classes: r.Classes})
+		says := t.book.LastEntered(&dlq.Filter{Classes: r.Filter.Class})
 		if says.Before(last) {
 			says = last
 		}
@@ -171,7 +171,15 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 	case left != nil:
 		err = s.goOn(ctx, t, r, left)
 	default:
-		err = s.beginRun(ctx, t, r, &j, rests.groups)
+		if r.reads(t.DeadLetterTopic.Topic) {
+			var found bool
+			if found, err = t.search(r, now).Find(ctx, t.book, &j.filter, t.DeadLetterTopic.Topic, s.cfg.Kafka...); err == nil && !found {
+				return nil // the next round reads those that are left
+			}
+		}
+		if err == nil {
+			err = s.beginRun(ctx, t, r, &j, &rests)
+		}
 	}
 	if ctx.Err() == nil {
 		t.rest(r, time.Now(), err)
@@ -216,12 +224,12 @@ func (s *Server) holdRules(ctx context.Context, t *topic, rules []Rule, isOwner 
 }
 
 // beginRun begins a run as a rule decided, and returns when it has ended. It leaves letters out
-// that cannot come home to their groups: without, and those of which it learns.
-func (s *Server) beginRun(ctx context.Context, t *topic, r *Rule, j *judged, without []string) error {
+// that cannot come home to their groups: those that rest, and those of which it learns.
+func (s *Server) beginRun(ctx context.Context, t *topic, r *Rule, j *judged, rests *rest) error {
 	s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
-	var homeless error
+	homeless, without := rests.err, rests.groups
 	for {
-		err := s.beginRunOf(ctx, t, r, j, leaving(j.filter, without))
+		err := s.beginRunOf(ctx, t, r, j, leaving(r.whole(t.DeadLetterTopic.Topic, j.filter, s.redact), without))
 		refused, ok := errors.AsType[*redrive.RefusedError](err)
 		switch {
 		case ok && len(refused.Groups) > 0:

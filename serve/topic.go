@@ -51,7 +51,8 @@ type topic struct {
 	classes  classes
 	heard    map[string]heard
 	rests    map[string]rest // by rule
-	arrivals []arrival       // within newWithin, the oldest first
+	searches map[string]*search
+	arrivals []arrival // within newWithin, the oldest first
 
 	noteAgain time.Time // when a note may be tried again after one that could not be written
 

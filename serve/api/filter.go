@@ -15,22 +15,24 @@ import (
 // The last four, key, header, attempts and where, take reading the letters. Key, header and where
 // need the role reader, because an answer tells what is in a record. What the server's
 // configuration hides from everybody they do not see either.
+//
+// The yaml tags are the keys of a rule in the server's file of rules.
 type Filter struct {
-	Class        []string  `json:"class,omitempty" query:"class,explode" doc:"Class of the error; one that ends in * stands for all that begin with the rest."`
-	Fingerprint  []string  `json:"fingerprint,omitempty" query:"fingerprint,explode" doc:"Fingerprint of the error."`
-	Group        []string  `json:"group,omitempty" query:"group,explode" doc:"Consumer group that failed."`
-	Reason       []string  `json:"reason,omitempty" query:"reason,explode" doc:"Reason of the letter, as terminal or exhausted."`
-	State        []string  `json:"state,omitempty" query:"state,explode" doc:"State of the letter, or open for all states of open letters. In a list, letters of these states are shown although they are resolved. A run, a plan and a discard take open letters only."`
-	Since        time.Time `json:"since,omitzero" query:"since" doc:"Time of the last failure, inclusive."`
-	Until        time.Time `json:"until,omitzero" query:"until" doc:"Time of the last failure, exclusive."`
-	EnteredSince time.Time `json:"enteredSince,omitzero" query:"enteredSince" doc:"Time at which the letter was written, inclusive."`
-	EnteredUntil time.Time `json:"enteredUntil,omitzero" query:"enteredUntil" doc:"Time at which the letter was written, exclusive."`
-	Partition    []int32   `json:"partition,omitempty" query:"partition,explode" doc:"Partition of the dead-letter topic."`
-	Offset       []string  `json:"offset,omitempty" query:"offset,explode" maxItems:"1000" doc:"P:FROM-TO, both included, or P:OFFSET, P:FROM-, P:-TO, where P is a partition."`
-	Key          []string  `json:"key,omitempty" query:"key,explode" doc:"Key of the record, exactly."`
-	Header       []string  `json:"header,omitempty" query:"header,explode" doc:"Header name=value, or name with any value. All names must fit, and one of the values of each."`
-	Attempts     string    `json:"attempts,omitempty" query:"attempts" doc:"Number of attempts, or FROM-TO, FROM-, -TO."`
-	Where        string    `json:"where,omitempty" query:"where" maxLength:"4096" doc:"Expression over class, fingerprint, reason, group, message, attempts, partition, offset, topic, key, text, value (JSON), headers, failedAt, firstFailedAt, timestamp and redrives, in the language of expr-lang.org."`
+	Class        []string  `json:"class,omitempty" query:"class,explode" yaml:"classes" doc:"Class of the error; one that ends in * stands for all that begin with the rest."`
+	Fingerprint  []string  `json:"fingerprint,omitempty" query:"fingerprint,explode" yaml:"fingerprints" doc:"Fingerprint of the error."`
+	Group        []string  `json:"group,omitempty" query:"group,explode" yaml:"groups" doc:"Consumer group that failed."`
+	Reason       []string  `json:"reason,omitempty" query:"reason,explode" yaml:"reasons" doc:"Reason of the letter, as terminal or exhausted."`
+	State        []string  `json:"state,omitempty" query:"state,explode" yaml:"-" doc:"State of the letter, or open for all states of open letters. In a list, letters of these states are shown although they are resolved. A run, a plan and a discard take open letters only."`
+	Since        time.Time `json:"since,omitzero" query:"since" yaml:"since" doc:"Time of the last failure, inclusive."`
+	Until        time.Time `json:"until,omitzero" query:"until" yaml:"until" doc:"Time of the last failure, exclusive."`
+	EnteredSince time.Time `json:"enteredSince,omitzero" query:"enteredSince" yaml:"entered-since" doc:"Time at which the letter was written, inclusive."`
+	EnteredUntil time.Time `json:"enteredUntil,omitzero" query:"enteredUntil" yaml:"entered-until" doc:"Time at which the letter was written, exclusive."`
+	Partition    []int32   `json:"partition,omitempty" query:"partition,explode" yaml:"-" doc:"Partition of the dead-letter topic."`
+	Offset       []string  `json:"offset,omitempty" query:"offset,explode" yaml:"-" maxItems:"1000" doc:"P:FROM-TO, both included, or P:OFFSET, P:FROM-, P:-TO, where P is a partition."`
+	Key          []string  `json:"key,omitempty" query:"key,explode" yaml:"keys" doc:"Key of the record, exactly."`
+	Header       []string  `json:"header,omitempty" query:"header,explode" yaml:"headers" doc:"Header name=value, or name with any value. All names must fit, and one of the values of each."`
+	Attempts     string    `json:"attempts,omitempty" query:"attempts" yaml:"attempts" doc:"Number of attempts, or FROM-TO, FROM-, -TO."`
+	Where        string    `json:"where,omitempty" query:"where" yaml:"where" maxLength:"4096" doc:"Expression over class, fingerprint, reason, group, message, attempts, partition, offset, topic, key, text, value (JSON), headers, failedAt, firstFailedAt, timestamp and redrives, in the language of expr-lang.org."`
 }
 
 // UnmarshalJSON refuses what is sent empty. Only a key may be: a record's is.

@@ -8,6 +8,7 @@ type Rule struct {
 	Topics     string   `json:"topics" doc:"Pattern of the dead-letter topics' names."`
 	Classes    []string `json:"classes"`
 	Groups     []string `json:"groups"`
+	Filter     Filter   `json:"filter" doc:"All by which it selects letters, the classes and groups among it."`
 	CoolDownMs int64    `json:"coolDownMs" doc:"How long no letter of the classes must have failed."`
 	DelayMs    int64    `json:"delayMs,omitempty" doc:"How long a letter has been in its topic at least before the rule redrives it."`
 	Times      []string `json:"times" doc:"Parts of the week in which it may begin a run; any if there are none."`
@@ -31,7 +32,10 @@ type RuleOnTopic struct {
 	// Would is what the rule does now.
 	Would   string `json:"would" enum:"nothing,redrive,canary" doc:"What it does now."`
 	Why     string `json:"why"`
-	Letters int64  `json:"letters" doc:"Open letters that it selects."`
+	Letters int64  `json:"letters" doc:"Open letters that it selects. Where key, header, attempts or where decide, these are the letters that may fit: those that the server has read, and that do not fit, are left out."`
+	// Read and Problem are of this server's looks at letters.
+	Read    int64  `json:"read,omitempty" doc:"Letters that this server read since key, header, attempts or where decide; each is read once, until its rule begins a run."`
+	Problem string `json:"problem,omitempty" doc:"On how many of these where failed, so that they do not fit."`
 }
 
 // Paused is who paused a rule on a topic.

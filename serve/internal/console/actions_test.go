@@ -144,7 +144,7 @@ func (a *archive) ResumeRule(_ context.Context, _ *access.Identity, rule, _ stri
 }
 
 func (a *archive) ruleOn() api.RuleOnTopic {
-	on := api.RuleOnTopic{Topic: "orders.dlq", Would: "nothing", Why: a.message, Letters: 7, Open: true, Until: ptr(past().Add(time.Hour)), Cause: a.message}
+	on := api.RuleOnTopic{Topic: "orders.dlq", Would: "nothing", Why: a.message, Letters: 7, Read: 12, Problem: "where failed on 1 letter", Open: true, Until: ptr(past().Add(time.Hour)), Cause: a.message}
 	if a.paused {
 		on.Paused = &api.Paused{By: a.name, At: past().Add(-time.Hour), Why: a.message}
 	}
@@ -156,7 +156,7 @@ func (a *archive) Rules(context.Context, *access.Identity) ([]api.Rule, error) {
 		return nil, nil
 	}
 	return []api.Rule{
-		{Name: a.name, Topics: a.name, Classes: []string{a.class}, Groups: []string{a.name}, Times: []string{a.name}, Zone: a.name, CoolDownMs: 600_000, On: []api.RuleOnTopic{a.ruleOn()}},
+		{Name: a.name, Topics: a.name, Classes: []string{a.class}, Groups: []string{a.name}, Filter: api.Filter{Header: []string{"job-type=" + a.name}, Where: a.message, Since: past()}, Times: []string{a.name}, Zone: a.name, CoolDownMs: 600_000, On: []api.RuleOnTopic{a.ruleOn()}},
 		{Name: "for none", Topics: "*"},
 	}, nil
 }

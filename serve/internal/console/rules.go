@@ -122,10 +122,25 @@ func ruleSays(r *api.Rule) []gauge {
 	if len(r.Times) > 0 {
 		times += " " + r.Zone
 	}
-	return []gauge{
-		{"topics", r.Topics},
-		{"classes", anyOf(r.Classes)},
-		{"groups", anyOf(r.Groups)},
+	says := []gauge{{"topics", r.Topics}, {"classes", anyOf(r.Classes)}, {"groups", anyOf(r.Groups)}}
+	f := &r.Filter
+	for _, part := range []struct {
+		name string
+		all  []string
+	}{{"fingerprints", f.Fingerprint}, {"reasons", f.Reason}, {"keys", f.Key}, {"headers", f.Header}, {"attempts", []string{f.Attempts}}, {"where", []string{f.Where}}} {
+		if len(part.all) > 0 && part.all[0] != "" {
+			says = append(says, gauge{part.name, list(part.all)})
+		}
+	}
+	for _, bound := range []struct {
+		name string
+		at   time.Time
+	}{{"failed since", f.Since}, {"failed until", f.Until}, {"written since", f.EnteredSince}, {"written until", f.EnteredUntil}} {
+		if !bound.at.IsZero() {
+			says = append(says, gauge{bound.name, bound.at.UTC().Format(time.RFC3339)})
+		}
+	}
+	return append(says, []gauge{
 		{"quiet before", ms(r.CoolDownMs)},
 		{"delay", ms(r.DelayMs)},
 		{"times", times},
@@ -133,7 +148,7 @@ func ruleSays(r *api.Rule) []gauge {
 		{"window", ms(r.WindowMs)},
 		{"redrives of a record", number.Format(int64(r.MaxReplays))},
 		{"rests after an abort", ms(r.WaitMs) + " to " + ms(r.MaxWaitMs)},
-	}
+	}...)
 }
 
 // ruleTopicModel is the model of the template "rule".

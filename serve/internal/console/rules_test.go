@@ -14,9 +14,9 @@ func TestRules_SayTheirStates(t *testing.T) {
 	t.Parallel()
 	data := newArchive(plain)
 	c := open(t, data)
-	has(t, "the rules", look(t, c, "/rules", http.StatusOK), "2 rules · circuit open on 1 topic", "billing", "quiet before 10 min", "orders.dlq circuit open, lets one letter through in", "It is for no topic that is there now.")
+	has(t, "the rules", look(t, c, "/rules", http.StatusOK), "2 rules · circuit open on 1 topic", "billing", "headers job-type=billing", "where ", "failed since ", "quiet before 10 min", "orders.dlq circuit open, lets one letter through in", "It is for no topic that is there now.")
 	text := look(t, c, "/rules/billing/topics/orders.dlq", http.StatusOK)
-	has(t, "a rule", text, "It would do nothing now: ", "It selects 7 open letters.", "redrive", "paused", "the rule", "takes the role admin on orders.dlq")
+	has(t, "a rule", text, "It would do nothing now: ", "It selects 7 open letters. It read 12 letters to tell which fit. where failed on 1 letter.", "redrive", "paused", "the rule", "takes the role admin on orders.dlq")
 	if strings.Contains(text, "of another topic") || strings.Contains(text, "Pause it here") {
 		t.Errorf("the rule of a reader: %s", text)
 	}

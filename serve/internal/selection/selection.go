@@ -1,7 +1,6 @@
 package selection
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,8 +21,9 @@ type Selection struct {
 	Filter dlq.Filter
 	// Reads decides the rest, of a letter that was read; nil if there is no rest.
 	Reads func(*dlq.Letter) bool
-	where *where.Expression // nil if there is none
-	quote bool              // errors of where may quote letters
+	// Quotes allows errors of where to quote letters.
+	Quotes bool
+	where  *where.Expression // nil if there is none
 }
 
 // Whole returns a filter that decides all.
@@ -40,7 +40,7 @@ func (sel *Selection) Problem() string {
 		return ""
 	}
 	text := fmt.Sprintf("where failed on %s: not selected; the first is ", number.Of(int64(sel.where.Failed), "letter"))
-	if sel.quote {
+	if sel.Quotes {
 		return text + sel.where.First.Error()
 	}
 	return text + sel.where.FirstAt
@@ -49,25 +49,45 @@ func (sel *Selection) Problem() string {
 // openState stands for all states of open letters.
 const openState = "open"
 
+// Mistakes are what is wrong with a filter.
+type Mistakes []Mistake
+
+// Mistake is what is wrong with a part of a filter. Key is the part's name in the API; it is empty
+// if the problem has it.
+type Mistake struct{ Key, Problem string }
+
+func (all Mistakes) Error() string {
+	texts := make([]string, len(all))
+	for i, m := range all {
+		texts[i] = strings.TrimPrefix(m.Key+": "+m.Problem, ": ")
+	}
+	return strings.Join(texts, "; ")
+}
+
 // Compile makes a selection of a filter, for letters of which some parts are hidden, if hidden is
-// not nil. Its error has all problems.
+// not nil. Its error is [Mistakes], with all of them.
 func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection, error) {
-	sel := &Selection{quote: hidden == nil, Filter: dlq.Filter{
+	sel := &Selection{Quotes: hidden == nil, Filter: dlq.Filter{
 		Classes: f.Class, Fingerprints: f.Fingerprint, Groups: f.Group, Since: f.Since, Until: f.Until, EnteredSince: f.EnteredSince, EnteredUntil: f.EnteredUntil,
 	}}
-	var wrong []string
-	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	var wrong Mistakes
+	complain := func(key, format string, args ...any) {
+		wrong = append(wrong, Mistake{key, fmt.Sprintf(format, args...)})
+	}
 	for _, c := range f.Class {
 		if !classify.ValidClass(c) {
-			complain("class: %q is not a class: letters, digits and _ . * / - only", c)
+			complain("class", "%q is not a class: letters, digits and _ . * / - only", c)
 		}
 	}
 	for _, r := range f.Reason {
 		sel.Filter.Reasons = append(sel.Filter.Reasons, headers.Reason(r))
 	}
 	sel.Filter.States = statesOf(f.State, complain)
-	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) || !f.EnteredSince.IsZero() && !f.EnteredUntil.IsZero() && !f.EnteredSince.Before(f.EnteredUntil) {
-		complain("until: it is not after since")
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		complain("until", "it is not after the beginning")
+	}
+	if !f.EnteredSince.IsZero() && !f.EnteredUntil.IsZero() && !f.EnteredSince.Before(f.EnteredUntil) {
+		complain("enteredUntil", "it is not after the beginning")
 	}
 	var err error
 	var named []string
@@ -75,26 +95,26 @@ func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection,
 		named = append(named, fmt.Sprint(p))
 	}
 	if sel.Filter.Ranges, err = where.ParseRanges("", named, f.Offset); err != nil {
-		complain("%v", err)
+		complain("", "%v", err)
 	}
 	for _, r := range sel.Filter.Ranges {
 		if r.Partition >= partitions {
-			complain("partition: there is no partition %d: the topic has %d, from 0 on", r.Partition, partitions)
+			complain("partition", "there is no partition %d: the topic has %d, from 0 on", r.Partition, partitions)
 		}
 	}
 	attempts := where.Span{To: math.MaxInt64}
 	if f.Attempts != "" {
 		if attempts, err = where.ParseSpan(f.Attempts); err != nil {
-			complain("attempts: %v", err)
+			complain("attempts", "%v", err)
 		}
 	}
 	if f.Where != "" {
 		if sel.where, err = where.Compile(f.Where); err != nil {
-			complain("where: %v", err)
+			complain("where", "%v", err)
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, errors.New(strings.Join(wrong, "; "))
+		return nil, wrong
 	}
 	if ReadsLetters(f) {
 		carries := dlq.Filter{Keys: f.Key, Headers: headerValues(f.Header)}
@@ -107,7 +127,7 @@ func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection,
 }
 
 // statesOf returns the states that words stand for.
-func statesOf(words []string, complain func(format string, args ...any)) (all []dlq.State) {
+func statesOf(words []string, complain func(key, format string, args ...any)) (all []dlq.State) {
 	for _, word := range words {
 		switch {
 		case word == openState:
@@ -115,7 +135,7 @@ func statesOf(words []string, complain func(format string, args ...any)) (all []
 		case slices.Contains(states, dlq.State(word)):
 			all = append(all, dlq.State(word))
 		default:
-			complain("state: %q is not a state: choose %s, %s", word, openState, strings.Join(stateNames(), ", "))
+			complain("state", "%q is not a state: choose %s, %s", word, openState, strings.Join(stateNames(), ", "))
 		}
 	}
 	return all

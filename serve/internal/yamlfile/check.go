@@ -42,6 +42,7 @@ func (c *checker) wrong(line int, key, format string, args ...any) bool {
 
 var (
 	durations = reflect.TypeFor[time.Duration]()
+	times     = reflect.TypeFor[time.Time]()
 	texts     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
@@ -64,6 +65,13 @@ func (c *checker) node(n ast.Node, t reflect.Type, key string) bool {
 		return c.text(n, line, key, "a duration", ": as in 90s, 5m, 4h, 180d", func(s string) error {
 			_, err := Duration(s)
 			return err
+		})
+	case t == times:
+		return c.text(n, line, key, "a time", ": as in 2026-11-23T17:00:00Z", func(s string) error {
+			if _, err := time.Parse(time.RFC3339, s); err != nil {
+				return fmt.Errorf("%q is not a time: as in 2026-11-23T17:00:00Z", s)
+			}
+			return nil
 		})
 	case reflect.PointerTo(t).Implements(texts):
 		return c.text(n, line, key, "a word", "", func(s string) error {
@@ -186,10 +194,14 @@ type field struct {
 	is   reflect.Type
 }
 
-// fieldsOf returns the fields of a struct that have a name in the file, in the struct's order.
+// fieldsOf returns the fields of a struct that have a name in the file, in the struct's order. The
+// keys of an inline field stand beside those of the struct.
 func fieldsOf(t reflect.Type) (all []field) {
 	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if option == "inline" {
+			all = append(all, fieldsOf(f.Type)...)
+		}
 		if name != "" && name != "-" {
 			all = append(all, field{name, f.Type})
 		}

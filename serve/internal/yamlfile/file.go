@@ -169,6 +169,9 @@ func flat(err error) (all []error) {
 	return all
 }
 
+// Has reports whether the file has a key, whatever its value.
+func (f *File) Has(key string) bool { return f.lines[key] > 0 }
+
 func (f *File) line(key string) int {
 	for {
 		if line := f.lines[key]; line > 0 {

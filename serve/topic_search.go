@@ -1,0 +1,46 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/internal/selection"
+)
+
+// search is the search of a rule for a letter that it selects, where only reading tells.
+type search struct {
+	*selection.Search
+	of    string // the rule's filters, and the topic
+	began time.Time
+}
+
+// mayFit counts the open letters that a rule may select, of those that a filter of the book does.
+func (t *topic) mayFit(r *Rule, f *dlq.Filter, now time.Time) int64 {
+	if !r.reads(t.DeadLetterTopic.Topic) {
+		return t.book.Select(f).Open
+	}
+	return t.search(r, now).Left(t.book, f)
+}
+
+// search returns the search of a rule. It begins anew with another filter, for another topic of the
+// name, and each wait of the rule if an expression may ask for the time.
+func (t *topic) search(r *Rule, now time.Time) *search {
+	of := fmt.Sprintf("%x", t.book.TopicID())
+	for b := range r.earlier(t.DeadLetterTopic.Topic) {
+		of += fmt.Sprintf(" %+v", b.Filter)
+	}
+	of += fmt.Sprintf(" %+v", r.Filter)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	is := t.searches[r.Name]
+	if is == nil || is.of != of || strings.Contains(of, "now") && now.Sub(is.began) >= r.Wait {
+		if t.searches == nil {
+			t.searches = map[string]*search{}
+		}
+		is = &search{selection.NewSearch(r.fits(t.DeadLetterTopic.Topic, t.hidden)), of, now}
+		t.searches[r.Name] = is
+	}
+	return is
+}
