@@ -148,29 +148,6 @@ func (b *Book) Page(f *dlq.Filter, resolved bool, before dlq.Cursor, n int) (row
 	return rows, next, false
 }
 
-// Open yields where the open letters are that a filter selects, those of a partition in order. The
-// filter must be one that [Decides] accepts. The book is locked meanwhile.
-func (b *Book) Open(f *dlq.Filter) iter.Seq2[int32, int64] {
-	return func(yield func(int32, int64) bool) {
-		b.mu.RLock()
-		defer b.mu.RUnlock()
-		selected := b.selects(f)
-		isOpen := func(state uint8) bool { return !states[state].Resolves() }
-		for id, p := range b.partitions {
-			for _, c := range p.chunks {
-				if !c.mayHave(selected, isOpen) {
-					continue
-				}
-				for i := range c.packed {
-					if r := c.row(i); isOpen(r.state) && selected.has(id, &r) && !yield(id, r.offset) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
 // EnteredBy counts by class the letters that were written within a time, but for duplicates.
 func (b *Book) EnteredBy(since, until time.Time) map[string]int64 {
 	b.mu.RLock()
