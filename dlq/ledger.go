@@ -49,6 +49,10 @@ func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
 	return l
 }
 
+// SetOpts replaces the options of [NewLedger] in what follows. It changes the ledger, as
+// [Ledger.Read] does.
+func (l *Ledger) SetOpts(opts ...kgo.Opt) { l.opts = opts }
+
 // forget drops everything that was read.
 func (l *Ledger) forget() {
 	l.at, l.states, l.runs, l.broken = Cursor{}, map[int32]*stateSets{}, map[string][]byte{}, map[place]*EntryError{}

@@ -28,11 +28,10 @@ func (l *Ledger) DiscardNotes(ctx context.Context) iter.Seq2[*DiscardNote, error
 	return func(yield func(*DiscardNote, error) bool) {
 		fail := func(err error) { yield(nil, fmt.Errorf("dlq: read discard notes in %q: %w", l.name, err)) }
 		one := NewLedger(l.topic, l.name, l.opts...)
-		if err := one.find(ctx); err != nil {
-			fail(err)
-			return
-		}
-		if one.missing {
+		if _, ledger, err := one.poll(ctx); err != nil || ledger.Err != nil {
+			if err != nil {
+				fail(err)
+			}
 			return
 		}
 		frozen, err := Freeze(ctx, l.name, l.opts...)

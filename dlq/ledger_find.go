@@ -42,11 +42,16 @@ func (l *Ledger) Find(ctx context.Context, partition int32, offset int64) (*Lett
 
 // about reads the ledger's records of a letter's partition, and returns those about the letter.
 func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, err error) {
-	if err := l.find(ctx); err != nil || l.missing {
+	cl, err := newScanClient(l.opts, false)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	if err := l.find(ctx, cl); err != nil || l.missing {
 		return nil, err
 	}
 	reports := map[string]*LedgerRecord{} // the last report by run
-	s := scan{topic: l.name, opts: l.opts, narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow}
+	s := scan{topic: l.name, cl: cl, narrow: (&Filter{Ranges: []Range{{Partition: at.partition}}}).narrow}
 	_, err = s.all(ctx, Cursor{}, func(r *kgo.Record) {
 		n := ParseLedgerRecord(r)
 		if !l.take(n) || n.Letter != at.offset {
@@ -69,7 +74,7 @@ func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, er
 
 // inRange returns an error if the topic cannot have a letter at the place.
 func (l *Ledger) inRange(ctx context.Context, at place) error {
-	spans, err := freeze(ctx, l.topic, Cursor{}, l.opts)
+	spans, err := freeze(ctx, l.topic, l.opts)
 	if err != nil {
 		return err
 	}

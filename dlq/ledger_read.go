@@ -32,13 +32,18 @@ import (
 // Ledger.
 func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), each func(*LedgerRecord)) error {
 	l.whole, l.reached = false, nil
-	if err := l.find(ctx); err != nil {
+	cl, err := newScanClient(l.opts, false)
+	if err != nil {
+		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
+	}
+	defer cl.Close()
+	if err := l.find(ctx, cl); err != nil {
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
 	if l.missing {
 		return l.ended(nil)
 	}
-	s := scan{topic: l.name, opts: l.opts, progress: progress}
+	s := scan{topic: l.name, cl: cl, progress: progress}
 	reached, err := s.some(ctx, l.at, func(r *kgo.Record) {
 		if n := l.record(r); n != nil && each != nil {
 			each(n)
@@ -83,9 +88,9 @@ func (l *Ledger) ended(err error) error {
 	return l.newer()
 }
 
-// find polls the two topics and stores their ids.
-func (l *Ledger) find(ctx context.Context) error {
-	letters, ledger, err := l.poll(ctx)
+// find polls the two topics by a client, and stores their ids.
+func (l *Ledger) find(ctx context.Context, cl *kgo.Client) error {
+	letters, ledger, err := l.pollBy(ctx, kadm.NewClient(cl))
 	if err != nil {
 		return err
 	}
@@ -118,14 +123,19 @@ var ErrNoTopic = errors.New("does not exist")
 // poll describes the two topics. It returns an error if the dead-letter topic was recreated since
 // the last find. The ledger has an error if its topic does not exist.
 func (l *Ledger) poll(ctx context.Context) (letters, ledger kadm.TopicDetail, err error) {
-	if l.topic == "" || l.name == "" {
-		return letters, ledger, errors.New("the name of the topic or of the ledger is empty")
-	}
 	adm, err := client.NewAdmin(l.opts...)
 	if err != nil {
 		return letters, ledger, err
 	}
 	defer adm.Close()
+	return l.pollBy(ctx, adm)
+}
+
+// pollBy is poll by a client.
+func (l *Ledger) pollBy(ctx context.Context, adm *kadm.Client) (letters, ledger kadm.TopicDetail, err error) {
+	if l.topic == "" || l.name == "" {
+		return letters, ledger, errors.New("the name of the topic or of the ledger is empty")
+	}
 	topics, err := adm.ListTopics(ctx, l.topic, l.name)
 	if err != nil {
 		return letters, ledger, fmt.Errorf("list topics: %w", err)

@@ -31,6 +31,8 @@ const (
 type scan struct {
 	topic string
 	opts  []kgo.Opt
+	// cl is a client of newScanClient. Without one the scan has its own, by opts and soon.
+	cl *kgo.Client
 	// soon makes fetches small, so that the first record comes soon.
 	soon bool
 	// partly makes the scan read the other partitions where the bounds of some are not known.
@@ -94,19 +96,15 @@ func (r *reader) add(s *scan, left map[int32]span) {
 	}
 }
 
-// read reads until every partition is at its end, or its topic failed. soon makes fetches small.
-func (r *reader) read(ctx context.Context, opts []kgo.Opt, soon bool) {
+// read reads by a client of [newScanClient] until every partition is at its end, or its topic
+// failed.
+func (r *reader) read(ctx context.Context, cl *kgo.Client) {
 	r.report()
 	if len(r.left) == 0 {
 		return
 	}
-	cl, err := client.New(r.options(opts, soon)...)
-	if err != nil {
-		r.failAll(err)
-		return
-	}
-	defer cl.Close()
 	r.cl = cl
+	cl.AddConsumePartitions(r.places())
 	for len(r.left) > 0 {
 		fetches := r.poll(ctx)
 		if ctx.Err() != nil {
@@ -127,7 +125,8 @@ func (r *reader) read(ctx context.Context, opts []kgo.Opt, soon bool) {
 	r.report()
 }
 
-func (r *reader) options(opts []kgo.Opt, soon bool) []kgo.Opt {
+// places returns where the partitions are read from.
+func (r *reader) places() map[string]map[int32]kgo.Offset {
 	at := map[string]map[int32]kgo.Offset{}
 	for p, s := range r.left {
 		if at[p.topic] == nil {
@@ -135,6 +134,12 @@ func (r *reader) options(opts []kgo.Opt, soon bool) []kgo.Opt {
 		}
 		at[p.topic][p.partition] = kgo.NewOffset().At(s.at)
 	}
+	return at
+}
+
+// newScanClient creates the client of a read, which also asks for the bounds: over a slow link each
+// client costs seconds until it knows the brokers. soon makes fetches small.
+func newScanClient(opts []kgo.Opt, soon bool) (*kgo.Client, error) {
 	tuned := []kgo.Opt{
 		// Client metrics are two more requests of each read, and its end would await one of them.
 		kgo.DisableClientMetrics(),
@@ -142,16 +147,18 @@ func (r *reader) options(opts []kgo.Opt, soon bool) []kgo.Opt {
 		// broker.
 		kgo.FetchMaxWait(500 * time.Millisecond),
 		kgo.FetchMaxBytes(fetchBytes),
+		// Its end would await one more answer.
+		kgo.DisableFetchSessions(),
 	}
 	if soon {
 		tuned = append(tuned, kgo.FetchMaxBytes(1<<20), kgo.FetchMaxPartitionBytes(256<<10))
 	}
-	return slices.Concat(
+	return client.New(slices.Concat(
 		tuned,
 		opts,
 		[]kgo.Opt{
 			kgo.ConsumeTopics(),
-			kgo.ConsumePartitions(at),
+			kgo.ConsumePartitions(nil), // see read
 			// If the next offset expired meanwhile, read on at the start of the log.
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -159,7 +166,7 @@ func (r *reader) options(opts []kgo.Opt, soon bool) []kgo.Opt {
 			// ever for a record at the end.
 			kgo.KeepControlRecords(),
 		},
-	)
+	)...)
 }
 
 func (r *reader) fetchFailed(e kgo.FetchError) {

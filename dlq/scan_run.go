@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -34,13 +35,22 @@ func (s *scan) some(ctx context.Context, from Cursor, take func(*kgo.Record)) (e
 // run reads, and reports whether the read came to its end, perhaps without the rest of stalled
 // partitions.
 func (s *scan) run(ctx context.Context, from Cursor) bool {
-	left, err := freeze(ctx, s.topic, from, s.opts)
+	cl := s.cl
+	if cl == nil {
+		var err error
+		if cl, err = newScanClient(s.opts, s.soon); err != nil {
+			s.problem(err)
+			return false
+		}
+		defer cl.Close()
+	}
+	left, err := spansOf(ctx, kadm.NewClient(cl), s.topic, from)
 	if err != nil && !(s.problem(err) && s.partly && len(left) > 0) {
 		return false
 	}
 	r := newReader(s.progress)
 	r.add(s, left)
-	r.read(ctx, s.opts, s.soon)
+	r.read(ctx, cl)
 	s.ended = map[int32]bool{}
 	for p := range left {
 		if !r.short[part{s.topic, p}] {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -28,7 +29,7 @@ const lookBack = 4_096
 // With an error, the cursor has the partitions of which a broker knows the start and the end. It is
 // the zero value, which reads any topic, if there are none.
 func Freeze(ctx context.Context, topic string, opts ...kgo.Opt) (c Cursor, err error) {
-	spans, err := freeze(ctx, topic, Cursor{}, opts)
+	spans, err := freeze(ctx, topic, opts)
 	if err != nil {
 		err = fmt.Errorf("dlq: freeze %q: %w", topic, err)
 	}
@@ -65,20 +66,26 @@ func (s span) back() span {
 	return s
 }
 
-// freeze turns a cursor into spans, with the topic's own bounds where the cursor
+// freeze returns the spans of a whole topic, by a client of its own. With an error it returns those
+// that are sound.
+func freeze(ctx context.Context, topic string, opts []kgo.Opt) (map[int32]span, error) {
+	adm, err := client.NewAdmin(opts...)
+	if err != nil {
+		return nil, err
+	}
+	defer adm.Close()
+	return spansOf(ctx, adm, topic, Cursor{})
+}
+
+// spansOf turns a cursor into spans, with the topic's own bounds where the cursor
 // has none, and checks it against them. With an error it returns the spans that are sound.
-func freeze(ctx context.Context, topic string, from Cursor, opts []kgo.Opt) (map[int32]span, error) {
+func spansOf(ctx context.Context, adm *kadm.Client, topic string, from Cursor) (map[int32]span, error) {
 	if topic == "" {
 		return nil, errors.New("the topic name is empty")
 	}
 	if from.Topic != "" && from.Topic != topic {
 		return nil, fmt.Errorf("the cursor is of topic %q", from.Topic)
 	}
-	adm, err := client.NewAdmin(opts...)
-	if err != nil {
-		return nil, err
-	}
-	defer adm.Close()
 	return listBounds(ctx, adm, topic).spans(topic, math.MaxInt, from)
 }
 
@@ -89,11 +96,12 @@ type bounds struct {
 }
 
 func listBounds(ctx context.Context, adm *kadm.Client, topics ...string) (b bounds) {
-	// Starts are listed first: a start that is listed after the ends could be beyond them.
-	b.starts, b.startsErr = adm.ListStartOffsets(ctx, topics...)
+	var starting sync.WaitGroup // at once: over a slow link each answer costs time
+	starting.Go(func() { b.starts, b.startsErr = adm.ListStartOffsets(ctx, topics...) })
 	// The end is the high watermark, not the last stable offset. So the span has every letter that
 	// was acknowledged before, also those after the begin of an open transaction.
 	b.ends, b.endErr = adm.ListEndOffsets(ctx, topics...)
+	starting.Wait()
 	return b
 }
 
@@ -133,8 +141,8 @@ func (b bounds) spans(topic string, partitions int, from Cursor) (map[int32]span
 			errs = append(errs, fmt.Errorf("the cursor is at %d and ends at %d in partition %d, which ends at %d: was the topic recreated?", s.at, s.end, p, end))
 			continue
 		}
-		// Letters that expired meanwhile cannot be read.
-		s.start = start
+		// Letters that expired meanwhile cannot be read. The start may be listed after the end.
+		s.start = min(start, end)
 		s.at = max(s.at, s.start)
 		spans[p] = s
 	}

@@ -10,8 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/internal/client"
 )
 
 // surveyed is how many dead-letter topics are read at a time. It bounds the states and the rows of
@@ -79,11 +77,12 @@ type surveyPart struct {
 
 // run returns an error if it is about no topic.
 func (s *survey) run(ctx context.Context) error {
-	adm, err := client.NewAdmin(s.opts...)
+	cl, err := newScanClient(s.opts, false)
 	if err != nil {
 		return err
 	}
-	defer adm.Close()
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
 	var names []string
 	for _, p := range s.parts {
 		names = append(names, p.topic, p.name)
@@ -97,12 +96,12 @@ func (s *survey) run(ctx context.Context) error {
 	if names = slices.DeleteFunc(s.topics.Names(), gone); len(names) > 0 {
 		s.bounds = listBounds(ctx, adm, names...)
 	}
-	s.readLedgers(ctx)
-	s.readLetters(ctx)
+	s.readLedgers(ctx, cl)
+	s.readLetters(ctx, cl)
 	return nil
 }
 
-func (s *survey) readLedgers(ctx context.Context) {
+func (s *survey) readLedgers(ctx context.Context, cl *kgo.Client) {
 	r := newReader(s.progress)
 	for _, p := range s.parts {
 		p.whole, p.reached = false, nil
@@ -115,7 +114,7 @@ func (s *survey) readLedgers(ctx context.Context) {
 			s.add(r, p, scan{topic: p.name, keep: func(record *kgo.Record) bool { p.record(record); return true }}, p.at)
 		}
 	}
-	r.read(ctx, s.opts, false)
+	r.read(ctx, cl)
 	for _, p := range s.parts {
 		if p.Err = p.ended(errors.Join(p.errs...)); p.Err != nil {
 			p.About = p.name
@@ -124,7 +123,7 @@ func (s *survey) readLedgers(ctx context.Context) {
 	}
 }
 
-func (s *survey) readLetters(ctx context.Context) {
+func (s *survey) readLetters(ctx context.Context, cl *kgo.Client) {
 	r := newReader(s.progress)
 	counts := map[*surveyPart]*summarizer{}
 	for _, p := range s.parts {
@@ -134,7 +133,7 @@ func (s *survey) readLetters(ctx context.Context) {
 			s.add(r, p, scan{topic: p.topic, narrow: t.narrow, keep: func(record *kgo.Record) bool { t.add(record); return true }}, Cursor{})
 		}
 	}
-	r.read(ctx, s.opts, false)
+	r.read(ctx, cl)
 	for p, t := range counts {
 		var err error
 		if p.Summary, err = t.ended(!r.failed[p.topic], errors.Join(p.errs...)); err != nil {
