@@ -326,7 +326,7 @@ func (s *Server) refresh(ctx context.Context, admin *kadm.Client, running *sync.
 		begun.Add(1)
 		running.Go(func() {
 			defer begun.Done()
-			err := s.reading.read(ctx, t.couldNot(), t.book.Records, func() error { return t.refresh(ctx, at, asked) })
+			err := s.reading.read(ctx, t.isSmall(at), t.couldNot(), t.book.Records, func(tuned ...kgo.Opt) error { return t.refresh(ctx, at, asked, tuned...) })
 			t.endRefresh(s.denied(ctx, t, err), time.Now())
 			s.noteTrouble(ctx, t)
 		})

@@ -1,7 +1,10 @@
 package serve_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,9 +14,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -101,7 +107,7 @@ func TestServer_ManyTopicsThatFallSilentHoldUpNoOther(t *testing.T) {
 }
 
 // Fetches of six large topics are slow, and each brings a letter. No more than two topics are read
-// at once: each holds an answer of the brokers in memory.
+// at once: each holds an answer of the brokers in memory. It is their ledgers that make them large.
 func TestServer_ReadsFewSlowTopicsAtOnce(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -110,8 +116,15 @@ func TestServer_ReadsFewSlowTopicsAtOnce(t *testing.T) {
 		is := towns(t, k, sources...)
 		admin := kadm.NewClient(is.writer())
 		large := map[kadm.TopicID]bool{}
+		cl := is.writer()
 		for _, s := range sources {
 			is.lettersOf(s, letters)
+			for range 1000 {
+				cl.Produce(t.Context(), dlq.RunRecord(s+".dlq.ledger", "serve/of-a-test", []byte("{}")), nil)
+			}
+			if err := cl.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			topics, err := admin.ListTopics(t.Context(), s+".dlq")
 			if err != nil {
 				t.Fatal(err)
@@ -234,4 +247,109 @@ func (is *station) deafAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// late returns an option by which a client gets each answer that long after the broker sent it.
+func (is *station) late(by time.Duration) kgo.Opt {
+	is.t.Helper()
+	dial, ok := is.writer().OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
+	if !ok {
+		is.t.Fatal("the broker is dialed in another way")
+	}
+	return kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+		conn, err := dial(ctx, network, host)
+		if err != nil {
+			return nil, err
+		}
+		c := &lateConn{Conn: conn, come: make(chan arrival, 100)}
+		go c.receive(by)
+		return c, nil
+	})
+}
+
+// lateConn is a connection whose answers come later.
+type lateConn struct {
+	net.Conn
+	come chan arrival
+	rest []byte
+}
+
+type arrival struct {
+	at   time.Time
+	data []byte
+	err  error
+}
+
+func (c *lateConn) receive(by time.Duration) {
+	for {
+		data := make([]byte, 4<<10)
+		n, err := c.Conn.Read(data)
+		c.come <- arrival{time.Now().Add(by), data[:n], err}
+		if err != nil {
+			close(c.come)
+			return
+		}
+	}
+}
+
+func (c *lateConn) Read(into []byte) (int, error) {
+	if len(c.rest) == 0 {
+		got, ok := <-c.come
+		if !ok {
+			return 0, io.EOF
+		}
+		if got.err != nil {
+			return 0, got.err
+		}
+		time.Sleep(time.Until(got.at))
+		c.rest = got.data
+	}
+	n := copy(into, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// The brokers answer each request after half a second. Of 300 topics with a letter each the last
+// one was known after 12 min 47 s, since each kept one of two places while it waited for some 30
+// answers. Here a fifth of them are known within a fifth of two minutes, after ten seconds in which
+// the server begins. All of them together hold no more in memory than before.
+func TestServer_SlowBrokersAreReadSoon(t *testing.T) {
+	cases.Skip(t)
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		const topics = 60
+		is := &station{t: t, k: k}
+		cl := is.writer()
+		for i := range topics {
+			name := fmt.Sprint("t", i, ".dlq")
+			k.CreateTopic(name, 1)
+			k.CreateTopic(name+".ledger", 1)
+			cl.Produce(t.Context(), &kgo.Record{Topic: name, Headers: []kgo.RecordHeader{{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)}}}, nil)
+			cl.Produce(t.Context(), dlq.RunRecord(name+".ledger", "serve/of-a-test", []byte("{}")), nil)
+		}
+		if err := cl.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var most atomic.Int64
+		k.Cluster.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			most.Store(max(most.Load(), int64(r.(*kmsg.FetchRequest).MaxBytes)))
+			return nil, nil, false
+		})
+		begun := time.Now()
+		is.serve(serve.Config{}, is.late(500*time.Millisecond))
+		is.within(10*time.Minute, "all are known", func() bool {
+			known := 0
+			for _, of := range ask[[]api.Topic](is, "/topics") {
+				known += int(of.Open)
+			}
+			return known == topics
+		})
+		if took := time.Since(begun); took > 34*time.Second {
+			t.Errorf("the last of %d topics was known after %v", topics, took)
+		}
+		if n := most.Load(); n > 64<<10 {
+			t.Errorf("an answer may have %d bytes", n)
+		}
+	})
 }

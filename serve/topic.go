@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
@@ -117,8 +119,8 @@ type position struct {
 // refresh brings the book and the runs up to the brokers' position, unless they are there. asked is
 // when the brokers were asked for it. Records of the ledger that this version cannot read are no
 // error: all else is known, and reading again would not help. After an error about some partitions
-// the book has the letters of the others.
-func (t *topic) refresh(ctx context.Context, at position, asked time.Time) error {
+// the book has the letters of the others. tuned are options of the read.
+func (t *topic) refresh(ctx context.Context, at position, asked time.Time, tuned ...kgo.Opt) error {
 	t.mu.Lock()
 	at.ids = t.ids
 	before := t.read
@@ -128,7 +130,7 @@ func (t *topic) refresh(ctx context.Context, at position, asked time.Time) error
 		return nil
 	}
 	t.mu.Unlock()
-	missed := t.book.Refresh(ctx)
+	missed := t.book.Refresh(ctx, tuned...)
 	if isWhole(missed) {
 		missed = nil
 	} else if t.book.Progress().Read.Before(asked) {
@@ -141,6 +143,17 @@ func (t *topic) refresh(ctx context.Context, at position, asked time.Time) error
 		t.mu.Unlock()
 	}
 	return missed
+}
+
+// isSmall reports whether few records lie between what was read and the brokers' position.
+func (t *topic) isSmall(at position) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var read position
+	if t.read.ids == t.ids && !t.book.Progress().Complete.IsZero() {
+		read = t.read
+	}
+	return at.end-max(at.start, read.end)+at.ledger-read.ledger <= smallRecords
 }
 
 // asOf returns as of when the numbers of the topic are, of which the book has the progress; zero

@@ -102,12 +102,13 @@ func (b *Book) Records() uint64 { return b.records.Load() }
 
 // Refresh reads what came since the last refresh: letters, entries of the ledger, and what
 // retention deleted. The first one reads all. Only one runs at a time; another call waits for it.
+// tuned are options of this refresh, beside those of the book.
 //
 // After an error the book has what could be read, and the next call goes on. Letters are read whose
 // partition and whose ledger's partition can be; the others stay as they were. An error that wraps
 // [dlq.ErrNewerVersion] means that all was read, but that a newer siding wrote entries of letters.
 // A topic that was recreated empties the book, and the next call begins anew.
-func (b *Book) Refresh(ctx context.Context) error {
+func (b *Book) Refresh(ctx context.Context, tuned ...kgo.Opt) error {
 	select {
 	case b.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -115,7 +116,7 @@ func (b *Book) Refresh(ctx context.Context) error {
 	}
 	defer func() { <-b.turn }()
 	began := time.Now()
-	some, err := b.refresh(ctx)
+	some, err := b.refresh(ctx, slices.Concat(b.opts, tuned))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil || b.problem != nil || b.complete.IsZero() {
@@ -149,10 +150,16 @@ func (b *Book) Runs() ([]redrive.Outcome, error) {
 }
 
 // refresh reports whether it read letters, of some partitions at least.
-func (b *Book) refresh(ctx context.Context) (some bool, err error) {
+func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err error) {
 	if b.ledger == nil {
-		b.ledger = dlq.NewLedger(b.topic, b.ledgerTopic, b.opts...)
+		b.ledger = dlq.NewLedger(b.topic, b.ledgerTopic)
 	}
+	b.ledger.SetOpts(opts...)
+	var cursor dlq.Cursor
+	var unfrozen error
+	var freezing sync.WaitGroup // meanwhile: over a slow link it takes seconds
+	freezing.Go(func() { cursor, unfrozen = dlq.Freeze(ctx, b.topic, opts...) })
+	defer freezing.Wait()
 	var touched []place
 	missed := b.ledger.Read(ctx, nil, func(n *dlq.LedgerRecord) {
 		b.records.Add(1)
@@ -171,9 +178,8 @@ func (b *Book) refresh(ctx context.Context) (some bool, err error) {
 		}
 		b.ledgerID = id
 	}
-	cursor, err := dlq.Freeze(ctx, b.topic, b.opts...)
-	if err != nil {
-		err = fmt.Errorf("book: %w", err)
+	if freezing.Wait(); unfrozen != nil {
+		err = fmt.Errorf("book: %w", unfrozen)
 	}
 	maps.DeleteFunc(cursor.End, func(p int32, _ int64) bool { return !b.ledger.Known(p) })
 	if some = len(cursor.End) > 0; some { // else it would be a cursor of all
