@@ -17,7 +17,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	type tier struct {
 		topic, delay string
 	}
-	type held struct{ parked, due, gaps int64 }
+	type held struct{ parked, due, gaps, lag int64 }
 	var (
 		tiers  = map[tier]held{}
 		copies = map[string]int64{}
@@ -48,6 +48,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 			}
 			sum.parked += int64(parked)
 			sum.gaps += f.tracker.Next - f.tracker.Floor() - int64(f.tracker.Pending)
+			sum.lag += max(f.end-f.tracker.Floor(), 0)
 			sum.due = min(sum.due, due)
 			tiers[at] = sum
 		}
@@ -60,6 +61,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	for at, sum := range tiers {
 		with := metric.WithAttributes(semconv.MessagingDestinationName(at.topic), group, keyTier.String(at.delay))
 		o.ObserveInt64(g.gaps, sum.gaps, with)
+		o.ObserveInt64(g.lag, sum.lag, with)
 		if at.delay == "" {
 			continue
 		}

@@ -25,6 +25,7 @@ type feed struct {
 	grant       grant
 	committedAt time.Time // when the broker last accepted an offset
 	epoch       int32     // leader epoch up to which it was read, sent with the commit (KIP-320)
+	end         int64     // the high watermark, as of the last fetch that brought records
 
 	fetchErrors fetchErrors // why the partition cannot be read
 	// a worker has a unit; under OrderPartition no other worker gets one

@@ -42,7 +42,7 @@ func TestLane_WakesWhenItsCopiesHaveRoomAgain(t *testing.T) {
 		l := held(c, 0, "m")
 		l.copies.Send(forward.NewCopy(&l.source.feed, 0, kgo.Record{Topic: "orders.dlq", Value: make([]byte, 700<<10)}))
 		held(c, 1, "m") // halves the share
-		l.source.offer([]*kgo.Record{{Topic: "orders"}})
+		l.source.offer([]*kgo.Record{{Topic: "orders"}}, 1)
 		synctest.Wait()
 		if n := ran.Load(); n != 0 {
 			t.Fatalf("%d records ran over the lane's share", n)

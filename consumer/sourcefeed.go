@@ -38,13 +38,14 @@ func newSourceFeed(l *lane) *sourceFeed {
 }
 
 // offer takes polled records of the partition. It reports whether the fetch should pause.
-func (f *sourceFeed) offer(recs []*kgo.Record) (pause bool) {
+func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state >= laneDraining || l.intake != intakeOpen {
 		return false
 	}
+	f.end = end
 	// After a position moved back, kgo delivers some records again.
 	for len(recs) > 0 && recs[0].Offset < f.tracker.Next {
 		recs = recs[1:]

@@ -15,8 +15,8 @@ import (
 // process share them. Most are up-down counters: values that consumers observe under equal
 // attributes add up, unlike a gauge's.
 type gauges struct {
-	parked, oldest, inflight, evicted, refetched, lanes, stuck, members, failing, gaps metric.Int64Observable
-	breakers, openings, held, waiting                                                  metric.Int64Observable
+	parked, oldest, inflight, evicted, refetched, lanes, stuck, members, failing, gaps, lag metric.Int64Observable
+	breakers, openings, held, waiting                                                       metric.Int64Observable
 }
 
 // newTelemetry makes the instruments, which observe fills. values is the context that Run was
@@ -31,7 +31,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 	}
 	g := &gauges{}
-	var errs [19]error
+	var errs [20]error
 	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of a run of the handler."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -71,6 +71,8 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Time for which the breaker of a source topic was not closed."))
 	g.waiting, errs[18] = meter.Int64ObservableUpDownCounter("siding.retries.held", metric.WithUnit("{record}"),
 		metric.WithDescription("Due retries that wait for the retry budget."))
+	g.lag, errs[19] = meter.Int64ObservableUpDownCounter("siding.lag", metric.WithUnit("{offset}"),
+		metric.WithDescription("Offsets between the first unfinished one and the end of the partition, as of the last fetch that brought records."))
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		observe(o, g)
 		return nil
-	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps,
+	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps, g.lag,
 		g.breakers, g.openings, g.held, g.waiting)
 	return t, err
 }

@@ -44,15 +44,15 @@ func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
 // offer takes polled records of the partition: it skips records of other groups, and parks the
 // others. It reports whether the fetch should pause: records that are overdue and find no room can
 // wait on the broker.
-func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record) (pause bool) {
-	foreign, pause := f.admit(id, recs)
+func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record, end int64) (pause bool) {
+	foreign, pause := f.admit(id, recs, end)
 	if foreign > 0 {
 		f.lane.c.warnShared(f.topic)
 	}
 	return pause
 }
 
-func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bool) {
+func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record, end int64) (foreign int, pause bool) {
 	l := f.lane
 	now := time.Now()
 	refused := false
@@ -61,6 +61,7 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record) (foreign int, pause bo
 	if l.state >= laneDraining || f.parked.Retired() {
 		return 0, false
 	}
+	f.end = end
 	f.parked.Read(cmp.Or(id, f.id), f.tracker.Next, now)
 	for _, r := range recs {
 		f.grant.read(r)

@@ -77,8 +77,8 @@ func TestAlerts_LeadToTheirRows(t *testing.T) {
 			}
 		}
 	}
-	if n != 13 {
-		t.Errorf("%d rows are about siding's metrics, want 13", n)
+	if n != 14 {
+		t.Errorf("%d rows are about siding's metrics, want 14", n)
 	}
 }
 
@@ -94,6 +94,9 @@ func TestAlerts_AreOneForATopic(t *testing.T) {
 		if err != nil || of["error_type"] || !of["messaging_destination_name"] && !of["messaging_consumer_group_name"] {
 			t.Errorf("%s is one for each of %v, %v", a.Name, of, err)
 		}
+	}
+	if lag, page := exprs["SidingLagGrows"], exprs["SidingBreakerOpen"]; !strings.HasSuffix(lag, " unless on (messaging_consumer_group_name, messaging_destination_name) ("+page+")") {
+		t.Errorf("the warning is %s, the page %s", lag, page)
 	}
 	if warn, page := exprs["SidingDeadLettersWarn"], exprs["SidingDeadLettersPage"]; !strings.HasSuffix(warn, " unless on (messaging_destination_name) ("+page+")") {
 		t.Errorf("the warning is %s, the page %s", warn, page)

@@ -59,6 +59,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 		o.want("siding.lanes", map[string]int64{"lane.state=running": 1, "lane.state=waiting": 1})
 		o.want("siding.forwards.inflight", map[string]int64{"": 0})
 		o.want("siding.offset.gaps", map[string]int64{"tier=": 0, "tier=1m": 0})
+		o.want("siding.lag", map[string]int64{"tier=": 0, "tier=1m": 2})
 		o.want("siding.delivery.lateness", map[string]int64{})
 		o.want("siding.routed.records", map[string]int64{
 			"error.type=busy reason= to=1m":                2,
@@ -171,6 +172,7 @@ func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
 			"siding.members":             "{consumer}",
 			"siding.commits.failing":     "{consumer}",
 			"siding.offset.gaps":         "{offset}",
+			"siding.lag":                 "{offset}",
 		} {
 			if got, ok := units[name]; !ok || got != want {
 				t.Errorf("%s: unit %q, there %v; want %q", name, got, ok, want)
@@ -226,6 +228,7 @@ func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
 		k.DeadLettered(records[3], headers.ReasonTerminal)
 		synctest.Wait()
 		o.want("siding.offset.gaps", map[string]int64{"tier=": 3}) // after the slow record
+		o.want("siding.lag", map[string]int64{"tier=": 4})         // with it
 
 		// A broker accepts a copy and does not answer.
 		answer := make(chan struct{})
@@ -245,6 +248,7 @@ func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
 		k.DeadLettered(again, headers.ReasonTerminal)
 		time.Sleep(time.Second)
 		o.want("siding.offset.gaps", map[string]int64{"tier=": 0})
+		o.want("siding.lag", map[string]int64{"tier=": 0})
 		o.want("siding.forwards.inflight", map[string]int64{"": 0})
 	})
 }
