@@ -1,11 +1,13 @@
 package consumer
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
@@ -62,5 +64,42 @@ func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
 		}
 		l.close()
 		silent.Close() // what still asks ends
+	})
+}
+
+// A start may be found while kgo still fetches the group's offsets. kgo takes it then, but asks for
+// no lane that is open by then, and never reads the partition. So the lane waits until kgo asked.
+func TestConsumerStartOffset_WaitsUntilItIsAskedFor(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork
+		brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.SeedTopics(1, "orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assigned := make(chan struct{})
+		group, err := kgo.NewClient(kgo.SeedBrokers(brokers.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.DisableAutoCommit(),
+			kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"),
+			kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { close(assigned) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-assigned
+		c := idle(t, Config{}, func() {})
+		c.group, c.sourcePauser.client = group, group
+		l := c.newLane("orders", 0, "m")
+		l.startUnknown = true
+		for _, asked := range []bool{false, true} {
+			if asked {
+				l.startedAt()
+			}
+			begun := c.startDeferred(map[*lane]startPosition{l: beginAt(7)})
+			if len(begun) > 0 != asked || l.awaitsStart() == asked || l.isRead() != asked {
+				t.Errorf("kgo has asked: %v, lanes begin: %d, its start is looked for: %v, it is read: %v", asked, len(begun), l.awaitsStart(), l.isRead())
+			}
+		}
+		l.close()
+		group.Close()
+		brokers.Close()
+		time.Sleep(time.Second) // the last connections end
 	})
 }
