@@ -18,17 +18,21 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// leftover is a transaction of an earlier owner of a run's first id that stands open on a
-// partition, as brokers tell that have had trouble. The embedded broker has none, so it only says
-// so; it ends with a marker.
+// leftover is a transaction of an earlier owner of a run's id that stands open on a partition, as
+// brokers tell that have had trouble. The embedded broker has none, so it only says so; it ends
+// with a marker.
 type leftover struct {
 	topic     string
 	partition int32
-	lost      int   // of so many transactions that are aborted no marker comes; -1: of any
-	code      int16 // what is answered to those who ask for it
-	hangUps   int   // of so many who ask for it the connection breaks
-	open      int64 // offset of its first record; -1: ended, and the partition knows its epoch
-	commit    bool  // it was committed elsewhere, so a marker of a commit ends it
+	lost      int    // of so many transactions that are aborted no marker comes; -1: of any
+	code      int16  // what is answered to those who ask for it
+	hangUps   int    // of so many who ask for it the connection breaks
+	fences    int    // so many of its ends are refused, since another process initialised the id
+	second    bool   // of the second id, not the first
+	epoch     int32  // of the transaction: the run's first epoch is 1
+	beside    string // topic on whose partitions it stands open as well
+	open      int64  // offset of its first record; -1: ended, and the partition knows its epoch
+	commit    bool   // it was committed elsewhere, so a marker of a commit ends it
 
 	mu     sync.Mutex
 	id     int64
@@ -37,11 +41,16 @@ type leftover struct {
 	aborts int
 	marked map[string]bool // topics of which partitions were added to a transaction by name
 	early  bool            // something was written to the target before it ended
+	wrong  bool            // a marker came that ends it otherwise than it ended elsewhere
 }
 
 func (l *leftover) stands(t *testing.T, k *consumertest.Kafka) {
 	t.Helper()
-	cl := clientOf(t, k, kgo.TransactionalID("siding-redrive-orders.dlq-a"))
+	id := "siding-redrive-orders.dlq-a"
+	if l.second {
+		id = "siding-redrive-orders.dlq-b"
+	}
+	cl := clientOf(t, k, kgo.TransactionalID(id))
 	var err error
 	if l.id, _, err = cl.ProducerID(t.Context()); err != nil {
 		t.Fatal(err)
@@ -64,8 +73,14 @@ func (l *leftover) stands(t *testing.T, k *consumertest.Kafka) {
 				l.added = l.added || req.ProducerID == l.id && rt.Topic == l.topic && slices.Contains(rt.Partitions, l.partition)
 			}
 		case *kmsg.EndTxnRequest:
-			if l.added && req.Commit == l.commit && req.ProducerID == l.id {
-				l.added = false
+			if l.added && l.fences > 0 {
+				l.fences, l.added = l.fences-1, false
+				resp := req.ResponseKind().(*kmsg.EndTxnResponse)
+				resp.ErrorCode = kerr.ProducerFenced.Code
+				return resp, nil, true
+			}
+			if l.added && req.ProducerID == l.id {
+				l.added, l.wrong = false, l.wrong || req.Commit != l.commit
 				l.aborts++
 				l.ended = l.lost >= 0 && l.aborts > l.lost
 			}
@@ -84,9 +99,9 @@ func (l *leftover) describe(req *kmsg.DescribeProducersRequest) kmsg.Response {
 		for _, p := range rt.Partitions {
 			sp := kmsg.NewDescribeProducersResponseTopicPartition()
 			sp.Partition, sp.ErrorCode = p, l.code
-			if l.code == 0 && rt.Topic == l.topic && p == l.partition && !l.ended {
+			if l.code == 0 && (rt.Topic == l.topic && p == l.partition || rt.Topic == l.beside) && !l.ended {
 				a := kmsg.NewDescribeProducersResponseTopicPartitionActiveProducer()
-				a.ProducerID, a.CurrentTxnStartOffset = l.id, l.open
+				a.ProducerID, a.ProducerEpoch, a.CurrentTxnStartOffset = l.id, l.epoch, l.open
 				sp.ActiveProducers = append(sp.ActiveProducers, a)
 			}
 			st.Partitions = append(st.Partitions, sp)
@@ -107,6 +122,9 @@ func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 		"on the ledger":                       {topic: "orders.dlq.ledger", partition: 0},
 		"and a marker is lost":                {topic: "orders.retry.5s", partition: 1, lost: 1},
 		"and it ended there":                  {topic: "orders.retry.5s", partition: 1, open: -1},
+		"and another process comes first":     {topic: "orders.retry.5s", partition: 1, fences: 1},
+		"and it is of the second id":          {topic: "orders.retry.5s", partition: 1, second: true},
+		"and it has the epoch of the run":     {topic: "orders.retry.5s", partition: 1, epoch: 1},
 		"and brokers do not know the request": {topic: "orders.retry.5s", partition: 1, code: kerr.UnsupportedVersion.Code},
 		"and the user may not ask":            {topic: "orders.retry.5s", partition: 1, code: kerr.TopicAuthorizationFailed.Code},
 		"and a broker is down at first":       {topic: "orders.retry.5s", partition: 1, hangUps: 10},
@@ -118,8 +136,8 @@ func TestClaim_EndsWhatAnEarlierRunLeftOpen(t *testing.T) {
 			succeeds(t, 20)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if !l.ended || l.early || l.hangUps > 0 {
-				t.Errorf("it ended: %v; something was written before: %v; %d more would hang up", l.ended, l.early, l.hangUps)
+			if !l.ended || l.early || l.wrong || l.hangUps > 0 {
+				t.Errorf("it ended: %v, otherwise: %v; something was written before: %v; %d more would hang up", l.ended, l.wrong, l.early, l.hangUps)
 			}
 			if l.aborts != l.lost+1 {
 				t.Errorf("%d transactions were aborted for it, want %d", l.aborts, l.lost+1)

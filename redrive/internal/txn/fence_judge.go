@@ -54,7 +54,7 @@ func (f *idFence) judge(ctx context.Context, gaps []gap) error {
 				return fmt.Errorf("read the ledger for entries about open copies: %w", err)
 			}
 			e := dlq.ParseLedgerRecord(r).Entry // a damaged entry has no target
-			if g, redriven := copies[e.Target]; redriven && e.State == dlq.Redriven {
+			if g, redriven := copies[e.Target]; redriven {
 				commits[g] = true
 			}
 		}

@@ -1,13 +1,17 @@
 package txn
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
@@ -33,6 +37,21 @@ func TestIsPassing_IsWhatAFenceWaitsFor(t *testing.T) {
 		if permission.IsUnsupported(c.err) {
 			t.Errorf("%v is taken for a broker that is too old", c.err)
 		}
+	}
+}
+
+// The open transactions of a broker that is down would be aborted without a check.
+func TestIDFence_TakesNoSilentBrokerForAnOldOne(t *testing.T) {
+	t.Parallel()
+	cl, err := kgo.NewClient(kgo.SeedBrokers("localhost:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f := (&idFence{adm: kadm.NewClient(cl)}); f.tooOld(ctx, io.EOF) {
+		t.Error("a broker that nobody can ask is taken for one that does not know the request")
 	}
 }
 
