@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -27,5 +29,36 @@ func TestGrant_NamesAllThatMayStart(t *testing.T) {
 		}
 		g.accept(e, g.asked)
 		now = now.Add(time.Second)
+	}
+}
+
+// Only who died is charged with the record that ran alone: a lane that starts again in the same
+// process has seen no death. What a later leader wrote is another record, the first one included.
+func TestGrant_ChargesTheDeadOnly(t *testing.T) {
+	t.Parallel()
+	for self, condemned := range map[uint64]bool{1: false, 2: true} {
+		g := &grant{limit: 3}
+		at := beginAt(0)
+		at.epoch = 4
+		at.said.Evidence = offsets.Evidence{Process: 1, Deaths: 2, Suspect: 8, Until: 8, Alone: &offsets.Alone{Offset: 5}}
+		g.start(at, self)
+		if got := g.condemned(5) != nil; got != condemned {
+			t.Errorf("process %d starts where process 1 ran a record alone: it is condemned: %v, want %v", self, got, condemned)
+		}
+		if g.read(&kgo.Record{Offset: 5, LeaderEpoch: 5}); g.condemned(5) != nil {
+			t.Error("the first record of a later leader is condemned")
+		}
+	}
+}
+
+// No record of a source overtakes suspects. Those of a tier may wait for hours until they are due,
+// and hold up none.
+func TestGrant_SuspectsOfATierHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []bool{false, true} {
+		g := &grant{limit: 3, tier: tier, until: 10, suspects: &suspects{isolated: true, Evidence: offsets.Evidence{Suspect: 5}}}
+		if got := g.allows(7); got != tier {
+			t.Errorf("of a tier: %v, and a record behind the suspects may start: %v", tier, got)
+		}
 	}
 }
