@@ -133,7 +133,7 @@ func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		fixed(t, k, 500, "sku")
+		fixed(t, k, 250, "sku")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		r, p := planned(t, k)
@@ -218,12 +218,12 @@ func TestAlarm_FiresOnAShareOfAnyClass(t *testing.T) {
 		most    int64  // that may be sent
 	}
 	for name, c := range cases.Some(map[string]row{
-		"all but the canary":                       {3000, redrive.Pace{}, after(1), " letters failed again, of any class, where 10% of 50 are tolerated", 60},
-		"all but the canary, without a rate":       {3000, redrive.Pace{Rate: -1}, after(1), " letters failed again, of any class", 3000},
+		"all but the canary":                       {1000, redrive.Pace{}, after(1), " letters failed again, of any class, where 10% of 50 are tolerated", 60},
+		"all but the canary, without a rate":       {1000, redrive.Pace{Rate: -1}, after(1), " letters failed again, of any class", 1000},
 		"all but the canary, of few":               {20, redrive.Pace{}, after(1), " letters failed again, of any class, where 10% of 50 are tolerated", 15},
 		"all but the canary, of fewer":             {6, redrive.Pace{}, after(1), "", 6},
 		"one of 20":                                {400, redrive.Pace{}, every(20), "", 400},
-		"one of 20, without a rate":                {3000, redrive.Pace{Rate: -1, Ramp: -1}, every(20), "", 3000},
+		"one of 20, without a rate":                {1000, redrive.Pace{Rate: -1, Ramp: -1}, every(20), "", 1000},
 		"one of 5":                                 {400, redrive.Pace{}, every(5), " letters failed again, of any class", 200},
 		"one of 5, and it is tolerated":            {400, redrive.Pace{TolerateShare: 0.3}, every(5), "", 400},
 		"one of 5, and so many are tolerated":      {400, redrive.Pace{Tolerate: 80}, every(5), "", 400},

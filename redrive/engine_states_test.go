@@ -109,7 +109,7 @@ func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		fixed(t, k, 500, "sku")
+		fixed(t, k, 250, "sku")
 		fault := k.Cluster.Fault(kfake.Fault{
 			Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.InvalidProducerEpoch,
 			When: writes(`"state":"aborted"`),

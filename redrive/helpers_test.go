@@ -140,7 +140,17 @@ func incident(k *consumertest.Kafka, cfg consumer.Config, n int, classes ...stri
 			records = append(records, &kgo.Record{Topic: "orders", Key: []byte(fmt.Sprint(i)), Value: fmt.Appendf(nil, "%s:%d", c, i)})
 		}
 	}
-	for _, r := range k.Produce(records...) {
+	allDeadLettered(k, k.Produce(records...))
+}
+
+// allDeadLettered waits for the letters of records, which come in the order of their partition. So
+// the last ones are enough: each assertion has a client of its own, which reads all letters.
+func allDeadLettered(k *consumertest.Kafka, records []*kgo.Record) {
+	last := map[int32]*kgo.Record{}
+	for _, r := range records {
+		last[r.Partition] = r
+	}
+	for _, r := range last {
 		k.DeadLettered(r, headers.ReasonTerminal)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -88,12 +87,10 @@ func TestOutcomes_AgreeWithTheHandlersJournal(t *testing.T) {
 				Tiers: []time.Duration{5 * time.Second, 30 * time.Second, 35 * time.Second, 2 * time.Hour}, MaxAttempts: 3,
 			}})
 			var records []*kgo.Record
-			for i := range 150 {
+			for i := range 60 {
 				records = append(records, &kgo.Record{Topic: "orders", Key: fmt.Append(nil, i), Value: fmt.Append(nil, i)})
 			}
-			for _, r := range k.Produce(records...) {
-				k.DeadLettered(r, headers.ReasonTerminal)
-			}
+			allDeadLettered(k, k.Produce(records...))
 			j := &journal{way: map[string]int{}, did: map[string]string{}, seed: rand.New(rand.NewPCG(seed, 1))}
 			s.set(j.handle)
 			r := redriver(t, k)
@@ -128,7 +125,7 @@ func TestOutcomes_AgreeWithTheHandlersJournal(t *testing.T) {
 				}
 			}
 			c := o.Counts
-			if len(j.did) != 150 || c.Sent != 150 || c.Succeeded != count[dlq.Succeeded] || c.Failed != count[dlq.Failed] || c.Discarded != count[dlq.Discarded] ||
+			if len(j.did) != 60 || c.Sent != 60 || c.Succeeded != count[dlq.Succeeded] || c.Failed != count[dlq.Failed] || c.Discarded != count[dlq.Discarded] ||
 				c.Pending != count[dlq.Redriven] || c.Retrying != c.Pending || c.Unknown != 0 {
 				t.Errorf("of %d records the handler says %v, and the run %+v", len(j.did), count, c)
 			}

@@ -93,15 +93,18 @@ func TestRedriver_NeedsTheDocumentedPermissions(t *testing.T) {
 			if err := doneWith(t, errand, all); err != nil {
 				t.Fatalf("with all rights: %v", err)
 			}
-			for i, right := range all {
+			for j, right := range all {
 				t.Run(fmt.Sprint(right.Operation, " on ", right.Name), func(t *testing.T) {
 					t.Parallel()
-					others := slices.Concat(all[:i], all[i+1:])
+					others := slices.Concat(all[:j], all[j+1:])
 					if err := doneWith(t, errand, others); err == nil {
 						t.Error("works as well without it")
 					}
+					if i > 0 && j < len(columns[0]) { // to look with DESCRIBE is the first column's
+						return
+					}
 					// which brokers take to be included
-					if right.Operation = kmsg.ACLOperationDescribe; all[i].Operation != right.Operation && doneWith(t, errand, append(others, right)) == nil {
+					if right.Operation = kmsg.ACLOperationDescribe; all[j].Operation != right.Operation && doneWith(t, errand, append(others, right)) == nil {
 						t.Error("works as well with DESCRIBE")
 					}
 				})

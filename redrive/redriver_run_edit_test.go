@@ -64,9 +64,7 @@ func TestRun_RedrivesToTheFailingGroupOnly(t *testing.T) {
 		k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: billing.handle, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
 		k.Run(consumer.Config{Group: "audit", Topics: []string{"orders"}, Handler: others[0].take, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}}})
 		k.Run(consumer.Config{Group: "stock", Topics: []string{"orders"}, Handler: others[1].take, Policy: consumer.Policy{Tiers: []time.Duration{time.Minute}}})
-		for _, r := range k.Produce(records(50, "x")...) {
-			k.DeadLettered(r, "terminal")
-		}
+		allDeadLettered(k, k.Produce(records(50, "x")...))
 		var got received
 		billing.set(got.take)
 		r, p := planned(t, k)

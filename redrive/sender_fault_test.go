@@ -33,11 +33,11 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 		"a dead-letter topic that stalls": {Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.UnknownServerError, Count: 3},
 	} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
-			s := fixed(t, k, 300)
+			s := fixed(t, k, 150)
 			r, p := planned(t, k)
 			var f *kfake.FaultHandle
 			began := time.Now()
-			succeeds(t, 300)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
+			succeeds(t, 150)(r.Run(t.Context(), p, ann(redrive.Pace{Rate: 500, Canary: -1, Ramp: -1}, func(redrive.Event) {
 				if f == nil && time.Since(began) > 100*time.Millisecond {
 					f = k.Cluster.Fault(fault)
 				}
@@ -50,8 +50,8 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 			if f == nil || f.Hits() == 0 {
 				t.Error("there was no fault")
 			}
-			s.ranOnce(t, 300)
-			onTheirTargets(t, k, p.ID, 300)
+			s.ranOnce(t, 150)
+			onTheirTargets(t, k, p.ID, 150)
 		})
 	}
 }
