@@ -69,7 +69,7 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 // sample, the counts that a run reports at an instant at which it sends, and the last second of
 // what took minutes.
 func loose(text string) string {
-	for _, varies := range []string{`\d+:\d+ +(the bank did not)`, `\d+ (sent at) \d+`, `\d+ (succeeded,) \d+`, `\d+(s ago)`, `(\d{8}-\d{4})\d\d(?:-0000)`} {
+	for _, varies := range []string{`\d+:\d+ +(the bank did not)`, `\d+ (sent at) \d+`, `\d+ (succeeded,) \d+`, `\d+(s ago|s left)`, `(\d{8}-\d{4})\d\d(?:-0000)`} {
 		text = regexp.MustCompile(varies).ReplaceAllString(text, "N $1 N")
 	}
 	return text
