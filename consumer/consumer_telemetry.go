@@ -14,9 +14,7 @@ import (
 
 // observe observes the state of the consumer and its lanes.
 func (c *Consumer) observe(o metric.Observer, g *gauges) {
-	type tier struct {
-		topic, delay string
-	}
+	type tier struct{ topic, delay string }
 	type held struct{ parked, due, gaps, lag int64 }
 	var (
 		tiers  = map[tier]held{}

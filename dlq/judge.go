@@ -35,7 +35,7 @@ func (j *judge) state(r *kgo.Record) State {
 	j.view.read(r.Headers)
 	if state.resolves() {
 		if l := j.deduper.of(r.Partition, &j.view); l != nil {
-			latest := l.resolve(&j.view, j.ledger.since(r.Partition, r.Offset))
+			latest := l.resolve(&j.view, j.ledger.states[r.Partition].since.Of(r.Offset))
 			if j.names {
 				l.resolved.place(&j.view, r.Offset, latest)
 			}

@@ -96,12 +96,6 @@ func (l *Ledger) pending(partition int32, offset int64) bool {
 	return f.reportedAt(f.letterOf(offset)) == Redriven
 }
 
-// since returns the Unix second at which a letter was redriven or discarded. The letter's state
-// must be such a one.
-func (l *Ledger) since(partition int32, offset int64) uint32 {
-	return l.states[partition].since.Of(offset)
-}
-
 // Count returns how many letters have an entry with the state, letters that retention deleted since
 // among them. It counts an entry of a [Duplicate] also where [Ledger.State] does not.
 func (l *Ledger) Count(s State) (n int64) {

@@ -88,9 +88,9 @@ func (l *Ledger) ended(err error) error {
 	return l.newer()
 }
 
-// find polls the two topics by a client, and stores their ids.
+// find describes the two topics by a client, and stores their ids.
 func (l *Ledger) find(ctx context.Context, cl *kgo.Client) error {
-	letters, ledger, err := l.pollBy(ctx, kadm.NewClient(cl))
+	letters, ledger, err := l.among(topicsOf(ctx, kadm.NewClient(cl), l.topic, l.name))
 	if err != nil {
 		return err
 	}
@@ -128,25 +128,28 @@ func (l *Ledger) poll(ctx context.Context) (letters, ledger kadm.TopicDetail, er
 		return letters, ledger, err
 	}
 	defer adm.Close()
-	return l.pollBy(ctx, adm)
+	return l.among(topicsOf(ctx, adm, l.topic, l.name))
 }
 
-// pollBy is poll by a client.
-func (l *Ledger) pollBy(ctx context.Context, adm *kadm.Client) (letters, ledger kadm.TopicDetail, err error) {
-	if l.topic == "" || l.name == "" {
-		return letters, ledger, errors.New("the name of the topic or of the ledger is empty")
+// topicsOf describes a dead-letter topic and its ledger.
+func topicsOf(ctx context.Context, adm *kadm.Client, letters, ledger string) (kadm.TopicDetails, error) {
+	if letters == "" || ledger == "" {
+		return nil, errors.New("the name of the topic or of the ledger is empty")
 	}
-	topics, err := adm.ListTopics(ctx, l.topic, l.name)
+	topics, err := adm.ListTopics(ctx, letters, ledger)
 	if err != nil {
-		return letters, ledger, fmt.Errorf("list topics: %w", err)
+		return nil, fmt.Errorf("list topics: %w", err)
 	}
-	return l.among(topics)
+	return topics, nil
 }
 
-// among finds the two topics among those that brokers described, with the errors of poll.
-func (l *Ledger) among(topics kadm.TopicDetails) (letters, ledger kadm.TopicDetail, err error) {
+// among finds the two topics among those that brokers described, if they did, with the errors of
+// poll.
+func (l *Ledger) among(topics kadm.TopicDetails, unanswered error) (letters, ledger kadm.TopicDetail, err error) {
 	letters, ledger = topics[l.topic], topics[l.name]
 	switch {
+	case unanswered != nil:
+		err = unanswered
 	case errors.Is(letters.Err, kerr.UnknownTopicOrPartition):
 		err = fmt.Errorf("the dead-letter topic %q %w", l.topic, ErrNoTopic)
 	case letters.Err != nil:

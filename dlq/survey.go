@@ -105,7 +105,7 @@ func (s *survey) readLedgers(ctx context.Context, cl *kgo.Client) {
 	r := newReader(s.progress)
 	for _, p := range s.parts {
 		p.whole, p.reached = false, nil
-		letters, ledger, err := p.among(s.topics)
+		letters, ledger, err := p.among(s.topics, nil)
 		if err != nil {
 			p.errs = append(p.errs, err)
 			continue

@@ -27,9 +27,9 @@ const (
 )
 
 // readPlaces are what topics hold while they are read. Small ones have places of their own, and
-// those that could not be read last time have one. Of a topic whose brokers are silent nothing is held in memory, so it soon
-// makes room for others: its read goes on beside the places. A topic of which something comes keeps
-// its place, however long it takes.
+// those that could not be read last time have one. Of a topic whose brokers are silent nothing is
+// held in memory, so it soon makes room for others: its read goes on beside the places. A topic of
+// which something comes keeps its place, however long it takes.
 type readPlaces struct {
 	small, large, again, beside chan struct{} // have an element for each topic
 }

@@ -67,9 +67,7 @@ var service = Board{
 			{"Forwards in flight", "Copies that the brokers have not acknowledged yet. A number that stays high comes before blocked lanes.", Lines, "short", []Query{
 				{`sum by (messaging_destination_name) (siding_forwards_inflight` + ofSource + `)`, "{{messaging_destination_name}}"},
 			}},
-			{"Lag", "Offsets from the first unfinished one to the end, by tier. That of a tier includes records that are not due yet.", Lines, "short", []Query{
-				{`sum by (messaging_destination_name, siding_tier) (siding_lag` + ofSource + `)`, "{{messaging_destination_name}} {{siding_tier}}"},
-			}},
+			{"Lag", "Offsets from the first unfinished one to the end, by tier. That of a tier includes records that are not due yet.", Lines, "short", []Query{{`sum by (messaging_destination_name, siding_tier) (siding_lag` + ofSource + `)`, "{{messaging_destination_name}} {{siding_tier}}"}}},
 			{"Offsets behind gaps", "Offsets above the first unfinished one that are finished: a crash repeats these at most.", Lines, "short", []Query{
 				{`sum by (messaging_destination_name, siding_tier) (siding_offset_gaps` + ofSource + `)`, "{{messaging_destination_name}} {{siding_tier}}"},
 			}},

@@ -151,15 +151,9 @@ func (b *Book) Runs() ([]redrive.Outcome, error) {
 
 // refresh reports whether it read letters, of some partitions at least.
 func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err error) {
-	if b.ledger == nil {
-		b.ledger = dlq.NewLedger(b.topic, b.ledgerTopic)
-	}
-	b.ledger.SetOpts(opts...)
-	var cursor dlq.Cursor
-	var unfrozen error
-	var freezing sync.WaitGroup // meanwhile: over a slow link it takes seconds
-	freezing.Go(func() { cursor, unfrozen = dlq.Freeze(ctx, b.topic, opts...) })
-	defer freezing.Wait()
+	b.ledger = tuned(b.ledger, b.topic, b.ledgerTopic, opts)
+	frozen := freeze(ctx, b.topic, opts)
+	defer frozen() // it uses ctx
 	var touched []place
 	missed := b.ledger.Read(ctx, nil, func(n *dlq.LedgerRecord) {
 		b.records.Add(1)
@@ -178,9 +172,7 @@ func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err erro
 		}
 		b.ledgerID = id
 	}
-	if freezing.Wait(); unfrozen != nil {
-		err = fmt.Errorf("book: %w", unfrozen)
-	}
+	cursor, err := frozen()
 	maps.DeleteFunc(cursor.End, func(p int32, _ int64) bool { return !b.ledger.Known(p) })
 	if some = len(cursor.End) > 0; some { // else it would be a cursor of all
 		b.begin(&cursor)

@@ -8,7 +8,7 @@ import (
 
 // Open yields where the open letters are that a filter selects, those of a partition in order. The
 // filter must be one that [Decides] accepts. The book is locked meanwhile.
-func (b *Book) Open(f *dlq.Filter) iter.Seq2[int32, int64] {
+func Open(b *Book, f *dlq.Filter) iter.Seq2[int32, int64] {
 	return func(yield func(int32, int64) bool) {
 		b.mu.RLock()
 		defer b.mu.RUnlock()

@@ -52,7 +52,7 @@ func (s *Search) Progress() (read int64, problem string) {
 func (s *Search) Left(b *book.Book, f *dlq.Filter) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for partition, offset := range b.Open(f) {
+	for partition, offset := range book.Open(b, f) {
 		if !bit(s.not, partition, offset) {
 			n++
 		}
@@ -107,7 +107,7 @@ func (s *Search) next(b *book.Book, f *dlq.Filter) (places []Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := map[Place]uint64{}
-	for partition, offset := range b.Open(f) {
+	for partition, offset := range book.Open(b, f) {
 		switch {
 		case bit(s.not, partition, offset):
 			set(kept, partition, offset)

@@ -1,0 +1,34 @@
+package book
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/dlq"
+)
+
+// freeze lists the bounds of a topic meanwhile, since over a slow link that takes seconds. The
+// function that it returns waits for them.
+func freeze(ctx context.Context, topic string, opts []kgo.Opt) func() (dlq.Cursor, error) {
+	frozen := sync.OnceValues(func() (dlq.Cursor, error) {
+		cursor, err := dlq.Freeze(ctx, topic, opts...)
+		if err != nil {
+			err = fmt.Errorf("book: %w", err)
+		}
+		return cursor, err
+	})
+	go func() { _, _ = frozen() }()
+	return frozen
+}
+
+// tuned returns a ledger with other options, or a new one if there is none.
+func tuned(ledger *dlq.Ledger, topic, name string, opts []kgo.Opt) *dlq.Ledger {
+	if ledger == nil {
+		ledger = dlq.NewLedger(topic, name)
+	}
+	ledger.SetOpts(opts...)
+	return ledger
+}
