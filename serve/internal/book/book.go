@@ -153,7 +153,7 @@ func (b *Book) Runs() ([]redrive.Outcome, error) {
 func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err error) {
 	b.ledger = tuned(b.ledger, b.topic, b.ledgerTopic, opts)
 	frozen := freeze(ctx, b.topic, opts)
-	defer frozen() // it uses ctx
+	defer func() { _, _ = frozen() }() // it uses ctx
 	var touched []place
 	missed := b.ledger.Read(ctx, nil, func(n *dlq.LedgerRecord) {
 		b.records.Add(1)
