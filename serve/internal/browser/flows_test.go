@@ -41,6 +41,41 @@ func TestFlows_LettersComeBack(t *testing.T) {
 	tb.visit(s, "/audit?topic=orders.dlq", "the payments are up again")
 }
 
+// Whoever goes back from a run sees the plan that it came from, with what was typed, and sends
+// nothing twice. Forward is the run, which is followed again.
+func TestFlows_BackAndForward(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	i.repair()
+	tb := newTab(t)
+	tb.visit(s, "/topics/orders.dlq", openOrders)
+	tb.do(chromedp.Click("//ul[@class='legend']//a[text()='http.503']"))
+	tb.at("/topics/orders.dlq?class=http.503")
+	tb.plan(90)
+	tb.fill("#o-rate", "200")
+	tb.fill("#o-window", "1s")
+	tb.click("Plan again")
+	tb.reads("#main", "Sends 90 letters to orders.retry.1s at 200/s")
+	tb.confirm("Send 90 letters", "the payments are up again")
+	tb.at("/topics/orders.dlq/runs/")
+	tb.reads("#live", "90 succeeded")
+	tb.forgive(true) // a plan of nothing is answered by 409
+	tb.run("history.back()")
+	tb.at("/topics/orders.dlq/redrive?class=http.503&rate=200")
+	tb.reads("#main", "no open letter fits")
+	tb.sees("document.querySelector('#o-rate').value === '200'")
+	tb.sees("!Array.from(document.querySelectorAll('#main button')).some((b) => b.innerText.startsWith('Send'))")
+	tb.run("history.forward()")
+	tb.at("/topics/orders.dlq/runs/")
+	tb.reads("#main", "90 succeeded")
+	tb.run("history.go(-3)")
+	tb.at("/topics/orders.dlq?class=http.503")
+	tb.live()
+	tb.reads("#main", "260 open")
+	tb.visit(s, "/runs", "the payments are up again")
+	tb.sees("Array.from(document.querySelectorAll('[data-name=succeeded]')).map((e) => e.innerText).join() === '90'")
+}
+
 // A run that fails again stops by itself, and its page says why, and what to do.
 func TestFlows_ACanaryStopsTheRun(t *testing.T) {
 	i := newIncident(t)
