@@ -3,7 +3,6 @@ package book
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -13,15 +12,19 @@ import (
 // freeze lists the bounds of a topic meanwhile, since over a slow link that takes seconds. The
 // function that it returns waits for them.
 func freeze(ctx context.Context, topic string, opts []kgo.Opt) func() (dlq.Cursor, error) {
-	frozen := sync.OnceValues(func() (dlq.Cursor, error) {
-		cursor, err := dlq.Freeze(ctx, topic, opts...)
-		if err != nil {
+	var cursor dlq.Cursor
+	var err error
+	frozen := make(chan struct{})
+	go func() {
+		defer close(frozen)
+		if cursor, err = dlq.Freeze(ctx, topic, opts...); err != nil {
 			err = fmt.Errorf("book: %w", err)
 		}
+	}()
+	return func() (dlq.Cursor, error) {
+		<-frozen
 		return cursor, err
-	})
-	go func() { _, _ = frozen() }()
-	return frozen
+	}
 }
 
 // tuned returns a ledger with other options, or a new one if there is none.
