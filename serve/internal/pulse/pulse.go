@@ -60,7 +60,7 @@ func (p *Pulse) SilentSince() time.Time {
 // TooLong returns the time of an answer if brokers have been silent since; zero otherwise, and for
 // no answer.
 func (p *Pulse) TooLong(last time.Time) time.Time {
-	if last.IsZero() || time.Since(last) <= p.most {
+	if last.IsZero() || time.Since(last) < p.most {
 		return time.Time{}
 	}
 	return last
