@@ -72,6 +72,23 @@ func TestRules_AGroupThatIsGoneBlocksNoOther(t *testing.T) {
 	})
 }
 
+// The letter that fits is of a group that does not exist any more. The rule rests, though there are
+// letters of another group: those were read, and do not fit.
+func TestRules_RestThoughOthersDoNotFit(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders.dlq", 1)
+		k.CreateTopic("orders.dlq.ledger", 1)
+		is := outageAt(t, k, 3)
+		is.letterFor("gone", "http.503", time.Now())
+		is.serve(serve.Config{RulesFile: rules(t, strings.Replace(soon, "cool-down", "where: group == 'gone', cool-down", 1))})
+		time.Sleep(100 * time.Minute)
+		if n := is.log.count("a rule could not be applied"); n < 8 || n > 20 {
+			t.Errorf("the rule was refused %d times in a hundred minutes", n)
+		}
+	})
+}
+
 // The clock of the server was fast on which somebody let the rule go on. A pause after that counts.
 func TestRules_AWrongClockUndoesNoPause(t *testing.T) {
 	t.Parallel()

@@ -166,14 +166,14 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 	}
 	rests := t.resting(r, now)
 	switch without := leaving(j.filter, rests.groups); {
-	case rests.wait > 0 && (left != nil || len(rests.groups) == 0 || t.book.Select(&without).Open == 0):
+	case rests.wait > 0 && (left != nil || len(rests.groups) == 0 || t.mayFit(r, &without, now) == 0):
 		return nil
 	case left != nil:
 		err = s.goOn(ctx, t, r, left)
 	default:
 		if r.reads(t.DeadLetterTopic.Topic) {
 			var found bool
-			if found, err = t.search(r, now).Find(ctx, t.book, &j.filter, t.DeadLetterTopic.Topic, s.cfg.Kafka...); err == nil && !found {
+			if found, err = t.search(r, now).Find(ctx, t.book, &without, t.DeadLetterTopic.Topic, s.cfg.Kafka...); err == nil && !found {
 				return nil // the next round reads those that are left
 			}
 		}
