@@ -176,7 +176,9 @@ func (r *reader) fetchFailed(e kgo.FetchError) {
 	case errors.As(e.Err, new(*kgo.ErrDataLoss)):
 		// The broker lost records that were read or would be next. kgo continues at the start of
 		// the log, and take skips the offsets that were read.
-	case r.scans[e.Topic] == nil:
+	case e.Topic != "" && r.scans[e.Topic] == nil:
+		// The client read this topic before, in another reader.
+	case e.Topic == "":
 		r.failAll(e.Err)
 	default:
 		r.fail(e.Topic, fmt.Errorf("partition %d: %w", e.Partition, e.Err))

@@ -108,3 +108,18 @@ func TestSummarizeAll_AnErrorIsAboutItsTopic(t *testing.T) {
 		}
 	})
 }
+
+// The client of a survey has read the ledgers before it reads letters. What fails of a ledger by then
+// is no error of all topics.
+func TestReader_AnErrorOfAnEarlierReadFailsNothing(t *testing.T) {
+	var failed error
+	r := newReader(nil)
+	r.add(&scan{topic: "orders.dlq", problem: func(err error) bool { failed = err; return false }}, map[int32]span{0: {end: 1}})
+	r.fetchFailed(kgo.FetchError{Topic: "payments.dlq.ledger", Err: kerr.TopicAuthorizationFailed})
+	if failed != nil || len(r.left) != 1 {
+		t.Errorf("orders.dlq failed: %v", failed)
+	}
+	if r.fetchFailed(kgo.FetchError{Err: kgo.ErrClientClosed}); failed == nil {
+		t.Error("an error of the client fails nothing")
+	}
+}
