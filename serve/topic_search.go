@@ -27,15 +27,16 @@ func (t *topic) mayFit(r *Rule, f *dlq.Filter, now time.Time) int64 {
 // search returns the search of a rule. It begins anew with another filter, for another topic of the
 // name, and each wait of the rule if an expression may ask for the time.
 func (t *topic) search(r *Rule, now time.Time) *search {
-	of := fmt.Sprintf("%x", t.book.TopicID())
+	of := fmt.Sprintf("%x %+v", t.book.TopicID(), r.Filter)
+	asksTime := strings.Contains(r.Filter.Where, "now")
 	for b := range r.earlier(t.DeadLetterTopic.Topic) {
 		of += fmt.Sprintf(" %+v", b.Filter)
+		asksTime = asksTime || strings.Contains(b.Filter.Where, "now")
 	}
-	of += fmt.Sprintf(" %+v", r.Filter)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	is := t.searches[r.Name]
-	if is == nil || is.of != of || strings.Contains(of, "now") && now.Sub(is.began) >= r.Wait {
+	if is == nil || is.of != of || asksTime && now.Sub(is.began) >= r.Wait {
 		if t.searches == nil {
 			t.searches = map[string]*search{}
 		}
