@@ -186,19 +186,19 @@ func (s *suspended) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ t
 func TestServer_ARuleBeginsNothingAfterItsServerWasSuspended(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		meanwhile func(*station)
+		meanwhile func(is *station, file string)
 		why       string
 	}{
-		"the rule was paused": {func(is *station) {
+		"the rule was paused": {func(is *station, _ string) {
 			if code := is.ask(http.MethodPost, "/rules/outage/topics/orders.dlq/pause", `{"why":"deploying"}`, nil); code != http.StatusOK {
 				is.t.Errorf("pausing: %d", code)
 			}
 		}, "the rule is paused"},
-		"letters failed": {func(is *station) { is.fail(1) }, "the last failure was"},
-		"another server opened the circuit": {func(is *station) {
+		"letters failed": {func(is *station, _ string) { is.fail(1) }, "the last failure was"},
+		"another server opened the circuit": {func(is *station, _ string) {
 			is.note("rule/outage/state", map[string]any{"v": 1, "opened": time.Now(), "until": time.Now().Add(time.Hour), "wait": time.Hour, "why": "it failed again"})
 		}, "the circuit is open until"},
-		"another run has begun and was aborted": {func(is *station) {
+		"another run has begun and was aborted": {func(is *station, _ string) {
 			runs := redriverAt(is)
 			plan, err := runs.Plan(is.t.Context(), redrive.Selection{Topic: "orders.dlq"})
 			if err != nil {
@@ -210,6 +210,12 @@ func TestServer_ARuleBeginsNothingAfterItsServerWasSuspended(t *testing.T) {
 			}
 			time.Sleep(12 * time.Minute) // since the failure of its canary
 		}, "the circuit is open until"},
+		"its filter was changed": {func(is *station, file string) {
+			if err := os.WriteFile(file, []byte(with("where: attempts > 9")), 0o600); err != nil {
+				is.t.Error(err)
+			}
+			is.within(time.Minute, "the file is read", func() bool { return ask[[]api.Rule](is, "/rules")[0].Filter.Where != "" })
+		}, "its filter has changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -227,10 +233,11 @@ func TestServer_ARuleBeginsNothingAfterItsServerWasSuspended(t *testing.T) {
 					}
 					return true
 				}})
-				is.serve(serve.Config{RulesFile: rules(t, hourly)}, kgo.WithHooks(s), kgo.ProducerBatchCompression(kgo.NoCompression()))
+				file := rules(t, hourly)
+				is.serve(serve.Config{RulesFile: file}, kgo.WithHooks(s), kgo.ProducerBatchCompression(kgo.NoCompression()))
 				<-s.there
 				before := len(ask[[]api.Run](is, "/runs"))
-				test.meanwhile(is)
+				test.meanwhile(is, file)
 				runs, err := redriverAt(is).Runs(t.Context(), "orders.dlq")
 				if err != nil {
 					t.Fatal(err)

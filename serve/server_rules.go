@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -320,6 +321,9 @@ func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) 
 	i := slices.IndexFunc(rules, func(is Rule) bool { return is.Name == r.Name && is.covers(t.DeadLetterTopic.Topic) })
 	if i < 0 {
 		return fmt.Errorf("%w: it left the file of rules", errForbidden)
+	}
+	if !reflect.DeepEqual(rules[i].Filter, r.Filter) {
+		return fmt.Errorf("%w: its filter has changed", errForbidden)
 	}
 	j, err := t.judge(&rules[i], time.Now())
 	switch {
