@@ -75,7 +75,7 @@ func (d consoleData) topic(t *topic, role access.Role) console.Topic {
 	t.mu.Unlock()
 	for i := range is.Runs { // what people wrote about a run, and errors, may quote letters
 		r := &is.Runs[i]
-		r.Why, r.Cause, r.Waiting = outside(d.s.redact, r.Why), outside(d.s.redact, r.Cause), outside(d.s.redact, r.Waiting)
+		r.Why, r.Cause, r.Waiting = d.s.redact.Text(r.Why), outside(d.s.redact, r.Cause), outside(d.s.redact, r.Waiting)
 	}
 	return is
 }
@@ -120,7 +120,7 @@ func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic strin
 	}
 	acts := t.book.Acts()
 	for i := range acts {
-		acts[i].Why = outside(d.s.redact, acts[i].Why)
+		acts[i].Why = d.s.redact.Text(acts[i].Why)
 	}
 	return acts, nil
 }
@@ -133,7 +133,7 @@ func (d consoleData) Prunes(ctx context.Context, who *access.Identity, topic str
 	all := t.book.Prunes()
 	for i := range all {
 		p := &all[i]
-		p.Why, p.Archive, p.Error = outside(d.s.redact, p.Why), outside(d.s.redact, p.Archive), outside(d.s.redact, p.Error)
+		p.Why, p.Archive, p.Error = d.s.redact.Text(p.Why), outside(d.s.redact, p.Archive), outside(d.s.redact, p.Error)
 	}
 	return all, nil
 }
@@ -146,7 +146,7 @@ func (d consoleData) RuleActs(ctx context.Context, who *access.Identity, topic s
 	for _, name := range t.decidedRules() {
 		for _, is := range t.decisions(name) {
 			if is.Do == doPause || is.Do == doResume {
-				all = append(all, console.RuleAct{Rule: name, Paused: is.Do == doPause, By: is.By, Why: outside(d.s.redact, is.Why), At: is.At})
+				all = append(all, console.RuleAct{Rule: name, Paused: is.Do == doPause, By: is.By, Why: d.s.redact.Text(is.Why), At: is.At})
 			}
 		}
 	}

@@ -22,8 +22,8 @@ func problem(kind api.Kind, format string, args ...any) error {
 	return &huma.ErrorModel{Type: kind.Type(), Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
 
-// outside returns a text as it may leave the server: what people wrote and errors may quote
-// letters, and errors name the brokers' addresses.
+// outside returns a text that quotes errors as it may leave the server: errors may quote letters,
+// and name the brokers' addresses. What people wrote has no addresses, and is only redacted.
 func outside(hidden *redact.Rules, text string) string { return hidden.Text(failure.Clean(text)) }
 
 // problemOf turns an error of the packages dlq and redrive into one of the API. Nil stays nil, and

@@ -63,7 +63,7 @@ func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
 		is.Until = timeOr(j.state.Until)
 	}
 	if j.paused != nil {
-		is.Paused = &api.Paused{By: j.paused.By, At: j.paused.At, Why: outside(s.redact, j.paused.Why)}
+		is.Paused = &api.Paused{By: j.paused.By, At: j.paused.At, Why: s.redact.Text(j.paused.Why)}
 	}
 	switch {
 	case err != nil:

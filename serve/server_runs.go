@@ -128,7 +128,7 @@ func (s *Server) runAs(t *topic, o *redrive.Outcome) api.Run {
 		notices[i] = outside(s.redact, notices[i])
 	}
 	return api.Run{
-		Topic: o.Topic, ID: o.ID, State: string(o.State), Waiting: outside(s.redact, waiting), Cause: outside(s.redact, o.Cause), By: o.By, Why: outside(s.redact, o.Why), Owner: o.Owner, Claim: o.Claim, Here: here,
+		Topic: o.Topic, ID: o.ID, State: string(o.State), Waiting: outside(s.redact, waiting), Cause: outside(s.redact, o.Cause), By: o.By, Why: s.redact.Text(o.Why), Owner: o.Owner, Claim: o.Claim, Here: here,
 		Silent: !here && t.silent(o), Started: o.Started.UTC(), Heartbeat: o.Heartbeat.UTC(), Stopped: timeOr(o.Stopped), Ended: timeOr(o.Ended), WindowEnds: timeOr(o.WindowEnds),
 		Pace: api.Pace{
 			Rate: o.Pace.Rate, Burst: o.Pace.Burst, Canary: o.Pace.Canary, Tolerate: o.Pace.Tolerate, TolerateShare: o.Pace.TolerateShare,
