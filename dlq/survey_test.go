@@ -109,8 +109,8 @@ func TestSummarizeAll_AnErrorIsAboutItsTopic(t *testing.T) {
 	})
 }
 
-// The client of a survey has read the ledgers before it reads letters. What fails of a ledger by then
-// is no error of all topics.
+// The client of a survey has read the ledgers before it reads letters. What fails of a ledger by
+// then is no error of all topics.
 func TestReader_AnErrorOfAnEarlierReadFailsNothing(t *testing.T) {
 	var failed error
 	r := newReader(nil)

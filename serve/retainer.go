@@ -206,8 +206,8 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 		case a == nil:
 		case errors.Is(err, dlq.ErrChanged) || errors.Is(err, dlq.ErrUnfinishedRun):
 			report.Archives = nil // all letters stay
-			if left := folder.Remove(ctx, a); left != nil {
-				err = fmt.Errorf("%v; the archive has letters that stay: %w", err, left) // which is a failure
+			if left := folder.Remove(ctx, a); left != nil { // no wait, but a failure
+				err = fmt.Errorf("%s; the archive has letters that stay: %w", err.Error(), left)
 			}
 		default:
 			err = fmt.Errorf("%w; the archive %s exists and is complete, and its letters may be in the topic still", err, o.Archive)
