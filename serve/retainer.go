@@ -206,7 +206,7 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 		case a == nil:
 		case errors.Is(err, dlq.ErrChanged) || errors.Is(err, dlq.ErrUnfinishedRun):
 			report.Archives = nil // all letters stay
-			if left := folder.Remove(ctx, a); left != nil { // no wait, but a failure
+			if left := folder.Remove(ctx, a); left != nil {
 				err = fmt.Errorf("%s; the archive has letters that stay: %w", err.Error(), left)
 			}
 		default:
