@@ -254,10 +254,9 @@ type embedded struct {
 	job brokerJob
 	log string
 
-	mu      sync.Mutex // one order at a time
-	proc    *process
-	last    int64 // id of the last fault
-	highest int32 // leader epoch of a partition, as of the last end of the broker's process
+	mu   sync.Mutex // one order at a time
+	proc *process
+	last int64 // id of the last fault
 }
 
 func startEmbedded(dir, log, defect string) (*embedded, error) {
@@ -370,7 +369,8 @@ func (e *embedded) begin(node int) error {
 func (e *embedded) restart(atOnce bool, pause time.Duration) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, err := e.epochs(); err != nil {
+	epochs, err := e.leaderEpochs()
+	if err != nil {
 		return err
 	}
 	if atOnce {
@@ -386,8 +386,13 @@ func (e *embedded) restart(atOnce bool, pause time.Duration) error {
 			return err
 		}
 	}
+	e.unreachable(true)
+	defer e.unreachable(false)
 	<-time.After(pause)
-	return e.start()
+	if err := e.start(); err != nil {
+		return err
+	}
+	return e.raiseEpochs(epochs)
 }
 
 func (e *embedded) close() error {

@@ -53,7 +53,8 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 	defer e.mu.Unlock()
 	e.unreachable(true)
 	defer e.unreachable(false)
-	if _, err := e.epochs(); err != nil {
+	epochs, err := e.leaderEpochs()
+	if err != nil {
 		return err
 	}
 	e.proc.kill()
@@ -68,17 +69,32 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 	if err != nil {
 		return err
 	}
-	highest := e.highest
-	now, err := e.epochs()
-	for epoch := now[of]; err == nil && epoch <= highest; epoch++ {
-		err = e.give(order{Op: "shuffle"}) // each raises all epochs by one
+	epochs[of]++
+	return e.raiseEpochs(epochs)
+}
+
+// raiseEpochs gives each partition a leader epoch that is not below the given one. The embedded
+// broker forgets epochs when it is killed, and begins with those of the last records, as no Kafka
+// does: members would take the records in place of a lost end for those that they had finished.
+func (e *embedded) raiseEpochs(to map[tp]int32) error {
+	now, err := e.leaderEpochs()
+	if err != nil {
+		return err
+	}
+	var missing int32
+	for at, epoch := range to {
+		if is, ok := now[at]; ok {
+			missing = max(missing, epoch-is)
+		}
+	}
+	for ; missing > 0 && err == nil; missing-- {
+		err = e.give(order{Op: "shuffle"}) // raises all epochs by one
 	}
 	return err
 }
 
-// epochs returns the partitions' leader epochs, and keeps the highest: the embedded broker forgets
-// them when it is killed, and begins with lower ones.
-func (e *embedded) epochs() (now map[tp]int32, err error) {
+// leaderEpochs asks the broker for the partitions' leader epochs.
+func (e *embedded) leaderEpochs() (now map[tp]int32, err error) {
 	cl, err := kgo.NewClient(e.options(true)...)
 	if err != nil {
 		return nil, err
@@ -99,7 +115,6 @@ func (e *embedded) epochs() (now map[tp]int32, err error) {
 	for _, t := range all.Topics {
 		for _, p := range t.Partitions {
 			now[tp{p.Topic, p.Partition}] = p.LeaderEpoch
-			e.highest = max(e.highest, p.LeaderEpoch)
 		}
 	}
 	return now, nil
