@@ -51,23 +51,18 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 	check("the original timestamp", at.Timestamp.UnixMilli() == o.Timestamp.UnixMilli())
 	check("the partition", c.rec.Partition == o.Partition)
 	check("the group", m.Group == group)
-	var ends []int64
-	for _, x := range r.runs {
-		if x.attempt == m.Attempts && x.life == c.life() && x.end != 0 {
-			ends = append(ends, x.end)
-		}
-	}
-	if m.Reason == headers.Reason(reasonCrashLoop) {
-		for _, x := range r.runs {
-			if x.attempt == m.Attempts && x.end == 0 {
-				ends = append(ends, x.start) // it is found out later
-			}
-		}
-	}
 	failed := m.FailedAt.UnixMilli()
-	check("the time of the failure", slices.ContainsFunc(ends, func(end int64) bool {
-		since := failed - end/int64(time.Millisecond)
-		return since >= -1 && since < 60_000
+	check("the time of the failure", slices.ContainsFunc(r.runs, func(x *run) bool {
+		switch {
+		case x.attempt != m.Attempts:
+			return false
+		case x.end == 0:
+			// A member condemns it after its runs, and after further members may have died.
+			return m.Reason == headers.Reason(reasonCrashLoop) && failed >= x.start/int64(time.Millisecond)-1 && failed <= c.rec.Timestamp.UnixMilli()
+		default:
+			since := failed - x.end/int64(time.Millisecond)
+			return x.life == c.life() && since >= -1 && since < 60_000
+		}
 	}))
 	check("the first failure", !m.FirstFailedAt.After(m.FailedAt))
 	if n := len(m.History); n > 0 {
