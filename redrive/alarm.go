@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,7 +83,7 @@ func (a *alarm) onRefail(key, retried string, f Failure) {
 		}
 		return
 	}
-	what := fmt.Sprintf("letter %s failed again with %s", f.Letter, f.Class)
+	what := fmt.Sprintf("letter %s failed again with %s", f.Letter, cmp.Or(f.Class, "no class"))
 	if retried != "" { // it counts as pending, and may still succeed
 		what += ", and waits in " + retried + " for its next attempt"
 	}
@@ -118,7 +119,7 @@ func (a *alarm) note(f Failure, what string) {
 func (a *alarm) judged(j inflight.FirstOutcomes) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if j.Letters == 0 || a.cause != "" {
+	if j == (inflight.FirstOutcomes{}) || a.cause != "" {
 		return
 	}
 	a.failed += j.Failed

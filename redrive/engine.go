@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -56,7 +57,7 @@ func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
 	}
 	now, resumed := time.Now(), h.rec.Counts.Sent > 0
 	e := &engine{
-		ownedRun: h, on: on, flights: inflight.New(inflight.Counts(h.rec.Counts), h.inFlight), alarm: newAlarm(h.rec),
+		ownedRun: h, on: on, flights: inflight.New(inflight.Counts(h.rec.Counts), h.inFlight, h.settled()), alarm: newAlarm(h.rec),
 		state: Canary, lastSent: now, heartbeat: now, problems: make(chan error, 16),
 	}
 	e.sender = newSender(h, e.alarm.fired, now)
@@ -77,11 +78,11 @@ func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
 	defer watch.Close()
 	e.sender.wrote = watch.SkipRecords
 	e.poller = newPoller(newOutcomes(h, watch).poll, now, resumed)
-	letters := readLetters(work, h, e.sender.reads)
-	e.sender.letters = letters
+	read := readLetters(work, h, e.sender.reads)
+	e.sender.letters = read
 	defer func() { // no goroutine outlives the engine
 		stop()
-		for range letters {
+		for range read {
 			// Letters after the end of the run are dropped.
 		}
 		e.poller.close()
@@ -182,10 +183,10 @@ func (e *engine) next(now time.Time) (over bool) {
 	switch e.state {
 	case Canary:
 		switch {
-		case c.Pending == 0 && (inCanary(c, c.Sent) >= int64(e.rec.Pace.Canary) || e.sender.done()):
+		case c.Pending == 0 && !e.flights.Silent() && !e.poller.behind && (inCanary(c, c.Sent) >= int64(e.rec.Pace.Canary) || e.sender.done()):
 			e.state, e.ramp = Sending, now
 			e.alarm.stage(false, now)
-		case e.canaryFull() && now.Sub(e.lastSent) >= canaryPatience:
+		case c.Pending > 0 && e.canaryFull() && now.Sub(e.lastSent) >= canaryPatience:
 			e.waiting = fmt.Sprintf("the canary has no outcome after %v: is the consumer running?", canaryPatience)
 		}
 	case Sending:
@@ -216,8 +217,9 @@ func (e *engine) next(now time.Time) (over bool) {
 
 func (e *engine) windowEnd() time.Time { return e.lastSent.Add(e.rec.Pace.Window) }
 
-// inCanary returns how many of the letters count for the canary: those with a knowable outcome.
-func inCanary(c inflight.Counts, letters int64) int64 { return letters - c.Unknown - c.Unfollowed }
+// inCanary returns how many of the letters count for the canary: all but those whose outcome cannot
+// be known. Unfollowed letters count, since they may be dead letters again within the window.
+func inCanary(c inflight.Counts, letters int64) int64 { return letters - c.Unknown }
 
 // canaryFull reports whether the sender has taken as many letters as the canary has.
 func (e *engine) canaryFull() bool {
@@ -239,12 +241,15 @@ func (e *engine) transactionEnded(done *transaction) error {
 		return err
 	}
 	followed := make([]inflight.Sent, 0, len(done.copies))
+	var unfollowed []letters.Place
 	for _, o := range done.copies {
 		if e.follows(o.group) {
 			followed = append(followed, inflight.SentTo(o.Place, o.group, o.target()))
+		} else {
+			unfollowed = append(unfollowed, o.Place)
 		}
 	}
-	e.flights.Sent(followed, len(done.copies)-len(followed))
+	e.flights.Sent(followed, unfollowed)
 	e.lastSent = time.Now()
 	e.alarm.onSent(e.lastSent, len(done.copies))
 	return nil

@@ -28,7 +28,7 @@ func TestEngine_IsNotOverWhileAPollIsUnderWay(t *testing.T) {
 	now := time.Now()
 	e := &engine{
 		ownedRun: &ownedRun{topics: &topics{dlq: "orders.dlq", ledger: "orders.dlq.ledger"}, rec: &record{ID: "r", Pace: Pace{Window: time.Second}}},
-		flights:  inflight.New(inflight.Counts{}, nil), state: Watching, lastSent: now.Add(-time.Minute), heartbeat: now, reported: now,
+		flights:  inflight.New(inflight.Counts{}, nil, nil), state: Watching, lastSent: now.Add(-time.Minute), heartbeat: now, reported: now,
 		sender: &sender{}, poller: &poller{asOf: now, began: now, ended: now, cancel: func() {}},
 	}
 	if over, err := e.advance(t.Context(), t.Context(), now); over || err != nil {

@@ -35,9 +35,12 @@ func newOutcomes(h *ownedRun, w *watch) *outcomes {
 
 // poll finds the letters that have an outcome now.
 func (o *outcomes) poll(ctx context.Context) (l pollResult) {
+	quiet := time.Now().Add(-o.rec.Pace.Window)
 	l.verdicts, l.err = o.verdicts(ctx)
-	l.judged = o.watch.flights.FirstOutcomes()
 	if l.err != nil {
+		quiet = time.Time{} // the watch may not have read all failures
+	}
+	if l.judged = o.watch.flights.FirstOutcomes(quiet); l.err != nil {
 		return l
 	}
 	for _, g := range o.rec.Groups {

@@ -169,6 +169,17 @@ func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 // For a letter without a group, no offsets are known. Such letters are not followed: the ledger
 // records that, which resolves them.
 
+// settled returns the letters that have an outcome, by state, but for those that failed.
+func (h *ownedRun) settled() map[dlq.State]letters.Set {
+	sets := map[dlq.State]letters.Set{}
+	for o, set := range h.outcomes {
+		if o.class == "" && o.state != dlq.Failed {
+			sets[o.state] = set
+		}
+	}
+	return sets
+}
+
 // follows reports whether the outcomes of a group's letters can be known.
 func (h *ownedRun) follows(group string) bool {
 	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""

@@ -1,6 +1,7 @@
 package redrive_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestFollows_UnfollowedLettersAreSentOnce(t *testing.T) {
 	})
 }
 
-// The canary has only letters whose outcome is followed, and the end waits for no others.
+// The end waits only for letters whose outcome is followed.
 func TestFollows_LettersWithAGroupOnTheSource(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -112,8 +113,8 @@ func TestFollows_TheSameLettersAfterAResume(t *testing.T) {
 		if o := stopped(t, r, p, pace, 10); o.Counts.Sent != 10 || o.Counts.Failed != 0 {
 			t.Fatalf("the run was stopped with %+v", o)
 		}
-		ends(t, redrive.Counts{Failed: 5, Unfollowed: 5})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
-		if got := states(t, k); got[dlq.Failed] != 5 || got[dlq.Unfollowed] != 5 || got[dlq.Redriven] != 0 {
+		ends(t, redrive.Counts{Failed: 10})(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))
+		if got := states(t, k); got[dlq.Failed] != 10 || got[dlq.Redriven] != 0 {
 			t.Errorf("the ledger says %v", got)
 		}
 	})
@@ -164,6 +165,73 @@ func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
 				t.Errorf("prunable %+v, %v; want all 20", found, err)
 			}
 			ends(t, redrive.Counts{Unfollowed: 20})(asked(t, k, r, p.ID), nil)
+		})
+	}
+}
+
+// All letters came back while their run watched, and it was done without a failure: it took a dead
+// letter without a class for a copy of its own, and counted no letter without a group.
+func TestFollows_WhatIsADeadLetterAgainHasFailed(t *testing.T) {
+	t.Parallel()
+	bare := func(k *consumertest.Kafka) { // letters of another program
+		for range 20 {
+			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("{}"), Headers: []kgo.RecordHeader{{Key: "x-death", Value: []byte("1")}}})
+		}
+	}
+	again := func(t *testing.T, k *consumertest.Kafka) { // that program fails them again
+		cl, ctx := clientOf(t, k, kgo.ConsumeTopics("orders"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())), t.Context()
+		go func() {
+			for ctx.Err() == nil {
+				cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+					if metaOf(t, r).Redrive.ID != "" {
+						cl.ProduceSync(ctx, &kgo.Record{Topic: "orders.dlq", Value: r.Value, Headers: r.Headers})
+					}
+				})
+			}
+		}()
+	}
+	for name, c := range map[string]struct {
+		pace  redrive.Pace
+		play  func(*testing.T, *consumertest.Kafka)
+		cause string
+		sent  int64 // at most
+	}{
+		"without a group, as the consumer writes it": {redrive.Pace{}, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 1, failing("tax"))
+			bare(k)
+		}, "failed again with tax", 1},
+		"without a group, in a retry topic": {redrive.Pace{}, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 1, func(context.Context, *kgo.Record) error { return errBusy })
+			bare(k)
+		}, "waits in orders.retry.5s", 1},
+		"without a group, as another program writes it": {redrive.Pace{}, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 1, succeeding)
+			bare(k)
+			again(t, k)
+		}, "failed again with no class", 1},
+		"with a group, as another program writes it": {redrive.Pace{Rate: 2, Ramp: -1}, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 20, succeeding)
+			again(t, k)
+		}, "failed again with no class", 2},
+		"by their share": {redrive.Pace{Canary: -1, Rate: 2, Ramp: -1}, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 1, failing("tax"))
+			bare(k)
+		}, "6 of the last 6 letters failed again", 12},
+	} {
+		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
+			c.play(t, k)
+			r := redriver(t, k)
+			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "orders"}, Filter: dlq.Filter{Match: func(l *dlq.Letter) bool {
+				return l.Meta.Group == "" || name == "with a group, as another program writes it"
+			}}})
+			o, err := r.Run(within(t, 10*time.Minute), p, ann(c.pace, nil))
+			abortedAgain(t, o, err, c.cause)
+			if n := o.Counts; n.Sent > c.sent || n.Failed+n.Unfollowed+n.Pending+n.Succeeded != n.Sent || n.Failed == 0 && !strings.Contains(c.cause, "waits") {
+				t.Errorf("the counts are %+v", n)
+			}
+			if got := states(t, k); int64(got[dlq.Failed]) != o.Counts.Failed {
+				t.Errorf("the run counts %d failures, and the ledger says %v", o.Counts.Failed, got)
+			}
 		})
 	}
 }

@@ -61,7 +61,7 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 	if len(h.inFlight) == 0 {
 		return nil, h.rec.Counts.clone(), nil
 	}
-	fl := inflight.New(inflight.Counts(h.rec.Counts), h.inFlight)
+	fl := inflight.New(inflight.Counts(h.rec.Counts), h.inFlight, nil)
 	w, err := startWatch(ctx, h, fl, newAlarm(h.rec), func(error) {})
 	if err != nil {
 		return nil, Counts{}, err
@@ -76,8 +76,13 @@ func (h *ownedRun) derive(ctx context.Context) ([]inflight.Verdict, Counts, erro
 // then. refailed reads the dead-letter topic from the run's begin, and nothing else, so it needs no
 // further permission.
 func (h *ownedRun) refailed(ctx context.Context, c *Counts) error {
-	topic, counters := h.topics.dlq, map[outcome]*int64{{state: dlq.Succeeded}: &c.Succeeded, {state: dlq.Unknown}: &c.Unknown}
-	if c.Succeeded+c.Unknown == 0 || h.outcomes[outcome{state: dlq.Succeeded}].Len()+h.outcomes[outcome{state: dlq.Unknown}].Len() == 0 {
+	topic := h.topics.dlq
+	counters := map[outcome]*int64{{state: dlq.Succeeded}: &c.Succeeded, {state: dlq.Unknown}: &c.Unknown, {state: dlq.Unfollowed}: &c.Unfollowed}
+	counted, known := int64(0), int64(0)
+	for o, n := range counters {
+		counted, known = counted+*n, known+h.outcomes[o].Len()
+	}
+	if counted == 0 || known == 0 {
 		return nil
 	}
 	failed := func(err error) error {

@@ -17,7 +17,9 @@ type Pace struct {
 	// to 100 ms.
 	Burst int `json:"burst"`
 	// Canary is the number of letters that are sent first. The run awaits their outcomes before it
-	// sends the others; 1 by default.
+	// sends the others; 1 by default. For letters without a group on the source it awaits a Window
+	// in which they do not fail. On another target than the source and its retry topics there is no
+	// canary.
 	Canary int `json:"canary"`
 	// Tolerate is the number of failures that the run tolerates; none by default. The next failure
 	// with a class of the run aborts it, whether of a letter or of new traffic.
@@ -25,7 +27,7 @@ type Pace struct {
 	// TolerateShare is the share of failures, of any class, that the run tolerates among the last
 	// 50 letters with an outcome. It is 0.1 by default, none when negative, and 1 tolerates all.
 	// Among fewer letters as many may fail as among 50. A letter counts once, when its group passes
-	// it for the first time. The share aborts nothing before more than Tolerate letters failed.
+	// it for the first time; one without a group when it fails, or after a Window in which it did not. The share aborts nothing before more than Tolerate letters failed.
 	TolerateShare float64 `json:"tolerateShare,omitempty"`
 	// Ramp is the time from a tenth of Rate to all of it, after the canary; 30 s by default.
 	Ramp time.Duration `json:"ramp"`

@@ -81,10 +81,13 @@ func (p *Plan) warnOfLetters() {
 	if n := p.Skipped[SkippedOtherSource]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: of another source topic than %s; name a target topic for them", counted(n, "stay"), p.topics.source))
 	}
-	if n, why := p.unfollowed(); n == p.Letters {
+	switch n, why := p.unfollowed(); {
+	case n == 0:
+	case p.Selection.Target.Topic != p.topics.source:
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of the letters will not be known, and there is no canary: %s; once sent they count as resolved", why))
-	} else if n > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved", n, why))
+	default:
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved, unless they are dead letters again while the run goes on",
+			n, why))
 	}
 }
 

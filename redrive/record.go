@@ -172,7 +172,7 @@ func (r *record) toTier() bool { return len(r.Tiers) > 0 }
 // more letters.
 func (r *record) pastCanary() bool {
 	c := r.Counts
-	return r.State == Sending || r.State == Watching || c.Sent-c.Unknown-c.Unfollowed > int64(r.Pace.Canary)
+	return r.State == Sending || r.State == Watching || c.Sent-c.Unknown > int64(r.Pace.Canary)
 }
 
 // targets returns the topics to which the letters go.

@@ -147,8 +147,8 @@ func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
 	}
 	rec.setClasses(slices.Sorted(maps.Keys(p.ByClass)))
 	rec.Counts.Selected = p.chosen.Len()
-	if n, _ := p.unfollowed(); n == p.Letters {
-		rec.Pace.Canary = 0 // its letters have no outcome to wait for
+	if !p.toTier && p.Selection.Target.Topic != p.topics.source {
+		rec.Pace.Canary = 0 // its letters fail into another dead-letter topic
 	}
 	if rec.Pace.Canary == 0 {
 		rec.State = Sending

@@ -14,7 +14,7 @@ func TestThrottle_ForgetsMessages(t *testing.T) {
 	told := map[string]int{}
 	run := &ownedRun{topics: &topics{dlq: "orders.dlq"}, rec: &record{ID: "r"}, load: newLoad(1)}
 	e := &engine{
-		ownedRun: run, flights: inflight.New(inflight.Counts{}, nil),
+		ownedRun: run, flights: inflight.New(inflight.Counts{}, nil, nil),
 		sender: &sender{run: run, bucket: newBucket(1, 1, time.Now())}, on: func(e Event) { told[e.Message]++ },
 	}
 	for i := range 3 * maxLogged {

@@ -127,11 +127,12 @@ func (w *watch) observe(r *kgo.Record) {
 	}
 	key := classKey(failure.Class, m.Fingerprint)
 	recent, came := w.recent(r)
-	if dead && recent && slices.Contains(w.groups, m.Group) {
+	own := m.Redrive.ID == w.run && m.Redrive.From.Topic == w.topics.dlq
+	if dead && recent && (own || slices.Contains(w.groups, m.Group)) {
 		w.alarm.onDeath(came)
 	}
 	switch {
-	case m.Redrive.ID == w.run && m.Redrive.From.Topic == w.topics.dlq:
+	case own:
 		from := m.Redrive.From
 		s := inflight.ObservedCopy{Letter: letters.At(from.Partition, from.Offset), At: at, Group: m.Group, Hops: m.Hops, Class: failure.Class, Dead: dead}
 		if w.flights.OnCopy(s) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func showFailures(t *tool, again *redrive.FailedAgainError, o redrive.Outcome) {
 			what = "letter " + f.Letter
 			more--
 		}
-		t.screen.Say("  %s, at %s: %s: %s", what, f.Record, f.Class, t.redact.Message(f.Message))
+		t.screen.Say("  %s, at %s: %s: %s", what, f.Record, cmp.Or(f.Class, "no class"), t.redact.Message(f.Message))
 		if place, ok := strings.CutPrefix(f.Record, o.Topic+"/"); ok {
 			t.screen.Say("    redrive show %s %s", o.Topic, strings.Replace(place, "/", ":", 1))
 		}

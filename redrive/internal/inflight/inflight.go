@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
@@ -77,18 +78,40 @@ type Letters struct {
 	lost   letters.Set            // letters whose entry does not name the position of the copy
 	failed map[letters.Place]bool // letters that failed at least once; true once judged counts it
 	judged FirstOutcomes
+	// by state, the letters that are not in out: a dead copy corrects their outcome
+	settled map[dlq.State]letters.Set
+	silent  []silence // unfollowed letters that may still fail, the earliest first
+	spoke   int64     // letters of silent that failed
+}
+
+// silence counts unfollowed letters that were sent at a time.
+type silence struct {
+	since   time.Time
+	letters int64
 }
 
 // FirstOutcomes counts the letters that their groups have passed for the first time, and the
 // failures among them. A failure shows when its copy is written, but a success only when the
 // group's offset moves. Both count when the offset moves, because otherwise the share of failures
-// would mean nothing.
+// would mean nothing. Of an unfollowed letter no offset is known: a failure counts at once, and
+// silence for a window counts as success.
 type FirstOutcomes struct{ Letters, Failed int }
 
-// New returns the state of a run: its counts, and the letters that were sent earlier and have no
-// outcome.
-func New(counts Counts, sent []Sent) *Letters {
-	f := &Letters{out: letters.Set{}, seen: map[letters.Place]*letterState{}, counts: counts, failed: map[letters.Place]bool{}, lines: queues{}, lost: letters.Set{}}
+// New returns the state of a run: its counts, the letters that were sent earlier and have no
+// outcome, and by state those that have one. It takes settled over.
+func New(counts Counts, sent []Sent, settled map[dlq.State]letters.Set) *Letters {
+	f := &Letters{
+		out: letters.Set{}, seen: map[letters.Place]*letterState{}, counts: counts, failed: map[letters.Place]bool{}, lines: queues{}, lost: letters.Set{},
+		settled: map[dlq.State]letters.Set{},
+	}
+	for _, state := range []dlq.State{dlq.Succeeded, dlq.Discarded, dlq.Unknown, dlq.Unfollowed} {
+		if f.settled[state] = settled[state]; settled[state] == nil {
+			f.settled[state] = letters.Set{}
+		}
+	}
+	if n := f.settled[dlq.Unfollowed].Len(); n > 0 {
+		f.silent = append(f.silent, silence{time.Now(), n})
+	}
 	// queues need their letters in the order of offsets
 	slices.SortFunc(sent, func(a, b Sent) int { return cmp.Compare(a.Offset, b.Offset) })
 	for _, l := range sent {
@@ -117,13 +140,20 @@ func SentTo(at letters.Place, group string, copied headers.Position) Sent {
 	return Sent{at, QueueKey{group, copied.Topic, copied.Partition}, copied.Offset}
 }
 
-// Sent records letters whose copies are committed, and the number of other letters that were sent
-// with them and are not followed.
-func (f *Letters) Sent(letters []Sent, unfollowed int) {
+// Sent records letters whose copies are committed, and other letters that were sent with them and
+// are not followed.
+func (f *Letters) Sent(letters []Sent, unfollowed []letters.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counts.Sent += int64(len(letters) + unfollowed)
-	f.counts.Unfollowed += int64(unfollowed)
+	f.counts.Sent += int64(len(letters) + len(unfollowed))
+	f.counts.Unfollowed += int64(len(unfollowed))
+	if len(unfollowed) > 0 {
+		f.silent = append(f.silent, silence{time.Now(), int64(len(unfollowed))})
+	}
+	for _, at := range unfollowed {
+		f.settled[dlq.Unfollowed].Add(at)
+		f.correct(at) // the watch may have read a copy before the answer to the commit
+	}
 	var (
 		last QueueKey
 		line *queue
@@ -199,7 +229,9 @@ func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	if written && (fl.hops > 1 || fl.class != "") { // it has moved on
 		return false
 	}
-	if s.Class == "" { // the run's copy, or a copy that waits behind an earlier record of its key
+	// the run's copy, or a copy that waits behind an earlier record of its key; a dead letter has
+	// failed, whoever wrote it
+	if s.Class == "" && !s.Dead {
 		if written || fl.at.Topic == "" || s.Hops > fl.hops {
 			fl.at, fl.hops = s.At, s.Hops
 		}
@@ -209,11 +241,40 @@ func (f *Letters) OnCopy(s ObservedCopy) (first bool) {
 	if s.Dead || s.Hops > fl.hops || s.Hops == fl.hops && fl.class == "" {
 		fl.at, fl.hops, fl.class, fl.deadAt, fl.group = s.At, s.Hops, s.Class, s.Dead, s.Group
 	}
-	if _, again := f.failed[s.Letter]; again {
-		return false
+	_, again := f.failed[s.Letter]
+	if !again {
+		f.failed[s.Letter] = false
 	}
-	f.failed[s.Letter] = false
-	return true
+	f.correct(s.Letter)
+	return !again
+}
+
+// correct judges a failure of a letter that has its outcome already, and takes the outcome back if
+// the letter is dead again.
+func (f *Letters) correct(letter letters.Place) {
+	counted, failed := f.failed[letter]
+	for state, set := range f.settled {
+		if !failed || !set.Has(letter) {
+			continue
+		}
+		if !counted {
+			f.failed[letter] = true
+			f.judged.Failed++
+			switch state {
+			case dlq.Unfollowed:
+				f.spoke++
+				f.judged.Letters++
+			case dlq.Unknown:
+				f.judged.Letters++
+			}
+		}
+		if fl := f.seen[letter]; fl.stage() == landed {
+			set.Remove(letter)
+			f.counts.remove(state)
+			f.out.Add(letter)
+			f.enter(letter, fl)
+		}
+	}
 }
 
 // position reports whether an observed copy of the run is at the letter's position. The watch reads
@@ -251,6 +312,13 @@ func (f *Letters) Unfinished() int64 {
 	return f.staged[fresh]
 }
 
+// Silent reports whether unfollowed letters were sent so lately that they may still fail.
+func (f *Letters) Silent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.silent) > 0
+}
+
 // Counts returns the present counts.
 func (f *Letters) Counts() Counts {
 	f.mu.Lock()
@@ -275,10 +343,17 @@ type Verdict struct {
 	Reported bool // a consumer has reported that it discarded the letter
 }
 
-// FirstOutcomes returns the first outcomes since its last call.
-func (f *Letters) FirstOutcomes() FirstOutcomes {
+// FirstOutcomes returns the first outcomes since its last call. Unfollowed letters that were sent
+// before a time, and have not failed, count as a success.
+func (f *Letters) FirstOutcomes(before time.Time) FirstOutcomes {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for len(f.silent) > 0 && f.silent[0].since.Before(before) {
+		spoke := min(f.spoke, f.silent[0].letters)
+		f.judged.Letters += int(f.silent[0].letters - spoke)
+		f.spoke -= spoke
+		f.silent = f.silent[1:]
+	}
 	j := f.judged
 	f.judged = FirstOutcomes{}
 	return j
@@ -295,6 +370,9 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 		delete(f.seen, letter)
 		f.staged[fl.stage()]--
 		f.counts.Add(e)
+		if set := f.settled[e.State]; set != nil {
+			set.Add(letter)
+		}
 		if _, failed := f.failed[letter]; !failed && (e.State == dlq.Succeeded || e.State == dlq.Discarded) {
 			f.judged.Letters++
 		}
@@ -376,6 +454,20 @@ func (c *Counts) Add(e dlq.Entry) {
 		c.Discarded++
 	case dlq.Unknown:
 		c.Unknown++
+	}
+}
+
+// remove takes back the count of an outcome.
+func (c *Counts) remove(state dlq.State) {
+	switch state {
+	case dlq.Succeeded:
+		c.Succeeded--
+	case dlq.Discarded:
+		c.Discarded--
+	case dlq.Unknown:
+		c.Unknown--
+	case dlq.Unfollowed:
+		c.Unfollowed--
 	}
 }
 

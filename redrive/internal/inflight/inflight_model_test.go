@@ -3,6 +3,7 @@ package inflight
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -32,7 +33,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 			total             = 12
 			tier, retry, dead = "orders.retry.5s", "orders.retry.1m", "orders.dlq"
 		)
-		f := New(Counts{}, nil)
+		f := New(Counts{}, nil, nil)
 		model := map[letters.Place]*modelled{}
 		ends := map[string]int64{}      // of topics
 		committed := map[string]int64{} // of the group
@@ -49,7 +50,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 			return Behind
 		}
 		judge := func() (j FirstOutcomes) {
-			j = f.FirstOutcomes()
+			j = f.FirstOutcomes(time.Time{})
 			sum.Letters, sum.Failed = sum.Letters+j.Letters, sum.Failed+j.Failed
 			return sum
 		}
@@ -75,7 +76,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 					}
 					all = append(all, Sent{at, QueueKey{"g", tier, 0}, offset})
 				}
-				f.Sent(all, 0)
+				f.Sent(all, nil)
 			},
 			"fail": func(t *rapid.T) {
 				at := letters.At(0, rapid.Int64Range(0, total-1).Draw(t, "letter"))
@@ -192,7 +193,7 @@ func TestLetters_AgreeWithAModel(t *testing.T) {
 				want.Failed++
 			}
 		}
-		f.Sent(all, 0)
+		f.Sent(all, nil)
 		maps.Copy(committed, ends)
 		f.Resolve(passed)
 		if got := judge(); got != want {

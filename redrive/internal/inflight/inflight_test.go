@@ -33,7 +33,7 @@ func TestOnCopy_TheCopyThatTheLedgerNamesCounts(t *testing.T) {
 		if c.entry >= 0 {
 			sent.QueueKey, sent.Offset = QueueKey{"", tier, 0}, c.entry
 		}
-		f := New(Counts{Sent: 1}, []Sent{sent})
+		f := New(Counts{Sent: 1}, []Sent{sent}, nil)
 		for _, s := range c.seen {
 			f.OnCopy(s)
 		}
@@ -54,7 +54,7 @@ func TestOnCopy_TheCopyThatTheLedgerNamesCounts(t *testing.T) {
 // A run of millions that is resumed sees the copies of all that are resolved.
 func TestOnCopy_OfAResolvedLetterTakesNoMemory(t *testing.T) {
 	t.Parallel()
-	f := New(Counts{}, nil)
+	f := New(Counts{}, nil, nil)
 	f.OnCopy(ObservedCopy{Letter: letters.At(0, 2), At: headers.Position{Topic: "orders.retry.5s", Offset: 5}, Group: "billing", Hops: 1})
 	if n := len(f.seen); n != 0 {
 		t.Errorf("%d are kept", n)
@@ -67,8 +67,8 @@ func TestOnCopy_OfTheRunItselfChangesNothing(t *testing.T) {
 	t.Parallel()
 	const tier = "orders.retry.5s"
 	letter := letters.At(0, 2)
-	f := New(Counts{}, nil)
-	f.Sent([]Sent{{At: letter, QueueKey: QueueKey{"billing", tier, 0}, Offset: 7}}, 0)
+	f := New(Counts{}, nil, nil)
+	f.Sent([]Sent{{At: letter, QueueKey: QueueKey{"billing", tier, 0}, Offset: 7}}, nil)
 	f.OnCopy(ObservedCopy{Letter: letter, At: headers.Position{Topic: tier, Offset: 7}, Group: "billing", Hops: 1})
 	if n := len(f.seen); n != 0 {
 		t.Errorf("%d letters take memory although their groups have not written anything", n)
