@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,6 +26,13 @@ type Letter struct {
 	// CopyOf is the offset, in the same partition, of the original letter of a [Duplicate]. Only
 	// [Ledger.Letters] with [WithCopies] sets it.
 	CopyOf int64
+}
+
+// Damaged reports whether one of siding's headers is broken. A record that siding did not write has
+// none of them, and is not damaged.
+func (l *Letter) Damaged() bool {
+	field, broken := errors.AsType[*headers.FieldError](l.MetaErr)
+	return broken && !(field.Key == headers.FailureReason && errors.Is(field, headers.ErrMissing))
 }
 
 // FailedAt returns when the record last failed, by its headers. Without that header it returns when

@@ -31,7 +31,7 @@ type Summary struct {
 	// ResolvedAs splits Resolved by the states of the letters' entries.
 	ResolvedAs map[State]int64
 	// Foreign counts the open letters that siding did not write: they have no reason. Malformed
-	// counts the open letters with broken headers, of those that a summary needs.
+	// counts the open letters with broken headers: see [Letter.Damaged].
 	Foreign, Malformed int64
 	// Failures counts the open letters by class and fingerprint, the most frequent first. It does
 	// not depend on the order in which letters are read. It has at most 1,000 pairs, those that

@@ -3,6 +3,7 @@ package redrive
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -28,6 +29,7 @@ type copier struct {
 	edited      bool   // the user's headers
 	originals   *originals
 	targetID    [16]byte // of the named target; zero if unknown
+	partitions  int      // of the source, or of the named target; -1 if unknown
 	tiers       map[destination]string
 
 	out  []outgoing
@@ -52,7 +54,7 @@ var (
 )
 
 func newCopier(h *ownedRun) *copier {
-	c := &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, tiers: map[destination]string{}}
+	c := &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, partitions: -1, tiers: map[destination]string{}}
 	if n := h.rec.MaxAttempts; n > 0 {
 		c.maxAttempts = strconv.AppendInt(nil, int64(n), 10)
 	}
@@ -74,8 +76,13 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 	} else {
 		omitted = c.forTopic(o, r)
 	}
-	if o.copy.Topic == "" {
+	switch {
+	case c.partitions >= 0 && int(o.copy.Partition) >= c.partitions:
+		return nil, SkippedNoPartition, fmt.Errorf("its partition is %d, and there are %d", o.copy.Partition, c.partitions)
+	case o.copy.Topic == "" && o.group == "":
 		return nil, SkippedNoGroup, nil
+	case o.copy.Topic == "":
+		return nil, SkippedNoTier, nil
 	}
 	if omitted && edit.Value == nil {
 		if o.copy.Value, err = c.originals.value(ctx, r); errors.Is(err, errValueLost) {

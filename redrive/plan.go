@@ -56,10 +56,14 @@ type Plan struct {
 	by         map[destination]int64
 	elsewhere  map[string]bool // the topics with the original records of letters without a value
 	oldest     time.Time
-	unfit      error    // of the first letter to which the edit cannot be applied
-	unread     string   // a warning
-	absent     []string // the groups without members
-	resolved   string   // what became of the letters that the filter names, if none is open
+	unfit      error // of the first letter to which the edit cannot be applied
+	partitions int   // of the source, or of the named target; -1 if unknown
+	home       *homes
+	first      map[string]string     // by reason, the first letter that is skipped
+	homeless   map[destination]int64 // letters for which there is no retry topic
+	unread     string                // a warning
+	absent     []string              // the groups without members
+	resolved   string                // what became of the letters that the filter names, if none is open
 }
 
 // duplicate is a second letter of the same failure as a letter of the same partition. That letter
@@ -73,11 +77,18 @@ type duplicate struct {
 const (
 	// the record was redriven MaxRedrives times
 	SkippedTooOften = "too many redrives"
-	// the letter names no group: another program wrote it, or its headers are damaged. A named
-	// target takes it.
+	// the letter names no group: another program wrote it. A named target takes it.
 	SkippedNoGroup = "no group"
+	// the headers of the letter are damaged. A named target takes it.
+	SkippedDamaged = "damaged headers"
 	// the letter is of another source topic: it was imported, or moved. A named target takes it.
 	SkippedOtherSource = "another source topic"
+	// the source, or the named target, does not have the partition of the letter: it was recreated
+	// with fewer, or the letter is forged
+	SkippedNoPartition = "no such partition"
+	// no retry topic has a committed offset of the letter's group for its partition, while others
+	// of the letters have one
+	SkippedNoTier = "no retry topic"
 	// the letter has no value, and the original record is gone
 	SkippedValueLost = "value lost"
 	// the patch cannot be applied to the value
@@ -161,24 +172,31 @@ func (p *Plan) take(l *dlq.Letter) bool {
 	set(&most, defaultMaxRedrives)
 	switch {
 	case most >= 0 && l.Meta.Redrive.Count >= most:
-		p.Skipped[SkippedTooOften]++
-		return false
-	case p.toTier && (l.MetaErr != nil || l.Meta.Group == ""):
-		p.Skipped[SkippedNoGroup]++
-		return false
+		return p.skip(SkippedTooOften, l)
+	case p.toTier && l.Damaged():
+		return p.skip(SkippedDamaged, l)
+	case p.toTier && l.Meta.Group == "":
+		return p.skip(SkippedNoGroup, l)
 	case p.toTier && l.Meta.Original.Topic != p.topics.source:
-		p.Skipped[SkippedOtherSource]++
-		return false
+		return p.skip(SkippedOtherSource, l)
+	}
+	to := destination{l.Meta.Group, homeOf(l, p.topics.source)}
+	switch {
+	case p.partitions >= 0 && int(to.partition) >= p.partitions:
+		return p.skip(SkippedNoPartition, l)
+	case p.toTier && p.home.lacks(to):
+		p.homeless[to]++
+		return p.skip(SkippedNoTier, l)
 	case l.Meta.ValueOmitted: // the run applies the edit to the original value
 		if topic := l.Meta.Original.Topic; topic != "" && p.Selection.Edit.Value == nil {
 			p.elsewhere[topic] = true
 		}
 	default:
 		if _, err := p.Selection.Edit.valueOf(l.Record.Value); err != nil {
-			if p.Skipped[SkippedEdit]++; p.unfit == nil {
+			if p.unfit == nil {
 				p.unfit = fmt.Errorf("letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
 			}
-			return false
+			return p.skip(SkippedEdit, l)
 		}
 	}
 	if !p.chosen.Add(letters.At(l.Record.Partition, l.Record.Offset)) {
@@ -188,11 +206,34 @@ func (p *Plan) take(l *dlq.Letter) bool {
 	p.ByClass[classKey(l.Meta.Class, l.Meta.Fingerprint)]++
 	p.ByPartition[l.Record.Partition]++
 	p.ByGroup[l.Meta.Group]++
-	p.by[destination{l.Meta.Group, homeOf(l, p.topics.source)}]++
+	p.by[to]++
 	if at := originalTime(l); p.oldest.IsZero() || at.Before(p.oldest) {
 		p.oldest = at
 	}
 	return true
+}
+
+// skip counts a letter that stays. It returns false.
+func (p *Plan) skip(why string, l *dlq.Letter) bool {
+	if p.Skipped[why]++; p.Skipped[why] == 1 {
+		p.first[why] = fmt.Sprintf("%s/%d/%d", l.Record.Topic, l.Record.Partition, l.Record.Offset)
+	}
+	return false
+}
+
+// leaveOut counts the letters of a destination that stay although the plan has them: a run skips
+// them.
+func (p *Plan) leaveOut(d destination, why string) {
+	n := p.by[d]
+	if delete(p.by, d); p.ByGroup[d.group] == n {
+		delete(p.ByGroup, d.group)
+	} else {
+		p.ByGroup[d.group] -= n
+	}
+	p.Letters -= n
+	if p.Skipped[why] += n; p.first[why] == "" {
+		p.first[why] = fmt.Sprintf("partition %d of group %s", d.partition, d.group)
+	}
 }
 
 // homeOf returns the partition of the letter's lane: the original record's partition of the source.

@@ -52,6 +52,8 @@ type storedPlan struct {
 	Unknown   int64     `json:"unknown,omitempty"`
 	Unfit     string    `json:"unfit,omitempty"`
 	Unread    string    `json:"unread,omitempty"`
+	// by reason, the first letter that is skipped
+	First map[string]string `json:"first,omitempty"`
 
 	// of the JSON without this field
 	Checksum string `json:"checksum,omitempty"`
@@ -81,7 +83,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 		Target: p.Selection.Target, MaxRedrives: p.Selection.MaxRedrives, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit},
 		Letters: p.Letters, ByClass: p.ByClass, ByPartition: p.ByPartition, ByGroup: p.ByGroup, Targets: p.Targets,
 		SeenBy: p.SeenBy, Watched: p.Watched, Skipped: p.Skipped, Warnings: p.Warnings,
-		Originals: slices.Sorted(maps.Keys(p.elsewhere)), Oldest: p.oldest, Unknown: p.unknown, Unread: p.unread,
+		Originals: slices.Sorted(maps.Keys(p.elsewhere)), Oldest: p.oldest, Unknown: p.unknown, Unread: p.unread, First: p.first,
 	}
 	if p.unfit != nil {
 		s.Unfit = p.unfit.Error()
@@ -156,7 +158,7 @@ func parsePlan(text []byte) (*Plan, error) {
 		ID:        s.ID, Created: s.Created, Letters: s.Letters, ByClass: s.ByClass, ByPartition: s.ByPartition, ByGroup: s.ByGroup,
 		Targets: s.Targets, SeenBy: s.SeenBy, Watched: s.Watched, Skipped: s.Skipped, Warnings: s.Warnings,
 		topicID: parseID(s.TopicID), stored: &storedNames{s.Source, s.Ledger}, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
-		oldest: s.Oldest, unknown: s.Unknown, unread: s.Unread,
+		oldest: s.Oldest, unknown: s.Unknown, unread: s.Unread, first: s.First,
 	}
 	if s.Unfit != "" {
 		p.unfit = errors.New(s.Unfit)

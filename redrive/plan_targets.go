@@ -26,7 +26,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	}
 	var unreached error
 	if p.toTier {
-		unreached = p.resolveTiers(ctx, adm)
+		unreached = p.resolveTiers()
 	}
 	denied := p.checkPermissions(ctx, cl)
 	without, unread, unasked := p.absentees(ctx, adm)
@@ -75,7 +75,11 @@ func (p *Plan) refuseSelection() error {
 			"raise the limit, or discard them", counted(p.Skipped[SkippedTooOften], "fit"))
 	case p.Letters == 0 && p.Skipped[SkippedEdit] > 0:
 		return t.refuse(RefusedEdit, "%s, and the edit can't be applied to any value: change the edit; the first error: %v", counted(p.Skipped[SkippedEdit], "fit"), p.unfit)
-	case p.Letters == 0 && p.Skipped[SkippedNoGroup]+p.Skipped[SkippedOtherSource] > 0:
+	case p.Letters == 0 && p.Skipped[SkippedNoPartition] > 0:
+		return t.refuse(RefusedPartitions, "%s, and %s", counted(p.Skipped[SkippedNoPartition], "fit"), p.withoutPartition())
+	case p.Letters == 0 && p.Skipped[SkippedNoTier] > 0:
+		return p.refuseHomeless()
+	case p.Letters == 0 && p.Skipped[SkippedNoGroup]+p.Skipped[SkippedOtherSource]+p.Skipped[SkippedDamaged] > 0:
 		return p.refuseWithoutHome()
 	case p.Letters == 0 && p.resolved != "":
 		return t.refuse(RefusedNothing, "no open letter fits: %s", p.resolved)
@@ -89,46 +93,71 @@ func (p *Plan) refuseSelection() error {
 
 // refuseWithoutHome refuses a plan of which no letter has a retry topic of the source to go to.
 func (p *Plan) refuseWithoutHome() error {
-	nameless, other := p.Skipped[SkippedNoGroup], p.Skipped[SkippedOtherSource]
-	all := counted(nameless+other, "fit")
-	if other == 0 {
+	nameless, damaged, other := p.Skipped[SkippedNoGroup], p.Skipped[SkippedDamaged], p.Skipped[SkippedOtherSource]
+	all := counted(nameless+damaged+other, "fit")
+	switch {
+	case damaged+other == 0:
 		return p.topics.refuse(RefusedNothing, "%s, and none names its group: name a target topic", all)
+	case nameless+other == 0:
+		return p.topics.refuse(RefusedNothing, "%s, and the headers of all are damaged, as of %s: name a target topic", all, p.first[SkippedDamaged])
+	case other == 0:
+		return p.topics.refuse(RefusedNothing, "%s: %d without a group, and %d with damaged headers, as %s: name a target topic", all, nameless, damaged, p.first[SkippedDamaged])
 	}
 	apart := ", "
-	if nameless > 0 {
+	switch {
+	case damaged > 0:
+		apart = fmt.Sprintf(": %d without a group, %d with damaged headers, and %d ", nameless, damaged, other)
+	case nameless > 0:
 		apart = fmt.Sprintf(": %d without a group, and %d ", nameless, other)
 	}
 	return p.topics.refuse(RefusedNothing, "%s%sof another source topic than %s: export them and import them into its dead-letter topic, or name a target topic",
 		all, apart, p.topics.source)
 }
 
-func (p *Plan) resolveTiers(ctx context.Context, adm *kadm.Client) error {
-	wanted := slices.SortedFunc(maps.Keys(p.by), func(a, b destination) int { return strings.Compare(a.String(), b.String()) })
-	tiers, err := p.topics.tiersOf(ctx, adm, wanted, p.Selection.Target.Topic)
-	if err != nil {
+// resolveTiers finds the retry topics of the letters. Letters for which there is none stay, unless
+// there is none for any letter: then the plan is refused.
+func (p *Plan) resolveTiers() error {
+	p.tiers = map[string]string{}
+	for d, n := range p.by {
+		if tier := p.home.of(d); tier != "" {
+			p.tiers[d.String()] = tier
+			p.Targets[tier] += n
+		}
+	}
+	if err := errors.Join(p.home.errs...); err != nil {
 		return err
 	}
-	p.tiers = tiers
-	var lacking, groups []string
-	for _, d := range wanted {
-		if tier, ok := tiers[d.String()]; ok {
-			p.Targets[tier] += p.by[d]
-		} else {
-			lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
-			groups = append(groups, d.group)
+	for d, n := range p.by {
+		if p.tiers[d.String()] == "" {
+			p.homeless[d] += n
+			p.leaveOut(d, SkippedNoTier)
 		}
+	}
+	if len(p.tiers) == 0 {
+		return p.refuseHomeless()
+	}
+	return nil
+}
+
+// refuseHomeless refuses a plan of which no letter has a retry topic.
+func (p *Plan) refuseHomeless() error {
+	var lacking, groups []string
+	for _, d := range slices.SortedFunc(maps.Keys(p.homeless), func(a, b destination) int { return strings.Compare(a.String(), b.String()) }) {
+		lacking = append(lacking, fmt.Sprintf("%s on partition %d", d.group, d.partition))
+		groups = append(groups, d.group)
 	}
 	slices.Sort(groups)
 	groups = slices.Compact(groups)
-	if named := p.Selection.Target.Topic; len(lacking) > 0 && named != "" {
+	if more := len(lacking) - maxNamed; more > 0 {
+		lacking = append(lacking[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	if named := p.Selection.Target.Topic; named != "" {
 		return p.topics.refuseGroups(groups, RefusedNoTier,
 			"%s has no committed offset of group %s, so the group would not read it: omit the target, or name another one", named, strings.Join(lacking, ", "))
-	} else if len(lacking) > 0 {
-		return p.topics.refuseGroups(groups, RefusedNoTier,
-			"no retry topic of %s that this user may see has a committed offset of group %s: grant READ and WRITE on its retry topics if they are hidden, "+
-				"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))
 	}
-	return nil
+	return p.topics.refuseGroups(groups, RefusedNoTier,
+		"no retry topic of %s that this user may see has a committed offset of group %s: grant READ and WRITE on its retry topics if they are hidden, "+
+			"start its consumer once if there are none, or name a target topic", p.topics.source, strings.Join(lacking, ", "))
 }
 
 // checkNaming refuses a redrive to the source if new failures of its letters would go unnoticed.
@@ -166,14 +195,6 @@ func (p *Plan) checkTarget(ctx context.Context, adm *kadm.Client) error {
 		return t.refuse(RefusedTarget, "the topic %s does not exist: create it, or choose another one", target.Topic)
 	case d.Err != nil:
 		return fmt.Errorf("describe topic %q: %w", target.Topic, permission.Denied("DESCRIBE", "topic", target.Topic, d.Err))
-	}
-	most := int32(0)
-	for d := range p.by {
-		most = max(most, d.partition)
-	}
-	if int(most) >= len(d.Partitions) {
-		return t.refuse(RefusedPartitions,
-			"%s has %d partitions, and there are letters of partition %d: add partitions first, or choose another target", target.Topic, len(d.Partitions), most)
 	}
 	configs, err := adm.DescribeTopicConfigs(ctx, target.Topic)
 	if err != nil {

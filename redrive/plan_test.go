@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -57,10 +59,6 @@ func TestPlan_RefusesRunsThatWouldGoWrong(t *testing.T) {
 				time.Sleep(2 * time.Hour)
 			},
 			s: redrive.Selection{Target: redrive.Target{Topic: "orders", KeepTimestamp: true}}, want: redrive.RefusedRetention, says: "orders keeps records for 1h",
-		},
-		"a target with too few partitions": {
-			before: func(t *testing.T, k *consumertest.Kafka, _ *switched) { k.CreateTopic("small", 1) },
-			s:      redrive.Selection{Target: redrive.Target{Topic: "small"}}, want: redrive.RefusedPartitions, says: "small has 1 partitions",
 		},
 		"records that were brought back too often": {
 			s: redrive.Selection{MaxRedrives: 1}, want: redrive.RefusedTooOften, says: "all reached the limit of redrives",
@@ -249,9 +247,95 @@ func TestPlan_WarnsOfLanesThatNoMemberHas(t *testing.T) {
 		k.DeleteTopic("orders")
 		k.CreateTopic("orders", 1)
 		time.Sleep(2 * time.Minute)
-		want := "no consumer would run 1 of the records: no member has the partitions orders/1 of group billing; "
-		if p := plan(t, redriver(t, k)); len(p.Warnings) != 1 || !strings.HasPrefix(p.Warnings[0], want) {
-			t.Errorf("it warns %q, want %q", p.Warnings, want)
+		r := redriver(t, k)
+		want := "1 letter stays: orders has no partition beyond 0, and orders.dlq/1/0 needs one; add partitions to it, name a target topic that has enough, or discard them"
+		if p := plan(t, r); p.Letters != 1 || len(p.Warnings) != 1 || p.Warnings[0] != want {
+			t.Errorf("of %d letters it warns %q, want %q", p.Letters, p.Warnings, want)
 		}
+		_, err := r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(1, 0)}}})
+		refused(t, err, redrive.RefusedPartitions, "1 letter fits, and orders has no partition beyond 0, and orders.dlq/1/0 needs one")
+	})
+}
+
+// After its source shrank, a run sent letters into lanes that no consumer can ever have. They stayed
+// pending for ever, and no verb brought them back.
+func TestPlan_NoLetterGoesIntoALaneThatCannotExist(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 3)
+		m, s := newMixture(t, k), &switched{}
+		s.set(succeeding)
+		s.run(k)
+		for i := range int32(9) {
+			m.put("x", dead("x", i%3, i%3, int64(i/3)))
+		}
+		nth := func(offset int64) redrive.Selection {
+			return redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Match: func(l *dlq.Letter) bool { return l.Record.Offset == offset }}}
+		}
+		r := redriver(t, k)
+		before := elsewhere(t, planOf(t, r, nth(0)))
+		left := planOf(t, r, nth(1))
+		stopped(t, r, left, redrive.Pace{}, 0)
+		k.DeleteTopic("orders")
+		k.CreateTopic("orders", 1)
+		time.Sleep(2 * time.Minute)
+		gone := redrive.Counts{Succeeded: 1, Skipped: map[string]int64{redrive.SkippedNoPartition: 2}}
+		t.Log("a run that is resumed")
+		ends(t, gone)(r.Resume(within(t, time.Hour), "orders.dlq", left.ID, ann(redrive.Pace{}, nil)))
+		t.Log("a plan that was stored")
+		var said []string
+		ends(t, gone)(r.Run(within(t, time.Hour), before, ann(redrive.Pace{}, func(e redrive.Event) {
+			if strings.HasPrefix(e.Message, "warning: ") {
+				said = append(said, e.Message)
+			}
+		})))
+		if len(said) != 1 || !strings.HasPrefix(said[0], "warning: 2 letters stay: orders has no partition beyond 0") {
+			t.Errorf("it says %q", said)
+		}
+		t.Log("a new plan, and one to the source")
+		for _, to := range []string{"", "orders"} {
+			again := nth(2)
+			again.Target.Topic = to
+			if p := planOf(t, r, again); p.Letters != 1 || p.Skipped[redrive.SkippedNoPartition] != 2 {
+				t.Errorf("to %q it has %d letters, and skips %v", to, p.Letters, p.Skipped)
+			}
+		}
+		if got := states(t, k); got[dlq.Succeeded] != 2 || got[""] != 7 {
+			t.Errorf("the ledger says %v", got)
+		}
+	})
+}
+
+// One letter that somebody made up refused every plan without a filter. Letters with damaged headers
+// were called letters without a group, and the summary counted others as damaged.
+func TestPlan_JudgesLettersOneByOne(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 3, succeeding)
+		m := newMixture(t, k)
+		m.put("forged", dead("forged", 0, 99, 100), dead("forged", 0, 0, 101, func(m *headers.Meta) { m.Group = "nobody" }))
+		damaged := dead("damaged", 0, 0, 102)
+		for i, h := range damaged.Headers {
+			if h.Key == headers.Attempts {
+				damaged.Headers[i].Value = []byte("many")
+			}
+		}
+		m.put("damaged", damaged, &kgo.Record{Value: []byte("of another program")})
+		r := redriver(t, k)
+		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq"})
+		want := map[string]int64{redrive.SkippedNoPartition: 1, redrive.SkippedNoTier: 1, redrive.SkippedDamaged: 1, redrive.SkippedNoGroup: 1}
+		if d := cmp.Diff(want, p.Skipped); p.Letters != 3 || d != "" {
+			t.Errorf("it has %d letters, and skips, -want +got:\n%s", p.Letters, d)
+		}
+		for i, words := range []string{"orders.dlq/0/3 needs one", "as of orders.dlq/0/4", "with damaged headers, as orders.dlq/0/5", "without a group"} {
+			if len(p.Warnings) != 4 || !strings.Contains(p.Warnings[i], "1 letter stays: ") || !strings.Contains(p.Warnings[i], words) {
+				t.Fatalf("it warns %q", p.Warnings)
+			}
+		}
+		sum, err := ledgerOf(k).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+		if err != nil || sum.Malformed != p.Skipped[redrive.SkippedDamaged] {
+			t.Errorf("the summary counts %d damaged letters: %v", sum.Malformed, err)
+		}
+		succeeds(t, 3)(r.Run(t.Context(), p, ann(redrive.Pace{}, nil)))
 	})
 }

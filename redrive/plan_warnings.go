@@ -75,6 +75,16 @@ func (p *Plan) warnOfLetters() {
 	if n := p.Skipped[SkippedEdit]; n > 0 {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: the edit can't be applied to the value; the first error: %v", counted(n, "stay"), p.unfit))
 	}
+	if n := p.Skipped[SkippedNoPartition]; n > 0 {
+		p.Warnings = append(p.Warnings, counted(n, "stay")+": "+p.withoutPartition())
+	}
+	if n := p.Skipped[SkippedNoTier]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: no retry topic that this user may see has a committed offset of their groups for their partitions, as of %s; "+
+			"start their consumers once, or name a target topic", counted(n, "stay"), p.first[SkippedNoTier]))
+	}
+	if n := p.Skipped[SkippedDamaged]; n > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: with damaged headers, as %s; name a target topic for them, or discard them", counted(n, "stay"), p.first[SkippedDamaged]))
+	}
 	if n := p.Skipped[SkippedNoGroup]; n > 0 {
 		p.Warnings = append(p.Warnings, counted(n, "stay")+": without a group; name a target topic for them")
 	}
@@ -89,6 +99,20 @@ func (p *Plan) warnOfLetters() {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the outcomes of %d of the letters will not be known: %s; once sent they count as resolved, unless they are dead letters again while the run goes on",
 			n, why))
 	}
+}
+
+// withoutPartition tells of letters whose partition their target does not have. Adding partitions
+// brings their lanes back.
+func (p *Plan) withoutPartition() string {
+	topic, other := p.topics.source, "name a target topic that has enough"
+	if !p.toTier {
+		topic, other = p.Selection.Target.Topic, "choose another target"
+	}
+	has := fmt.Sprintf("%s has no partition beyond %d", topic, p.partitions-1)
+	if p.partitions == 0 {
+		has = topic + " does not exist"
+	}
+	return fmt.Sprintf("%s, and %s needs one; add partitions to it, %s, or discard them", has, p.first[SkippedNoPartition], other)
 }
 
 // counted returns "1 letter fits" or "3 letters fit".

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
@@ -38,6 +40,10 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	p := &Plan{
 		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
+		first: map[string]string{},
+	}
+	if err := p.findHomes(ctx, kadm.NewClient(cl)); err != nil {
+		return nil, within(t.dlq, err)
 	}
 	ledger, err := r.readLedger(ctx, t, nil)
 	if err != nil {

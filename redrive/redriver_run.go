@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
@@ -66,6 +69,9 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	defer cl.Close()
 	now := *p // a copy: the caller owns the plan, and other goroutines may read it
 	now.Targets, now.Warnings, now.tiers, now.absent = map[string]int64{}, nil, nil, nil
+	if err := now.judgeAgain(ctx, kadm.NewClient(cl)); err != nil {
+		return nil, err
+	}
 	if err := now.resolveGroups(ctx, cl); err != nil {
 		return nil, err
 	}
@@ -73,6 +79,26 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 		return nil, now.topics.refuseGroups(now.absent, RefusedNoMembers, "%s; start the consumer, or let the run wait for it", withoutMembers(now.absent))
 	}
 	return &now, nil
+}
+
+// judgeAgain leaves letters out whose partition is gone since the plan.
+func (p *Plan) judgeAgain(ctx context.Context, adm *kadm.Client) (err error) {
+	p.Skipped, p.by, p.ByGroup, p.first = maps.Clone(p.Skipped), maps.Clone(p.by), maps.Clone(p.ByGroup), maps.Clone(p.first)
+	if p.Skipped == nil {
+		p.Skipped = map[string]int64{}
+	}
+	if p.first == nil {
+		p.first = map[string]string{}
+	}
+	if err := p.findHomes(ctx, adm); err != nil {
+		return err
+	}
+	for d := range p.by {
+		if p.partitions >= 0 && int(d.partition) >= p.partitions {
+			p.leaveOut(d, SkippedNoPartition)
+		}
+	}
+	return nil
 }
 
 // Resume continues an unfinished run from any machine. It does not send a letter again that the

@@ -172,23 +172,27 @@ func (s *source) take(ctx context.Context, r *kgo.Record) error {
 }
 
 // sameTopics checks that the dead-letter topic is the run's topic, and reads the target's present
-// id.
+// id, and how many partitions there are.
 func (s *source) sameTopics(ctx context.Context) error {
 	adm, err := client.NewAdmin(s.r.cfg.Kafka...)
 	if err != nil {
 		return err
 	}
 	defer adm.Close()
-	names := []string{s.topics.dlq}
+	names, lanes := []string{s.topics.dlq}, s.topics.source
 	if !s.rec.toTier() {
-		names = append(names, s.rec.Target.Topic)
+		lanes = s.rec.Target.Topic
+		names = append(names, lanes)
 	}
 	found, err := adm.ListTopics(ctx, names...)
 	if err != nil {
 		return fmt.Errorf("list topics: %w", err)
 	}
 	if !s.rec.toTier() {
-		s.copier.targetID = found[s.rec.Target.Topic].ID
+		s.copier.targetID = found[lanes].ID
+	}
+	if s.copier.partitions, err = partitionsOf(ctx, adm, lanes); err != nil {
+		return err
 	}
 	return s.ownedRun.sameTopic(found)
 }

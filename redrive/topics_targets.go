@@ -49,31 +49,72 @@ func (t *topics) isTier(target Target) (bool, error) {
 	return true, nil
 }
 
-// tiersOf returns the retry topic of each destination: the named one, or else the shortest tier.
-// The group must have a committed offset there for that partition, because only then it reads the
-// tier. The result omits destinations without such a topic.
-func (t *topics) tiersOf(ctx context.Context, adm *kadm.Client, wanted []destination, named string) (map[string]string, error) {
-	tiers := map[string]string{}
-	offsets := map[string]kadm.OffsetResponses{}
-	var errs []error
-	for _, d := range wanted {
-		committed, ok := offsets[d.group]
-		if !ok {
-			var err error
-			committed, err = fetchOffsets(ctx, adm, d.group)
-			offsets[d.group], errs = committed, append(errs, err)
+// homes finds the retry topics of letters: the named one, or else the shortest tier. The group must
+// have a committed offset there for the partition, because only then it reads the tier.
+type homes struct {
+	ctx     context.Context
+	topics  *topics
+	adm     *kadm.Client
+	named   string
+	offsets map[string]kadm.OffsetResponses // by group; nil if they could not be read
+	errs    []error
+}
+
+// of returns the retry topic of a destination; empty if there is none, or if the group's offsets
+// cannot be read.
+func (h *homes) of(d destination) string {
+	committed, ok := h.offsets[d.group]
+	if !ok {
+		var err error
+		if committed, err = fetchOffsets(h.ctx, h.adm, d.group); err == nil && committed == nil {
+			committed = kadm.OffsetResponses{} // there is no such group
 		}
-		var names []string
-		for topic := range committed {
-			if o, ok := committed.Lookup(topic, d.partition); ok && o.At >= 0 && (named == "" || topic == named) {
-				names = append(names, topic)
-			}
-		}
-		if among := t.naming.TiersAmong(names, t.source, d.group); len(among) > 0 {
-			tiers[d.String()] = among[0].Topic
+		h.offsets[d.group], h.errs = committed, append(h.errs, err)
+	}
+	var names []string
+	for topic := range committed {
+		if o, ok := committed.Lookup(topic, d.partition); ok && o.At >= 0 && (h.named == "" || topic == h.named) {
+			names = append(names, topic)
 		}
 	}
-	return tiers, errors.Join(errs...)
+	if among := h.topics.naming.TiersAmong(names, h.topics.source, d.group); len(among) > 0 {
+		return among[0].Topic
+	}
+	return ""
+}
+
+// lacks reports whether there is no retry topic for a destination, as far as offsets can be read.
+func (h *homes) lacks(d destination) bool { return h.of(d) == "" && h.offsets[d.group] != nil }
+
+// findHomes finds which lanes letters may have: those of the source for retry topics, or else those
+// of the target.
+func (p *Plan) findHomes(ctx context.Context, adm *kadm.Client) error {
+	name := p.Selection.Target.Topic
+	p.home, p.homeless = &homes{ctx: ctx, topics: p.topics, adm: adm, named: name, offsets: map[string]kadm.OffsetResponses{}}, map[destination]int64{}
+	if p.toTier {
+		name = p.topics.source
+	}
+	n, err := partitionsOf(ctx, adm, name)
+	if p.partitions = n; n == 0 && !p.toTier {
+		p.partitions = -1 // the plan is refused
+	}
+	return err
+}
+
+// partitionsOf returns how many partitions a topic has: none if it does not exist, and -1 if the
+// user may not describe it.
+func partitionsOf(ctx context.Context, adm *kadm.Client, name string) (int, error) {
+	found, err := adm.ListTopics(ctx, name)
+	switch d := found[name]; {
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(d.Err, kerr.TopicAuthorizationFailed):
+		return -1, nil
+	case err != nil:
+		return -1, fmt.Errorf("list topics: %w", err)
+	case d.Err != nil && !errors.Is(d.Err, kerr.UnknownTopicOrPartition):
+		return -1, fmt.Errorf("describe topic %q: %w", name, d.Err)
+	default:
+		return len(d.Partitions), nil
+	}
 }
 
 // checkIDs checks whether the user may use the transactional ids of a run. Using them would take

@@ -15,7 +15,7 @@ var remedies = map[redrive.Refusal]string{
 	redrive.RefusedNothing:    "redrive summary TOPIC shows what is open",
 	redrive.RefusedEdit:       "redrive show TOPIC P:OFFSET shows a letter's value; choose the letters that it fits by --class or --where",
 	redrive.RefusedNoTier:     "--target names another topic",
-	redrive.RefusedPartitions: "--target names another topic",
+	redrive.RefusedPartitions: "--target names another topic, redrive discard discards the letters",
 	redrive.RefusedTarget:     "--target names another topic",
 	redrive.RefusedNoMembers:  "--wait waits until they are there",
 	redrive.RefusedCompacted:  "--force redrives them all the same",
