@@ -14,8 +14,28 @@ type ReopenOptions struct {
 	// By is the operator's name, and Why the reason. Both are required, and have 4,096 bytes at
 	// most.
 	By, Why string
+	// Pending, if not nil, makes Reopen take pending letters ([Redriven]) in place of discarded ones:
+	// those for whose entry it returns true. The entry's Target is the copy. Only its caller can know
+	// that no consumer will run that copy: else the record is processed twice.
+	Pending func(letter headers.Position, sent Entry) bool
 	// Done is called like [DiscardOptions.Done].
 	Done func(letter headers.Position, err error)
+}
+
+// Copies returns the last entries of pending letters ([Redriven]): their Target is the position of
+// the copy. It reads the whole ledger, and uses no earlier Read.
+func (l *Ledger) Copies(ctx context.Context) (map[headers.Position]Entry, error) {
+	sent := map[headers.Position]Entry{}
+	err := NewLedger(l.topic, l.name, l.opts...).Read(ctx, nil, func(n *LedgerRecord) {
+		switch at := (headers.Position{Topic: l.topic, Partition: n.Record.Partition, Offset: n.Letter}); {
+		case n.Run != "" || n.Err != nil || n.Letter < 0 || n.Note != nil:
+		case n.Entry.State == Redriven:
+			sent[at] = n.Entry
+		default:
+			delete(sent, at)
+		}
+	})
+	return sent, err
 }
 
 // Reopen withdraws that letters were discarded: of the letters that the filter selects, from the
@@ -23,7 +43,7 @@ type ReopenOptions struct {
 // operator and the reason. They are open from then on, whoever discarded them: a handler discards
 // the record again when it is redriven, unless the handler was changed. The handler's discard
 // reports are revoked: the same run may send the letter again. Copies of a letter follow it.
-// Letters in other states stay as they are.
+// Letters in other states stay as they are. With Pending it takes redriven letters instead.
 //
 // Reopen checks, fails and can be continued like [Ledger.Discard], also if a redrive run is
 // unfinished. A run that begins meanwhile may have read the ledger before a letter is reopened, and
@@ -34,14 +54,29 @@ func (l *Ledger) Reopen(ctx context.Context, f Filter, from Cursor, o ReopenOpti
 	if err != nil {
 		return 0, fail(err)
 	}
+	scope, sent := DiscardedOnly, map[headers.Position]Entry{}
+	if o.Pending != nil {
+		if sent, err = l.Copies(ctx); err != nil {
+			return 0, fail(err)
+		}
+		scope = PendingOnly
+	}
 	var errs []error
-	for letter, err := range l.Letters(ctx, f, from, DiscardedOnly) {
+	for letter, err := range l.Letters(ctx, f, from, scope) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		at := place{letter.Record.Partition, letter.Record.Offset}
-		n.write(ctx, at, Entry{TopicID: l.id, State: Reopened, At: time.Now(), By: o.By, Why: o.Why})
+		e := Entry{TopicID: l.id, State: Reopened, At: time.Now(), By: o.By, Why: o.Why}
+		if o.Pending != nil {
+			was, known := sent[position(l.topic, at)]
+			if !known || !o.Pending(position(l.topic, at), was) {
+				continue
+			}
+			e.Run, e.Target = was.Run, was.Target // the run counts it as unknown
+		}
+		n.write(ctx, at, e)
 		n.revokeReports(ctx, at)
 	}
 	reopened, err = n.close(ctx)

@@ -28,6 +28,8 @@ const (
 	WithCopies
 	// DiscardedOnly yields the letters that were discarded ([State.Discards]), and no copies.
 	DiscardedOnly
+	// PendingOnly yields the letters that were redriven and have no outcome ([Redriven]).
+	PendingOnly
 )
 
 // has reports whether the scope has letters of a state.
@@ -37,6 +39,8 @@ func (s Scope) has(state State) bool {
 		return true
 	case DiscardedOnly:
 		return state.Discards()
+	case PendingOnly:
+		return state == Redriven
 	}
 	return !state.Resolves()
 }

@@ -106,9 +106,11 @@ func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
 // letter that was pending, and is redriven no more, was discarded: by a report, which somebody may
 // have revoked since to reopen the letter. Other outcomes are written together with the counts.
 func (h *ownedRun) recountGroups(entries *ledgerView) {
-	c := &h.rec.Counts
+	c, reopened := &h.rec.Counts, int64(0)
 	entries.each(func(at letters.Place, e dlq.Entry) {
 		switch {
+		case e.State == dlq.Reopened: // while it was pending, since no consumer can have its copy
+			reopened++
 		case e.State == dlq.Redriven && h.followsSent():
 			h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
 		case e.State == dlq.Redriven:
@@ -117,7 +119,9 @@ func (h *ownedRun) recountGroups(entries *ledgerView) {
 	})
 	pending := int64(len(h.inFlight))
 	if h.followsSent() {
-		c.Discarded += max(0, c.Pending-pending)
+		reopened = min(reopened, max(0, c.Pending-pending))
+		c.Unknown += reopened
+		c.Discarded += max(0, c.Pending-pending-reopened)
 	}
 	c.Pending, c.Retrying = pending, min(c.Retrying, pending)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -163,8 +164,14 @@ func TestRun_UnfinishedKeepsOthersFromReopening(t *testing.T) {
 func TestStatus_AddsUpAfterAReopen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		r, s, o := overWithPending(t, k, 20)
+		r, s, o := overWithPending(t, k, 22)
 		s.stop(t)
+		lost := dlq.ReopenOptions{By: "ben", Why: "x", Pending: func(letter headers.Position, sent dlq.Entry) bool {
+			return letter.Offset >= 20 && sent.Target.Topic == "orders.retry.5s"
+		}}
+		if n, err := ledgerOf(k).Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, lost); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
 		s.set(discarding)
 		s.run(k)
 		time.Sleep(time.Minute)
@@ -178,7 +185,7 @@ func TestStatus_AddsUpAfterAReopen(t *testing.T) {
 		addsUp := func(when string) {
 			t.Helper()
 			is, err := r.Status(t.Context(), "orders.dlq", o.ID)
-			if c := is.Counts; err != nil || c.Sent != 20 || c.Discarded != 20 || c.Pending != 0 {
+			if c := is.Counts; err != nil || c.Sent != 22 || c.Discarded != 20 || c.Unknown != 2 || c.Pending != 0 {
 				t.Errorf("%s: %+v, %v", when, is.Counts, err)
 			}
 		}

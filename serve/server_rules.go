@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 )
@@ -286,11 +288,16 @@ func (s *Server) beginRunOf(ctx context.Context, t *topic, r *Rule, j *judged, f
 func (t *topic) canary(ctx context.Context, r *Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
 	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, kafka...)
 	any := false
+	lanes, err := partitionsOf(ctx, t.Source, kafka)
+	if err != nil {
+		return dlq.Range{}, err
+	}
 	for l, err := range ledger.Letters(ctx, *f, dlq.Cursor{}, dlq.OpenOnly) {
 		switch {
 		case err != nil:
 			return dlq.Range{}, err
-		case l.Meta.Group == "" || l.Meta.Original.Topic != t.Source: // nobody knows its home
+		case l.Damaged() || l.Meta.Group == "" || l.Meta.Original.Topic != t.Source: // nobody knows its home
+		case lanes >= 0 && int(l.Meta.Original.Partition) >= lanes: // the source shrank
 		case l.Meta.Redrive.Count < r.MaxReplays:
 			return dlq.At(l.Record.Partition, l.Record.Offset), nil
 		default:
@@ -301,6 +308,20 @@ func (t *topic) canary(ctx context.Context, r *Rule, f *dlq.Filter, kafka []kgo.
 		return dlq.Range{}, &redrive.RefusedError{Topic: t.DeadLetterTopic.Topic, Reason: redrive.RefusedNothing, Detail: "no open letter fits that can come home"}
 	}
 	return dlq.Range{}, fmt.Errorf("each letter was redriven %d times: max-replays", r.MaxReplays)
+}
+
+// partitionsOf returns how many partitions a topic has, and -1 if that is not known.
+func partitionsOf(ctx context.Context, topic string, kafka []kgo.Opt) (int, error) {
+	adm, err := client.NewAdmin(kafka...)
+	if err != nil {
+		return -1, err
+	}
+	defer adm.Close()
+	found, err := adm.ListTopics(ctx, topic)
+	if d := found[topic]; err == nil && (d.Err == nil || errors.Is(d.Err, kerr.UnknownTopicOrPartition)) {
+		return len(d.Partitions), nil
+	}
+	return -1, nil // the plan tells of it
 }
 
 // errForbidden reports that a rule would not decide any more as it did.

@@ -4,9 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
@@ -16,7 +20,7 @@ import (
 func newReopen(t *tool) *cobra.Command {
 	var flags *selection.Flags
 	var o *operator
-	var yes bool
+	var yes, pending bool
 	cmd := &cobra.Command{
 		Use:   "reopen TOPIC --why REASON",
 		Short: "Withdraw that dead letters were discarded",
@@ -25,10 +29,15 @@ takes letters that were discarded or compensated, whether by an operator or by t
 handler discards the record again when it is redriven, unless the handler was changed. Letters in other states stay as
 they are.
 
+With --pending it takes letters that were redriven and have no outcome, if no consumer can have the partition in
+which their copies lie: the source, or the topic of the copy, was recreated with fewer partitions or is gone. It
+names the copies. Should that partition exist again, a consumer runs the copy, too.
+
 Reopen counts the letters first and asks you to type their number. It reopens these letters and no others. It is
 refused while a run on the topic is unfinished.`,
 		Example: `  redrive reopen orders.dlq --offset 3:41 --why "the customer wants it after all"
-  redrive reopen orders.dlq --class orders.SKUError --state compensated --why OPS-4714`,
+  redrive reopen orders.dlq --class orders.SKUError --state compensated --why OPS-4714
+  redrive reopen orders.dlq --pending --why "orders has 2 partitions now"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err := flags.Compile(t.now())
 			reopens := &decision{
@@ -39,11 +48,102 @@ refused while a run on the topic is unfinished.`,
 				},
 				raced: "the run may have begun before the letters were open, and does not redrive them then",
 			}
-			return t.with(cmd.Context(), func(s *session) error { return reopens.make(cmd.Context(), s, args[0], sel, yes) }, o.check(), o.reasoned(), err)
+			return t.with(cmd.Context(), func(s *session) error {
+				if pending {
+					if err := reopens.ofPending(cmd.Context(), s, args[0], sel); err != nil {
+						return err
+					}
+				}
+				return reopens.make(cmd.Context(), s, args[0], sel, yes)
+			}, o.check(), o.reasoned(), err)
 		},
 	}
 	flags = addSelection(cmd)
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })
+	cmd.Flags().BoolVar(&pending, "pending", false, "take redriven letters whose copies no consumer can have")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
+}
+
+// ofPending makes a decision about pending letters whose copies no consumer can have.
+func (d *decision) ofPending(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
+	f, err := findTopic(ctx, s, topic)
+	if err != nil {
+		return err
+	}
+	ledger, err := idleLedger(ctx, s, f, toWrite, nil, []string{"WRITE"})
+	if err != nil {
+		return err
+	}
+	sent, err := ledger.Copies(ctx)
+	if err != nil {
+		return onTopic("READ", ledger.Name(), err)
+	}
+	lost, err := lostCopies(ctx, s, topic, sent)
+	if err != nil {
+		return err
+	}
+	named := 0
+	fits := sel.Filter.Match
+	sel.Filter.Match = func(l *dlq.Letter) bool {
+		at := headers.Position{Topic: topic, Partition: l.Record.Partition, Offset: l.Record.Offset}
+		why, is := lost[at]
+		if !is || fits != nil && !fits(l) {
+			return false
+		}
+		if named++; named <= maxCopies {
+			s.screen.Say("letter %s: its copy is at %s, and %s", at, sent[at].Target, why)
+		} else if named == maxCopies+1 {
+			s.screen.Say("and more letters")
+		}
+		return true
+	}
+	d.takes, d.scope = "pending letter whose copy no consumer can have", dlq.PendingOnly
+	d.takesState = func(state dlq.State) bool { return state == dlq.Redriven }
+	d.write = func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
+		named = maxCopies + 1 // they were named
+		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.by, Why: d.why, Done: done, Pending: func(at headers.Position, now dlq.Entry) bool {
+			return now.Target == sent[at].Target
+		}})
+	}
+	return nil
+}
+
+// maxCopies is how many copies reopen names.
+const maxCopies = 10
+
+// lostCopies returns the pending letters whose copies no consumer can have, each with the reason.
+func lostCopies(ctx context.Context, s *session, topic string, sent map[headers.Position]dlq.Entry) (map[headers.Position]string, error) {
+	partitions, lost := map[string]int{}, map[headers.Position]string{}
+	lacks := func(name string, partition int32) (string, error) {
+		n, known := partitions[name]
+		if !known {
+			found, err := kadm.NewClient(s.cl).ListTopics(ctx, name)
+			if err == nil && found[name].Err != nil && !errors.Is(found[name].Err, kerr.UnknownTopicOrPartition) {
+				err = found[name].Err
+			}
+			if err != nil {
+				return "", onTopic("DESCRIBE", name, err)
+			}
+			n = len(found[name].Partitions)
+			partitions[name] = n
+		}
+		if int(partition) < n {
+			return "", nil
+		}
+		return fmt.Sprintf("%s has no partition %d", name, partition), nil
+	}
+	for at, e := range sent {
+		why, err := lacks(e.Target.Topic, e.Target.Partition)
+		if name, ok := s.Naming.Parse(e.Target.Topic); err == nil && why == "" && ok {
+			why, err = lacks(name.Source, e.Target.Partition)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			lost[at] = why
+		}
+	}
+	return lost, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // A filter that was too wide discarded letters. Only a record written by hand into the ledger
@@ -27,6 +28,26 @@ func TestReopen_WithdrawsADiscard(t *testing.T) {
 	prints(t, b.redrive(t, "show", "orders.dlq", "1:1"), exitDone, " by oncall: they are real\n", "")
 	prints(t, b.redrive(t, "list", "orders.dlq", "--state", "reopened"), exitDone, "1:1 ", "")
 	prints(t, b.redrive(t, "reopen", "orders.dlq", "--class", "decode", "--why", "x", "--yes"), exitRefused, "", "nothing was reopened: no discarded letter of orders.dlq fits")
+}
+
+// After their source shrank, letters waited in lanes that no consumer can have. No verb brought them
+// back.
+func TestReopen_TakesPendingLettersWhoseCopiesNobodyCanHave(t *testing.T) {
+	t.Parallel()
+	b := aftermath(t)
+	b.topic(t, "orders.retry.5s", 6, nil)
+	sent := func(partition int32, at int64) dlq.Entry {
+		return dlq.Entry{State: dlq.Redriven, Run: "r7", At: noon, By: "ada", Target: headers.Position{Topic: "orders.retry.5s", Partition: partition, Offset: at}}
+	}
+	b.note(t, 0, 3, sent(1, 7))
+	prints(t, b.redrive(t, "reopen", "orders.dlq", "--pending", "--why", "x", "--yes"), exitRefused, "", "nothing was reopened: no pending letter whose copy no consumer can have of orders.dlq fits")
+	b.note(t, 1, 0, sent(4, 8))
+	b.note(t, 1, 1, sent(5, 9))
+	got := b.redrive(t, "reopen", "orders.dlq", "--pending", "--why", "it shrank", "--by", "ada", "--yes", "-o", "json")
+	exactly(t, got, exitDone, `{"topic":"orders.dlq","reopened":2,"by":"ada","why":"it shrank"}`+"\n",
+		"letter orders.dlq/1/0: its copy is at orders.retry.5s/4/8, and orders has no partition 4\nletter orders.dlq/1/1: its copy is at orders.retry.5s/5/9, and orders has no partition 5\n")
+	prints(t, b.redrive(t, "show", "orders.dlq", "1:1"), exitDone, "run r7 by ada, to orders.retry.5s/5/9: it shrank\n", "")
+	prints(t, b.redrive(t, "show", "orders.dlq", "0:3"), exitDone, "STATE         redriven", "")
 }
 
 // A colleague discards more letters, or reopens one, while reopen asks.
