@@ -212,6 +212,9 @@ func (e *engine) next(now time.Time) (over bool) {
 	if e.waiting == "" && len(e.poller.idle) > 0 && e.state != Watching {
 		e.waiting = fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(e.poller.idle, ", "))
 	}
+	if held := e.poller.held; held != "" && (e.state == Canary || e.waiting != "") && len(e.poller.idle) == 0 {
+		e.waiting = held
+	}
 	return false
 }
 

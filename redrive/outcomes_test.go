@@ -3,6 +3,7 @@ package redrive_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,4 +160,30 @@ func forgetGroup(t *testing.T, k *consumertest.Kafka) {
 	if deleted, err := adm.DeleteGroups(t.Context(), "billing"); err != nil || deleted.Error() != nil {
 		t.Errorf("delete the group: %v, %v", err, deleted.Error())
 	}
+}
+
+// A stranger's open transaction on the retry topic hid the canary from its group. For five minutes
+// the run said nothing, and then it asked whether the consumer was running.
+func TestOutcomes_NameTheTransactionThatHidesTheCanary(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters(t, k, 3, succeeding)
+		r, p := planned(t, k)
+		stranger := clientOf(t, k, kgo.TransactionalID("stranger"), kgo.TransactionTimeout(10*time.Minute))
+		if err := errors.Join(stranger.BeginTransaction(), stranger.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.retry.5s", Value: []byte("x")}).FirstErr()); err != nil {
+			t.Fatal(err)
+		}
+		began, told := time.Now(), time.Duration(0)
+		succeeds(t, 3)(r.Run(within(t, 20*time.Minute), p, ann(redrive.Pace{}, first(func(e redrive.Event) bool {
+			return strings.Contains(e.Waiting, "another producer's transaction, open since offset 0 of orders.retry.5s/0, hides letters")
+		}, func() {
+			told = time.Since(began)
+			if err := stranger.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+				t.Error(err)
+			}
+		}))))
+		if told == 0 || told > 10*time.Second {
+			t.Errorf("the run named it after %v", told)
+		}
+	})
 }

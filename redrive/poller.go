@@ -24,6 +24,7 @@ type pollResult struct {
 	judged   inflight.FirstOutcomes
 	idle     []string // groups without members
 	lag      int64    // of the groups, on a named target
+	held     string   // the open transaction behind which letters are; empty for none
 	err      error
 }
 
@@ -43,6 +44,7 @@ type poller struct {
 	behind bool
 	idle   []string
 	lag    int64
+	held   string
 }
 
 // newPoller returns a poller. Its first poll is due at once if the run was resumed.
@@ -70,7 +72,7 @@ func (p *poller) take(l pollResult) {
 	p.cancel()
 	p.cancel, p.ended, p.err = nil, time.Now(), l.err
 	if l.err == nil {
-		p.asOf, p.idle, p.lag, p.behind = p.began, l.idle, l.lag, false
+		p.asOf, p.idle, p.lag, p.held, p.behind = p.began, l.idle, l.lag, l.held, false
 	}
 }
 

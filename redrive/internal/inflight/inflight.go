@@ -479,6 +479,18 @@ func (c *Counts) AddSkipped(why string) {
 	c.Skipped[why]++
 }
 
+// Fronts returns, by queue, the position of the first letter that waits.
+func (f *Letters) Fronts() (fronts []headers.Position) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for line, q := range f.lines {
+		if next, ok := q.first(); ok {
+			fronts = append(fronts, headers.Position{Topic: line.Topic, Partition: line.Partition, Offset: next.offset})
+		}
+	}
+	return fronts
+}
+
 // Topics returns the topics on which letters are in flight, each once or more.
 func (f *Letters) Topics() (names []string) {
 	f.mu.Lock()
