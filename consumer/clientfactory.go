@@ -72,10 +72,11 @@ func (f *clientFactory) producerClient() (*kgo.Client, error) {
 // singleClient makes the client for large copies, each in a batch of its own. Before compression,
 // only the size of a request bounds them: kgo.BrokerMaxWriteBytes, 100 MiB by default. A broker
 // closes the connection at a larger one (socket.request.max.bytes, by default the same). The user's
-// kgo.ProducerBatchMaxBytes does not apply: it is for batches of several records.
+// kgo.ProducerBatchMaxBytes does not apply: it is for batches of several records. Nor does the
+// user's codec: the record may fit into its source by a stronger one.
 func (f *clientFactory) singleClient() (*kgo.Client, error) {
 	limit, _ := f.user.OptValue(kgo.BrokerMaxWriteBytes).(int32)
-	return client.New(f.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0))...)
+	return client.New(f.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0), client.Strongest())...)
 }
 
 func (f *clientFactory) producerOptions(more ...kgo.Opt) []kgo.Opt {

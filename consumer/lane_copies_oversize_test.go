@@ -20,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	clients "github.com/sidingkafka/siding/internal/client"
 )
 
 // oversizeConfig retries a record once whose value begins with "busy", and fails a record
@@ -115,6 +116,32 @@ func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 		if lane := h.Lanes[1]; lane.State != consumer.StateRunning || h.OK != tt.letter.value || lane.Omitted > 1 || (lane.Omitted == 0) != tt.letter.value ||
 			strings.Contains(lane.Why, "raise its max.message.bytes") == tt.letter.value || lane.Forwards != 0 {
 			t.Errorf("health is OK: %v, %+v; want OK: %v, and if not what to raise", h.OK, lane, tt.letter.value)
+		}
+	})
+}
+
+// The producer's codec makes little of a record that the ordinary client's makes too much of. It had no
+// retry, and its letter had no value.
+func TestLane_CopyFitsWhereItsRecordDid(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 2)
+		k.Run(oversizeConfig())
+		cl, err := kgo.NewClient(append(k.Opts(), clients.LargeBatches(), clients.Strongest())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		r := &kgo.Record{Topic: "orders", Value: fmt.Appendf(nil, "busy %x", noise(800_000))}
+		if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		k.Parked(r, tier1, "busy")
+		k.DeadLettered(r, headers.ReasonExhausted)
+		for _, got := range content(t, k, "orders.dlq") {
+			if m, err := headers.Parse(got.Headers); err != nil || m.ValueOmitted || !bytes.Equal(got.Value, r.Value) {
+				t.Errorf("the letter has %d bytes of %d, %v", len(got.Value), len(r.Value), err)
+			}
 		}
 	})
 }

@@ -146,7 +146,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	large, err := client.New(append(writeOpts(i.opts), client.LargeBatches(), kgo.ProducerLinger(0))...)
+	large, err := client.New(append(writeOpts(i.opts), client.LargeBatches(), client.Strongest(), kgo.ProducerLinger(0))...)
 	if err != nil {
 		cl.Close()
 		return 0, err

@@ -39,7 +39,7 @@ type load struct {
 	max           int64
 	timeout       time.Duration // of a transaction, on the broker
 	narrow        bool          // the connection has no room for two concurrent transactions
-	large         bool          // the producers send letters of any size
+	large         bool          // the producers send letters of any size, with the strongest codec
 }
 
 func newLoad(most int64) *load {

@@ -195,18 +195,21 @@ func (s *sender) ended(done *transaction) (stays *skip, err error) {
 }
 
 // enlarge returns an error, for which the run takes itself back, if the client itself refused a
-// letter: the next producers send letters of any size. They are not the first ones, because then a
-// batch of several letters may be larger than its topic takes, and has to be split.
+// letter, or a broker refused it alone: the next producers send letters of any size, with the
+// strongest codec. They are not the first ones, because then a batch of several letters may be
+// larger than its topic takes, and has to be split, and because the codec takes long.
 func (s *sender) enlarge(done *transaction) error {
 	if s.run.load.large {
 		return nil
 	}
 	for _, o := range done.refused {
-		if most := client.MostBytes(done.cl, o.copy.Topic); refusal(done.failed[&o.copy]) == SkippedTooLarge && client.Size(&o.copy) > most {
-			s.run.load.large = true
-			return fmt.Errorf("letter %v has more than the %d bytes that the client takes before compression, and the next transactions have larger batches: %w",
-				o.In(s.run.topics.dlq), most, txn.ErrUncertain)
+		most := client.MostBytes(done.cl, o.copy.Topic)
+		if refusal(done.failed[&o.copy]) != SkippedTooLarge || client.Size(&o.copy) <= most && len(done.refused) > 1 {
+			continue
 		}
+		s.run.load.large = true
+		return fmt.Errorf("letter %v is too large for %s by this codec, or has more than the %d bytes that the client takes before compression; "+
+			"the next transactions have larger batches and the strongest codec: %w", o.In(s.run.topics.dlq), o.copy.Topic, most, txn.ErrUncertain)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package redrive_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -49,8 +50,9 @@ func TestSender_SendsWhateverTheTargetTakes(t *testing.T) {
 		s := letters(t, k, 20, nil)
 		random := make([]byte, 2<<20)
 		rand.Read(random)
-		// The tier takes the first two: one compresses well. It does not take the third.
-		for _, value := range [][]byte{make([]byte, 3_000_000), random[:1_040_000], random} {
+		// The tier takes the first three: one compresses well, and one by the strongest codec alone. It
+		// does not take the last.
+		for _, value := range [][]byte{make([]byte, 3_000_000), random[:1_040_000], fmt.Appendf(nil, "%x", random[:1_000_000]), random} {
 			cl := clientOf(t, k, kgo.ProducerBatchMaxBytes(8<<20))
 			alter(t, k, "orders", "max.message.bytes", "8388608")
 			alter(t, k, "orders.dlq", "max.message.bytes", "8388608")
@@ -64,7 +66,7 @@ func TestSender_SendsWhateverTheTargetTakes(t *testing.T) {
 		alter(t, k, "orders.retry.5s", "max.message.bytes", "1200000")
 		r := redriver(t, k)
 		said := map[string]bool{}
-		ends(t, redrive.Counts{Succeeded: 22, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), plan(t, r), ann(fast, func(e redrive.Event) {
+		ends(t, redrive.Counts{Succeeded: 23, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), plan(t, r), ann(fast, func(e redrive.Event) {
 			said[e.Message] = true
 		})))
 		if len(said) > 4 {
@@ -127,8 +129,8 @@ func TestSender_TakesAnotherCanaryForARefusedOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, succeeding)
-		// It is refused with its history, and without it.
-		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 2})
+		// It is refused by each codec with its history, and without it.
+		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.MessageTooLarge, Count: 3})
 		r, p := planned(t, k)
 		ends(t, redrive.Counts{Succeeded: 19, Skipped: map[string]int64{redrive.SkippedTooLarge: 1}})(r.Run(within(t, 10*time.Minute), p, ann(redrive.Pace{}, nil)))
 	})

@@ -126,6 +126,7 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 		var vn kfake.VirtualNetwork
 		k := start(t, 2*time.Hour, []kgo.Opt{
 			kgo.Dialer(vn.DialContext),
+			kgo.WithDecompressor(decompressor{kgo.DefaultDecompressor()}),
 			kgo.FetchMaxWait(longestFetch),
 			kgo.HeartbeatInterval(heartbeat),
 			kgo.SessionTimeout(sessionTimeout),

@@ -36,7 +36,7 @@ func ID(dlq string, which int) string {
 }
 
 // Open initialises the two ids. That aborts other processes' open transactions under them, and
-// fences these processes. With large the producers send records of any size.
+// fences these processes. With large the producers send records of any size, with the strongest codec.
 func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration, large bool) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
@@ -50,7 +50,7 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 			opts = append(opts, kgo.RequestTimeoutOverhead(timeout))
 		}
 		if large {
-			opts = append(opts, client.LargeBatches())
+			opts = append(opts, client.LargeBatches(), client.Strongest())
 		}
 		cl, err := client.New(append(opts,
 			kgo.TransactionalID(w.txn[i]),
