@@ -120,8 +120,8 @@ func TestLane_LargeCopyOmitsNoMoreThanItHasTo(t *testing.T) {
 	})
 }
 
-// The producer's codec makes little of a record that the ordinary client's makes too much of. It had no
-// retry, and its letter had no value.
+// The producer's codec makes little of a record that the ordinary client's makes too much of. It
+// had no retry, and its letter had no value.
 func TestLane_CopyFitsWhereItsRecordDid(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

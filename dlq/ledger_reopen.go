@@ -14,17 +14,17 @@ type ReopenOptions struct {
 	// By is the operator's name, and Why the reason. Both are required, and have 4,096 bytes at
 	// most.
 	By, Why string
-	// Pending, if not nil, makes Reopen take pending letters ([Redriven]) in place of discarded ones:
-	// those for whose entry it returns true. The entry's Target is the copy. Only its caller can know
-	// that no consumer will run that copy: else the record is processed twice.
+	// Pending, if not nil, makes Reopen take pending letters ([Redriven]) in place of discarded
+	// ones: those for whose entry it returns true. The entry's Target is the copy. Only its caller
+	// can know that no consumer will run that copy: else the record is processed twice.
 	Pending func(letter headers.Position, sent Entry) bool
 	// Done is called like [DiscardOptions.Done].
 	Done func(letter headers.Position, err error)
 }
 
-// Copies returns the last entries of pending letters ([Redriven]): their Target is the position of
-// the copy. It reads the whole ledger, and uses no earlier Read.
-func (l *Ledger) Copies(ctx context.Context) (map[headers.Position]Entry, error) {
+// PendingCopies returns the last entries of pending letters ([Redriven]): their Target is the
+// position of the copy. It reads the whole ledger, and uses no earlier Read.
+func PendingCopies(ctx context.Context, l *Ledger) (map[headers.Position]Entry, error) {
 	sent := map[headers.Position]Entry{}
 	err := NewLedger(l.topic, l.name, l.opts...).Read(ctx, nil, func(n *LedgerRecord) {
 		switch at := (headers.Position{Topic: l.topic, Partition: n.Record.Partition, Offset: n.Letter}); {
@@ -56,7 +56,7 @@ func (l *Ledger) Reopen(ctx context.Context, f Filter, from Cursor, o ReopenOpti
 	}
 	scope, sent := DiscardedOnly, map[headers.Position]Entry{}
 	if o.Pending != nil {
-		if sent, err = l.Copies(ctx); err != nil {
+		if sent, err = PendingCopies(ctx, l); err != nil {
 			return 0, fail(err)
 		}
 		scope = PendingOnly

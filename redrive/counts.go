@@ -29,8 +29,8 @@ type Counts struct {
 	Unknown int64 `json:"unknown"`
 	// Unfollowed counts letters that were sent to a target on which no outcome can be known. The
 	// target is neither the source nor a retry topic, or it is the source and the letter names no
-	// group. The ledger records this, which resolves them, so no run sends them again. A letter that
-	// is a dead letter again while the run watches counts as failed instead.
+	// group. The ledger records this, which resolves them, so no run sends them again. A letter
+	// that is a dead letter again while the run watches counts as failed instead.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
 	// Skipped counts, by reason, letters that were selected and not sent. They stay open, except
 	// those that expired or were resolved meanwhile.

@@ -1,7 +1,6 @@
 package redrive
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,36 +56,9 @@ func (o *outcomes) poll(ctx context.Context) (l pollResult) {
 	if now := time.Now(); len(l.verdicts) > 0 || o.watch.flights.Unfinished() == 0 {
 		o.moved = now
 	} else if now.Sub(o.moved) >= heldAfter {
-		l.held = o.heldBack(ctx)
+		l.held = heldBack(ctx, o.watch.adm, o.watch.flights.Fronts())
 	}
 	return l
-}
-
-// heldAfter is how long no letter has an outcome before a poll looks for an open transaction.
-const heldAfter = 5 * time.Second
-
-// heldBack names an open transaction that hides letters from their groups; empty if none does. It
-// is a stranger's: the run's own copies count as sent after their commit.
-func (o *outcomes) heldBack(ctx context.Context) string {
-	fronts := o.watch.flights.Fronts()
-	slices.SortFunc(fronts, func(a, b headers.Position) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
-	})
-	var names []string
-	for _, at := range fronts {
-		names = append(names, at.Topic)
-	}
-	stable, err := o.watch.adm.ListCommittedOffsets(ctx, slices.Compact(names)...)
-	if err != nil {
-		return "" // the next poll asks again
-	}
-	for _, at := range fronts {
-		if s, ok := stable.Lookup(at.Topic, at.Partition); ok && s.Err == nil && s.Offset <= at.Offset {
-			return fmt.Sprintf("another producer's transaction, open since offset %d of %s/%d, hides letters from the group: end it, or wait until it expires; "+
-				"kafka-transactions.sh find-hanging names its producer", s.Offset, at.Topic, at.Partition)
-		}
-	}
-	return ""
 }
 
 // behind returns the groups' lag on the named target.

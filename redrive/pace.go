@@ -27,7 +27,8 @@ type Pace struct {
 	// TolerateShare is the share of failures, of any class, that the run tolerates among the last
 	// 50 letters with an outcome. It is 0.1 by default, none when negative, and 1 tolerates all.
 	// Among fewer letters as many may fail as among 50. A letter counts once, when its group passes
-	// it for the first time; one without a group when it fails, or after a Window in which it did not. The share aborts nothing before more than Tolerate letters failed.
+	// it for the first time; one without a group when it fails, or after a Window in which it did
+	// not. The share aborts nothing before more than Tolerate letters failed.
 	TolerateShare float64 `json:"tolerateShare,omitempty"`
 	// Ramp is the time from a tenth of Rate to all of it, after the canary; 30 s by default.
 	Ramp time.Duration `json:"ramp"`

@@ -63,7 +63,7 @@ type Plan struct {
 	homeless   map[destination]int64 // letters for which there is no retry topic
 	unread     string                // a warning
 	absent     []string              // the groups without members
-	resolved   string                // what became of the letters that the filter names, if none is open
+	resolved   string                // what became of the letters that the filter names
 }
 
 // duplicate is a second letter of the same failure as a letter of the same partition. That letter

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -59,6 +61,52 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 	p.warnOfLanes(unread)
 	p.warnOfLetters()
 	return nil
+}
+
+// findHomes finds which lanes letters may have: those of the source for retry topics, or else those
+// of the target.
+func (p *Plan) findHomes(ctx context.Context, adm *kadm.Client) error {
+	name := p.Selection.Target.Topic
+	p.home, p.homeless = &homes{ctx: ctx, topics: p.topics, adm: adm, named: name, offsets: map[string]kadm.OffsetResponses{}}, map[destination]int64{}
+	if p.toTier {
+		name = p.topics.source
+	}
+	n, err := partitionsOf(ctx, adm, name)
+	if p.partitions = n; n == 0 && !p.toTier {
+		p.partitions = -1 // the plan is refused
+	}
+	return err
+}
+
+// newPlan returns a plan without letters.
+func newPlan(ctx context.Context, cl *kgo.Client, s Selection, t *topics, toTier bool) (*Plan, error) {
+	now := time.Now()
+	p := &Plan{
+		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
+		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
+		first: map[string]string{},
+	}
+	return p, p.findHomes(ctx, kadm.NewClient(cl))
+}
+
+// again returns a copy of the plan whose targets are to be found again, without the letters whose
+// partition is gone since. It is a copy, since the caller owns the plan, and other goroutines may
+// read it.
+func (p *Plan) again(ctx context.Context, cl *kgo.Client) (*Plan, error) {
+	now := *p
+	now.Targets, now.Warnings, now.tiers, now.absent = map[string]int64{}, nil, nil, nil
+	now.by, now.ByGroup, now.Skipped, now.first = maps.Clone(p.by), maps.Clone(p.ByGroup), map[string]int64{}, map[string]string{}
+	maps.Copy(now.Skipped, p.Skipped)
+	maps.Copy(now.first, p.first)
+	if err := now.findHomes(ctx, kadm.NewClient(cl)); err != nil {
+		return nil, err
+	}
+	for d := range now.by {
+		if now.partitions >= 0 && int(d.partition) >= now.partitions {
+			now.leaveOut(d, SkippedNoPartition)
+		}
+	}
+	return &now, nil
 }
 
 // withoutMembers tells of groups that have none.

@@ -257,8 +257,8 @@ func TestPlan_WarnsOfLanesThatNoMemberHas(t *testing.T) {
 	})
 }
 
-// After its source shrank, a run sent letters into lanes that no consumer can ever have. They stayed
-// pending for ever, and no verb brought them back.
+// After its source shrank, a run sent letters into lanes that no consumer can ever have. They
+// stayed pending for ever, and no verb brought them back.
 func TestPlan_NoLetterGoesIntoALaneThatCannotExist(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -306,8 +306,8 @@ func TestPlan_NoLetterGoesIntoALaneThatCannotExist(t *testing.T) {
 	})
 }
 
-// One letter that somebody made up refused every plan without a filter. Letters with damaged headers
-// were called letters without a group, and the summary counted others as damaged.
+// One letter that somebody made up refused every plan without a filter. Letters with damaged
+// headers were called letters without a group, and the summary counted others as damaged.
 func TestPlan_JudgesLettersOneByOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
@@ -36,13 +33,8 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		return nil, fmt.Errorf("redrive: %w", err)
 	}
 	defer cl.Close()
-	now := time.Now()
-	p := &Plan{
-		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
-		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
-		first: map[string]string{},
-	}
-	if err := p.findHomes(ctx, kadm.NewClient(cl)); err != nil {
+	p, err := newPlan(ctx, cl, s, t, toTier)
+	if err != nil {
 		return nil, within(t.dlq, err)
 	}
 	ledger, err := r.readLedger(ctx, t, nil)

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
@@ -67,9 +64,8 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 		return nil, err
 	}
 	defer cl.Close()
-	now := *p // a copy: the caller owns the plan, and other goroutines may read it
-	now.Targets, now.Warnings, now.tiers, now.absent = map[string]int64{}, nil, nil, nil
-	if err := now.judgeAgain(ctx, kadm.NewClient(cl)); err != nil {
+	now, err := p.again(ctx, cl)
+	if err != nil {
 		return nil, err
 	}
 	if err := now.resolveGroups(ctx, cl); err != nil {
@@ -78,27 +74,7 @@ func (r *Redriver) recheck(ctx context.Context, p *Plan) (*Plan, error) {
 	if len(now.absent) > 0 && !now.Selection.Target.Wait {
 		return nil, now.topics.refuseGroups(now.absent, RefusedNoMembers, "%s; start the consumer, or let the run wait for it", withoutMembers(now.absent))
 	}
-	return &now, nil
-}
-
-// judgeAgain leaves letters out whose partition is gone since the plan.
-func (p *Plan) judgeAgain(ctx context.Context, adm *kadm.Client) (err error) {
-	p.Skipped, p.by, p.ByGroup, p.first = maps.Clone(p.Skipped), maps.Clone(p.by), maps.Clone(p.ByGroup), maps.Clone(p.first)
-	if p.Skipped == nil {
-		p.Skipped = map[string]int64{}
-	}
-	if p.first == nil {
-		p.first = map[string]string{}
-	}
-	if err := p.findHomes(ctx, adm); err != nil {
-		return err
-	}
-	for d := range p.by {
-		if p.partitions >= 0 && int(d.partition) >= p.partitions {
-			p.leaveOut(d, SkippedNoPartition)
-		}
-	}
-	return nil
+	return now, nil
 }
 
 // Resume continues an unfinished run from any machine. It does not send a letter again that the

@@ -50,8 +50,8 @@ func TestSender_SendsWhateverTheTargetTakes(t *testing.T) {
 		s := letters(t, k, 20, nil)
 		random := make([]byte, 2<<20)
 		rand.Read(random)
-		// The tier takes the first three: one compresses well, and one by the strongest codec alone. It
-		// does not take the last.
+		// The tier takes the first three: one compresses well, and one by the strongest codec
+		// alone. It does not take the last.
 		for _, value := range [][]byte{make([]byte, 3_000_000), random[:1_040_000], fmt.Appendf(nil, "%x", random[:1_000_000]), random} {
 			cl := clientOf(t, k, kgo.ProducerBatchMaxBytes(8<<20))
 			alter(t, k, "orders", "max.message.bytes", "8388608")

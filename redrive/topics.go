@@ -45,7 +45,7 @@ func (t *topics) watched(ctx context.Context, adm *kadm.Client, groups []string)
 		return nil, fmt.Errorf("list topics: %w", permission.Denied("DESCRIBE", "topic", t.dlq, err))
 	}
 	names := []string{t.dlq, t.ledger}
-	for _, g := range append(slices.Clone(groups), "") { // letters without a group fail there, too
+	for _, g := range append(slices.Clone(groups), "") { // of letters without a group
 		for _, tier := range t.naming.TiersAmong(all.Names(), t.source, g) {
 			names = append(names, tier.Topic)
 		}

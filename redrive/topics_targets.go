@@ -86,21 +86,6 @@ func (h *homes) of(d destination) string {
 // lacks reports whether there is no retry topic for a destination, as far as offsets can be read.
 func (h *homes) lacks(d destination) bool { return h.of(d) == "" && h.offsets[d.group] != nil }
 
-// findHomes finds which lanes letters may have: those of the source for retry topics, or else those
-// of the target.
-func (p *Plan) findHomes(ctx context.Context, adm *kadm.Client) error {
-	name := p.Selection.Target.Topic
-	p.home, p.homeless = &homes{ctx: ctx, topics: p.topics, adm: adm, named: name, offsets: map[string]kadm.OffsetResponses{}}, map[destination]int64{}
-	if p.toTier {
-		name = p.topics.source
-	}
-	n, err := partitionsOf(ctx, adm, name)
-	if p.partitions = n; n == 0 && !p.toTier {
-		p.partitions = -1 // the plan is refused
-	}
-	return err
-}
-
 // partitionsOf returns how many partitions a topic has: none if it does not exist, and -1 if the
 // user may not describe it.
 func partitionsOf(ctx context.Context, adm *kadm.Client, name string) (int, error) {

@@ -296,7 +296,7 @@ func (t *topic) canary(ctx context.Context, r *Rule, f *dlq.Filter, kafka []kgo.
 		switch {
 		case err != nil:
 			return dlq.Range{}, err
-		case l.Damaged() || l.Meta.Group == "" || l.Meta.Original.Topic != t.Source: // nobody knows its home
+		case l.Damaged() || l.Meta.Group == "" || l.Meta.Original.Topic != t.Source: // no home
 		case lanes >= 0 && int(l.Meta.Original.Partition) >= lanes: // the source shrank
 		case l.Meta.Redrive.Count < r.MaxReplays:
 			return dlq.At(l.Record.Partition, l.Record.Offset), nil
@@ -310,16 +310,15 @@ func (t *topic) canary(ctx context.Context, r *Rule, f *dlq.Filter, kafka []kgo.
 	return dlq.Range{}, fmt.Errorf("each letter was redriven %d times: max-replays", r.MaxReplays)
 }
 
-// partitionsOf returns how many partitions a topic has, and -1 if that is not known.
+// partitionsOf returns how many partitions a topic has; -1 if it cannot be described.
 func partitionsOf(ctx context.Context, topic string, kafka []kgo.Opt) (int, error) {
 	adm, err := client.NewAdmin(kafka...)
 	if err != nil {
 		return -1, err
 	}
 	defer adm.Close()
-	found, err := adm.ListTopics(ctx, topic)
-	if d := found[topic]; err == nil && (d.Err == nil || errors.Is(d.Err, kerr.UnknownTopicOrPartition)) {
-		return len(d.Partitions), nil
+	if found, err := adm.ListTopics(ctx, topic); err == nil && (found[topic].Err == nil || errors.Is(found[topic].Err, kerr.UnknownTopicOrPartition)) {
+		return len(found[topic].Partitions), nil
 	}
 	return -1, nil // the plan tells of it
 }

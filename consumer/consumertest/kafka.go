@@ -125,8 +125,7 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 		t.Cleanup(func() { time.Sleep(100 * time.Millisecond) })
 		var vn kfake.VirtualNetwork
 		k := start(t, 2*time.Hour, []kgo.Opt{
-			kgo.Dialer(vn.DialContext),
-			kgo.WithDecompressor(decompressor{kgo.DefaultDecompressor()}),
+			kgo.Dialer(vn.DialContext), kgo.WithDecompressor(decompressor{kgo.DefaultDecompressor()}),
 			kgo.FetchMaxWait(longestFetch),
 			kgo.HeartbeatInterval(heartbeat),
 			kgo.SessionTimeout(sessionTimeout),

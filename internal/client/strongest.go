@@ -12,7 +12,8 @@ import (
 
 // Strongest lets a producer compress its batches as far as brokers can read them, whatever the
 // user's options say: zstd, or gzip for brokers before Kafka 2.1. So a record that its source took
-// fits into its siblings. kgo's own zstd looks back 64 KiB, where other clients look back megabytes.
+// fits into its siblings. kgo's own zstd looks back 64 KiB, where other clients look back
+// megabytes.
 func Strongest() kgo.Opt {
 	return kgo.WithCompressor(&strongest{encoders: sync.Pool{New: func() any {
 		// The best level takes 100 MB a batch.

@@ -63,7 +63,7 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 	if err := d.unchanged(ledger, topic, asked); err != nil {
 		return err
 	}
-	filter, later := only(asked, sel.Filter)
+	filter, later := selection.Only(asked, sel.Filter)
 	var written int64
 	n, err := d.write(ctx, ledger, filter, frozen, func(headers.Position, error) {
 		if written++; written%1000 == 0 {
@@ -126,21 +126,4 @@ func (d *decision) unchanged(ledger *dlq.Ledger, topic string, asked letterset.S
 		return nil
 	}
 	return refuse("nothing was %s: %d of the %s changed since they were counted; %s: run %s again", d.done, changed, letters(asked.Len()), first, d.verb)
-}
-
-// only returns a filter that selects letters of a set alone, and counts the others that fit.
-func only(of letterset.Set, f dlq.Filter) (filter dlq.Filter, others *int64) {
-	others = new(int64)
-	fits := f.Match
-	f.Match = func(l *dlq.Letter) bool {
-		if fits != nil && !fits(l) {
-			return false
-		}
-		if of.Has(letterset.At(l.Record.Partition, l.Record.Offset)) {
-			return true
-		}
-		*others++
-		return false
-	}
-	return f, others
 }

@@ -4,16 +4,14 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/lost"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
@@ -50,7 +48,7 @@ refused while a run on the topic is unfinished.`,
 			}
 			return t.with(cmd.Context(), func(s *session) error {
 				if pending {
-					if err := reopens.ofPending(cmd.Context(), s, args[0], sel); err != nil {
+					if err := ofPending(cmd.Context(), reopens, s, args[0], sel); err != nil {
 						return err
 					}
 				}
@@ -65,85 +63,25 @@ refused while a run on the topic is unfinished.`,
 	return cmd
 }
 
-// ofPending makes a decision about pending letters whose copies no consumer can have.
-func (d *decision) ofPending(ctx context.Context, s *session, topic string, sel *selection.Selection) error {
+// ofPending makes a decision one about pending letters whose copies no consumer can have. It names
+// the first ten copies.
+func ofPending(ctx context.Context, d *decision, s *session, topic string, sel *selection.Selection) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	ledger, err := idleLedger(ctx, s, f, toWrite, nil, []string{"WRITE"})
+	name, err := ledgerName(s.Naming, f)
 	if err != nil {
 		return err
 	}
-	sent, err := ledger.Copies(ctx)
-	if err != nil {
-		return onTopic("READ", ledger.Name(), err)
-	}
-	lost, err := lostCopies(ctx, s, topic, sent)
+	copies, err := lost.Find(ctx, kadm.NewClient(s.cl), s.Naming, dlq.NewLedger(topic, name, s.opts...))
 	if err != nil {
 		return err
 	}
-	named := 0
-	fits := sel.Filter.Match
-	sel.Filter.Match = func(l *dlq.Letter) bool {
-		at := headers.Position{Topic: topic, Partition: l.Record.Partition, Offset: l.Record.Offset}
-		why, is := lost[at]
-		if !is || fits != nil && !fits(l) {
-			return false
-		}
-		if named++; named <= maxCopies {
-			s.screen.Say("letter %s: its copy is at %s, and %s", at, sent[at].Target, why)
-		} else if named == maxCopies+1 {
-			s.screen.Say("and more letters")
-		}
-		return true
-	}
-	d.takes, d.scope = "pending letter whose copy no consumer can have", dlq.PendingOnly
-	d.takesState = func(state dlq.State) bool { return state == dlq.Redriven }
+	copies.Narrow(&sel.Filter, func(text string) { s.screen.Say("%s", text) })
+	d.takes, d.scope, d.takesState = "pending letter whose copy no consumer can have", dlq.PendingOnly, func(state dlq.State) bool { return state == dlq.Redriven }
 	d.write = func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
-		named = maxCopies + 1 // they were named
-		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.by, Why: d.why, Done: done, Pending: func(at headers.Position, now dlq.Entry) bool {
-			return now.Target == sent[at].Target
-		}})
+		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.by, Why: d.why, Done: done, Pending: copies.Is})
 	}
 	return nil
-}
-
-// maxCopies is how many copies reopen names.
-const maxCopies = 10
-
-// lostCopies returns the pending letters whose copies no consumer can have, each with the reason.
-func lostCopies(ctx context.Context, s *session, topic string, sent map[headers.Position]dlq.Entry) (map[headers.Position]string, error) {
-	partitions, lost := map[string]int{}, map[headers.Position]string{}
-	lacks := func(name string, partition int32) (string, error) {
-		n, known := partitions[name]
-		if !known {
-			found, err := kadm.NewClient(s.cl).ListTopics(ctx, name)
-			if err == nil && found[name].Err != nil && !errors.Is(found[name].Err, kerr.UnknownTopicOrPartition) {
-				err = found[name].Err
-			}
-			if err != nil {
-				return "", onTopic("DESCRIBE", name, err)
-			}
-			n = len(found[name].Partitions)
-			partitions[name] = n
-		}
-		if int(partition) < n {
-			return "", nil
-		}
-		return fmt.Sprintf("%s has no partition %d", name, partition), nil
-	}
-	for at, e := range sent {
-		why, err := lacks(e.Target.Topic, e.Target.Partition)
-		if name, ok := s.Naming.Parse(e.Target.Topic); err == nil && why == "" && ok {
-			why, err = lacks(name.Source, e.Target.Partition)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if why != "" {
-			lost[at] = why
-		}
-	}
-	return lost, nil
 }

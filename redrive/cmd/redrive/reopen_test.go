@@ -30,8 +30,8 @@ func TestReopen_WithdrawsADiscard(t *testing.T) {
 	prints(t, b.redrive(t, "reopen", "orders.dlq", "--class", "decode", "--why", "x", "--yes"), exitRefused, "", "nothing was reopened: no discarded letter of orders.dlq fits")
 }
 
-// After their source shrank, letters waited in lanes that no consumer can have. No verb brought them
-// back.
+// After their source shrank, letters waited in lanes that no consumer can have. No verb brought
+// them back.
 func TestReopen_TakesPendingLettersWhoseCopiesNobodyCanHave(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)

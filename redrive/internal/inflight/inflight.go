@@ -12,56 +12,6 @@ import (
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
-// letterState is the state of a letter beyond being sent.
-type letterState struct {
-	group string // the failing group; empty if unknown
-	// position of the last copy; empty while that is the copy on the target
-	at        headers.Position
-	hops      int    // of that copy
-	class     string // of its last failure; empty before the first
-	deadAt    bool   // it is a dead letter again
-	discarded bool   // the consumer reported that it discarded the letter
-}
-
-// stage is the progress of a letter.
-type stage uint8
-
-const (
-	fresh    stage = iota // on its target, as far as is known
-	retrying              // in a retry topic, after it failed again
-	landed                // a dead letter again, to be recorded
-	stages
-)
-
-func (fl *letterState) stage() stage {
-	switch {
-	case fl == nil:
-		return fresh
-	case fl.deadAt:
-		return landed
-	case fl.class != "":
-		return retrying
-	}
-	return fresh
-}
-
-// Counts counts the letters of a run by outcome; redrive.Counts has the same fields and documents
-// them.
-type Counts struct {
-	Selected, Sent, Succeeded, Failed int64
-	FailedByClass                     map[string]int64
-	Discarded, Retrying, Pending      int64
-	Unknown, Unfollowed               int64
-	Skipped                           map[string]int64
-}
-
-// maxClasses bounds FailedByClass, which is in each record of a run. OtherClasses counts the
-// failures of all classes beyond it; no class has that name.
-const (
-	maxClasses   = 200
-	OtherClasses = "other classes"
-)
-
 // Letters holds the letters of a run that are in flight, and the counts of the others. Most letters
 // succeed without a further copy. Each of these takes a bit in a set and an entry of a queue, some
 // thirty bytes.
@@ -80,14 +30,7 @@ type Letters struct {
 	judged FirstOutcomes
 	// by state, the letters that are not in out: a dead copy corrects their outcome
 	settled map[dlq.State]letters.Set
-	silent  []silence // unfollowed letters that may still fail, the earliest first
-	spoke   int64     // letters of silent that failed
-}
-
-// silence counts unfollowed letters that were sent at a time.
-type silence struct {
-	since   time.Time
-	letters int64
+	silent  silences
 }
 
 // FirstOutcomes counts the letters that their groups have passed for the first time, and the
@@ -109,9 +52,7 @@ func New(counts Counts, sent []Sent, settled map[dlq.State]letters.Set) *Letters
 			f.settled[state] = letters.Set{}
 		}
 	}
-	if n := f.settled[dlq.Unfollowed].Len(); n > 0 {
-		f.silent = append(f.silent, silence{time.Now(), n})
-	}
+	f.silent.add(f.settled[dlq.Unfollowed].Len())
 	// queues need their letters in the order of offsets
 	slices.SortFunc(sent, func(a, b Sent) int { return cmp.Compare(a.Offset, b.Offset) })
 	for _, l := range sent {
@@ -147,9 +88,7 @@ func (f *Letters) Sent(letters []Sent, unfollowed []letters.Place) {
 	defer f.mu.Unlock()
 	f.counts.Sent += int64(len(letters) + len(unfollowed))
 	f.counts.Unfollowed += int64(len(unfollowed))
-	if len(unfollowed) > 0 {
-		f.silent = append(f.silent, silence{time.Now(), int64(len(unfollowed))})
-	}
+	f.silent.add(int64(len(unfollowed)))
 	for _, at := range unfollowed {
 		f.settled[dlq.Unfollowed].Add(at)
 		f.correct(at) // the watch may have read a copy before the answer to the commit
@@ -262,7 +201,7 @@ func (f *Letters) correct(letter letters.Place) {
 			f.judged.Failed++
 			switch state {
 			case dlq.Unfollowed:
-				f.spoke++
+				f.silent.failed++
 				f.judged.Letters++
 			case dlq.Unknown:
 				f.judged.Letters++
@@ -316,7 +255,7 @@ func (f *Letters) Unfinished() int64 {
 func (f *Letters) Silent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.silent) > 0
+	return len(f.silent.sent) > 0
 }
 
 // Counts returns the present counts.
@@ -348,12 +287,7 @@ type Verdict struct {
 func (f *Letters) FirstOutcomes(before time.Time) FirstOutcomes {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.silent) > 0 && f.silent[0].since.Before(before) {
-		spoke := min(f.spoke, f.silent[0].letters)
-		f.judged.Letters += int(f.silent[0].letters - spoke)
-		f.spoke -= spoke
-		f.silent = f.silent[1:]
-	}
+	f.judged.Letters += int(f.silent.take(before))
 	j := f.judged
 	f.judged = FirstOutcomes{}
 	return j
@@ -407,14 +341,7 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 					q.pop()
 					continue
 				}
-				state := dlq.Succeeded
-				switch {
-				case fl != nil && fl.discarded:
-					state = dlq.Discarded
-				case s == Unknown:
-					state = dlq.Unknown
-				}
-				resolve(letter, fl, dlq.Entry{State: state, Target: at})
+				resolve(letter, fl, dlq.Entry{State: fl.passed(s), Target: at})
 			}
 			q.pop()
 		}
@@ -423,60 +350,6 @@ func (f *Letters) Resolve(passed func(group string, at headers.Position) Progres
 		}
 	}
 	return done
-}
-
-// Progress is the relation of a group's committed offset to a position.
-type Progress uint8
-
-// The relations.
-const (
-	Behind  Progress = iota // the group has not passed the position
-	Past                    // the group has passed it
-	Unknown                 // it cannot be known whether the group ran the record
-)
-
-// Add counts an entry by its state.
-func (c *Counts) Add(e dlq.Entry) {
-	switch e.State {
-	case dlq.Succeeded:
-		c.Succeeded++
-	case dlq.Failed:
-		c.Failed++
-		if c.FailedByClass == nil {
-			c.FailedByClass = map[string]int64{}
-		}
-		class := e.Class
-		if _, known := c.FailedByClass[class]; !known && len(c.FailedByClass) >= maxClasses {
-			class = OtherClasses
-		}
-		c.FailedByClass[class]++
-	case dlq.Discarded:
-		c.Discarded++
-	case dlq.Unknown:
-		c.Unknown++
-	}
-}
-
-// remove takes back the count of an outcome.
-func (c *Counts) remove(state dlq.State) {
-	switch state {
-	case dlq.Succeeded:
-		c.Succeeded--
-	case dlq.Discarded:
-		c.Discarded--
-	case dlq.Unknown:
-		c.Unknown--
-	case dlq.Unfollowed:
-		c.Unfollowed--
-	}
-}
-
-// AddSkipped counts a skipped letter by its reason.
-func (c *Counts) AddSkipped(why string) {
-	if c.Skipped == nil {
-		c.Skipped = map[string]int64{}
-	}
-	c.Skipped[why]++
 }
 
 // Fronts returns, by queue, the position of the first letter that waits.

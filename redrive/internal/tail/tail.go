@@ -439,10 +439,9 @@ func (t *Tail) reset(ctx context.Context, topic string, partition int32) error {
 
 // read shows the records of batches from an offset on, and returns the next offset.
 func (t *Tail) read(topic string, found *kmsg.FetchResponseTopicPartition, batches []byte, from int64) (at int64, err error) {
-	part := *found
+	part, o := *found, kgo.ProcessFetchPartitionOpts{Offset: from, Topic: topic, Partition: found.Partition}
 	part.RecordBatches = batches
-	decompressor, _ := t.cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // the user's, or the default one
-	o := kgo.ProcessFetchPartitionOpts{Offset: from, Topic: topic, Partition: found.Partition}
+	decompressor, _ := t.cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor) // never nil
 	fetched, at := kgo.ProcessFetchPartition(o, &part, decompressor, nil)
 	for _, r := range fetched.Records {
 		t.onBatch(r)

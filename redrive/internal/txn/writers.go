@@ -36,7 +36,8 @@ func ID(dlq string, which int) string {
 }
 
 // Open initialises the two ids. That aborts other processes' open transactions under them, and
-// fences these processes. With large the producers send records of any size, with the strongest codec.
+// fences these processes. With large the producers send records of any size, with the strongest
+// codec.
 func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration, large bool) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
