@@ -85,7 +85,8 @@ type Config struct {
 	MaxInFlightBytes int64
 	// MaxParkedBytes bounds the packed bytes of parked records in memory. Beyond it, the records
 	// due last are evicted, and fetched again before they are due. Each retry partition always has
-	// room for its next record.
+	// room for its next record. Where it has no room for ten of the largest records in each retry
+	// partition that holds some, records are fetched one by one, and more than twice each.
 	//
 	// On top of the bound come an answer of 2 MiB from each broker, and the unpacked headers of
 	// running records. A record that was fetched again carries no context from hooks in Kafka

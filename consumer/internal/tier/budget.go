@@ -40,8 +40,8 @@ type Budget struct {
 
 // soon is how long before they are due evicted records are fetched again, in milliseconds: long
 // enough for a leader to move meanwhile. An answer also contains records that are due somewhat
-// later. Records that are due within twice that time are kept, and are never evicted for records
-// that are due later.
+// later. Records within a tier's reach are kept, and are never evicted for records that are due
+// later, see [Tier.reach].
 const soon = 3_000
 
 // NewBudget makes a budget of limit bytes. It calls resume, without a lock, with the lanes whose
@@ -88,18 +88,23 @@ func (b *Budget) admits(due, size int64) bool {
 	return true
 }
 
-// room returns how much a tier that holds held bytes may fetch again.
-func (b *Budget) room(held int64) room {
+// room returns how much t may fetch again. It holds held bytes, and may hold in all what no eviction
+// takes: its share, or more while half of the budget is free.
+func (b *Budget) room(t *Tier, held int64) room {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	share := b.share()
-	r := room{bytes: b.limit - b.bytes, enough: min(b.limit/8, share/2), freed: b.freed}
-	if b.bytes > b.limit/2 {
-		r.bytes, r.over = min(r.bytes, share-held), max(held-share, 0)
-	} else if b.horizon == math.MaxInt64 {
-		r.early = b.limit/2 - b.bytes
+	if _, holds := b.holders[t]; !holds {
+		share = b.limit / 2 / int64(len(b.holders)+1)
 	}
-	r.bytes = max(r.bytes, 0)
+	free := b.limit/2 - b.bytes
+	r := room{bytes: max(min(max(share-held, free), b.limit-b.bytes), 0), enough: min(b.limit/8, share/2), freed: b.freed}
+	switch {
+	case free < 0:
+		r.over = max(held-share, 0)
+	case b.horizon == math.MaxInt64:
+		r.early = free
+	}
 	return r
 }
 
@@ -257,7 +262,7 @@ func (b *Budget) evictFarthest() bool {
 	for _, t := range tiers {
 		t.lane.Lock()
 		for i := range t.parked {
-			if r := &t.parked[i]; r.due > now+2*soon {
+			if r := &t.parked[i]; r.due > now+t.reach() {
 				far = append(far, parked{r.due, r.size()})
 			}
 		}
@@ -275,7 +280,7 @@ func (b *Budget) evictFarthest() bool {
 	for _, t := range tiers {
 		if over > 0 {
 			t.lane.Lock()
-			over -= t.evict(cutoff, over)
+			over -= t.evict(max(cutoff, now+t.reach()+1), over)
 			t.lane.Unlock()
 		}
 	}

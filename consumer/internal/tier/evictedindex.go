@@ -24,6 +24,30 @@ type evictedIndex struct {
 	pages []evictedPage
 	least int64 // the earliest due time of a block, if known
 	known bool
+	seen  seenBlock
+}
+
+// seenBlock has the due time and the size of each record of one block: the one that a pass went
+// over last. So what found no room is fetched alone, once there is some. Another pass over the
+// whole block for each of its records would read the block half as often as it has records.
+type seenBlock struct {
+	base    int64
+	whole   bool // the pass has ended, so no record of the block is missing
+	records *seenRecords
+}
+
+type seenRecords struct {
+	due  [evictedBits]int64
+	size [evictedBits]int32
+}
+
+type seenRecord struct{ offset, due, size int64 }
+
+// note notes when a record is due, if it belongs to the block.
+func (s *seenBlock) note(offset, due, size int64) {
+	if s.records != nil && s.base == offset&^evictedMask {
+		s.records.due[offset&evictedMask], s.records.size[offset&evictedMask] = due, int32(size)
+	}
 }
 
 const (
@@ -58,6 +82,7 @@ func (a *evictedIndex) add(offset, due, size int64) {
 	b.n++
 	a.n++
 	a.bytes += size
+	a.seen.note(offset, due, size)
 }
 
 // block returns the block at base, which it makes if there is none. It lowers the block's due time
@@ -114,7 +139,7 @@ func (a *evictedIndex) remove(offset, size int64) {
 	a.n--
 	a.bytes = max(a.bytes-size, 0)
 	if a.n == 0 {
-		a.bytes = 0
+		a.bytes, a.seen = 0, seenBlock{}
 	}
 	if b.n--; b.n > 0 {
 		return
@@ -198,15 +223,40 @@ func (a *evictedIndex) visit(base int64) (due int64) {
 	b := &a.pages[p].blocks[i]
 	due, b.due, a.known = b.due, math.MaxInt64, false
 	a.pages[p].minDue()
+	if a.seen.records == nil {
+		a.seen.records = new(seenRecords)
+	}
+	if !a.seen.whole || a.seen.base != base {
+		a.seen.base, a.seen.whole = base, false
+	}
 	return due
 }
 
 // leave ends a pass. due is the earliest due time of the records that the pass saw and left
-// evicted.
-func (a *evictedIndex) leave(base, due int64) {
+// evicted. whole reports that it saw all, or that all were seen before.
+func (a *evictedIndex) leave(base, due int64, whole bool) {
+	a.seen.whole = whole && a.seen.records != nil && a.seen.base == base
+	for _, r := range a.sorted(base) {
+		due = min(due, r.due)
+	}
 	if p, i := a.search(base); p < len(a.pages) && a.pages[p].blocks[i].base == base {
 		a.block(base, due)
 	}
+}
+
+// sorted returns the records of a block by due time, nil if the index does not know them.
+func (a *evictedIndex) sorted(base int64) (records []seenRecord) {
+	if !a.seen.whole || a.seen.base != base {
+		return nil
+	}
+	for at, ok := a.next(base); ok && at < base+evictedBits; at, ok = a.next(at + 1) {
+		i := at & evictedMask
+		records = append(records, seenRecord{at, a.seen.records.due[i], int64(a.seen.records.size[i])})
+	}
+	slices.SortFunc(records, func(a, b seenRecord) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.offset, b.offset))
+	})
+	return records
 }
 
 // from returns the blocks whose base is not lower than base, in order.

@@ -41,6 +41,7 @@ func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 				for at, ok := a.next(base); ok && at < base+evictedBits; at, ok = a.next(at + 1) {
 					if rapid.Bool().Draw(t, "stays") {
 						due = min(due, model[at])
+						a.seen.note(at, model[at], 10)
 						continue
 					}
 					a.remove(at, 10)
@@ -54,7 +55,7 @@ func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 						due = min(due, 7)
 					}
 				}
-				a.leave(base, due)
+				a.leave(base, due, true)
 				if b := blockAt(&a, base); b != nil && b.due != due {
 					t.Fatalf("a block is due at %d after a pass, want %d exactly", b.due, due)
 				}
@@ -82,6 +83,15 @@ func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 				}
 				if b := a.first(); (b == nil) != (len(model) == 0) || b != nil && b.due != a.due() {
 					t.Fatalf("the first block is %+v, want the one that is due at %d", b, a.due())
+				}
+				var seen []int64 // of the block that a pass went over last
+				for _, r := range a.sorted(a.seen.base) {
+					if seen = append(seen, r.due); model[r.offset] != r.due || r.offset&^evictedMask != a.seen.base {
+						t.Fatalf("offset %d is known to be due at %d, want %d", r.offset, r.due, model[r.offset])
+					}
+				}
+				if b := blockAt(&a, a.seen.base); len(seen) > 0 && (len(seen) != b.n || !slices.IsSorted(seen) || seen[0] != b.due) {
+					t.Fatalf("%d records are known, due at %v, of a block of %d that is due at %d", len(seen), seen, b.n, b.due)
 				}
 				if b := a.first(); b != nil {
 					var run int64
@@ -157,7 +167,7 @@ func BenchmarkEvictedIndex_Sparse(b *testing.B) {
 					a.visit(block)
 					offset, _ := a.next(block)
 					a.remove(offset, 1000)
-					a.leave(block, math.MaxInt64)
+					a.leave(block, math.MaxInt64, true)
 					a.due()
 				}
 				taking += time.Since(start)

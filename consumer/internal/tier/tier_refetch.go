@@ -26,6 +26,11 @@ const (
 	maxBlockWait = 2 * time.Second
 )
 
+// reach is how far ahead of now a pass looks, in milliseconds: what was read together is due within
+// the tier's jitter. So one pass over a block finds most of it, and nothing within the reach is
+// evicted for records that are due later.
+func (t *Tier) reach() int64 { return max((t.cfg.Wait-t.cfg.Delay).Milliseconds(), soon) + soon }
+
 // mayFetch reports whether evicted records could be fetched again now.
 func (t *Tier) mayFetch() bool { return !t.refetching && (!t.starved || t.isNext(t.evicted.due())) }
 
@@ -55,8 +60,7 @@ func (t *Tier) retryRefetch() {
 	if !t.starved || t.lane.Closing() {
 		return
 	}
-	room := t.room()
-	if room.bytes < t.starvedOf || !room.suffices(t.evicted.each(), t.wantedBlock(now)) {
+	if room := t.room(); room.bytes < t.starvedOf || !t.hasRoom(room, now) {
 		return
 	}
 	t.feed()
@@ -65,21 +69,62 @@ func (t *Tier) retryRefetch() {
 }
 
 // room returns how much the tier may fetch again.
-func (t *Tier) room() room { return t.env.Budget.room(t.inMemoryBytes) }
+func (t *Tier) room() room { return t.env.Budget.room(t, t.inMemoryBytes) }
+
+// hasRoom reports whether there is room for what the next pass would fetch first, and for enough
+// of it to be worth a pass.
+func (t *Tier) hasRoom(room room, now int64) bool {
+	if b := t.evicted.first(); b != nil {
+		if known := t.evicted.sorted(b.base); known != nil {
+			return room.bytes >= known[0].size
+		}
+	}
+	return room.suffices(t.evicted.each(), t.wantedBlock(now))
+}
+
+// pass is one fetch of a block's records.
+type pass struct {
+	block int64
+	due   int64 // the block's due time before the pass
+	want  int64 // about how many bytes to fetch at a time
+	// only has the records to fetch, by offset, if not the whole block
+	only []seenRecord
+}
+
+// next returns where the pass goes on, and how many bytes it fetches there.
+func (p *pass) next(evicted *evictedIndex, at int64) (from, want int64, ok bool) {
+	if p.only == nil {
+		from, ok = evicted.next(at)
+		return from, p.want, ok && from < p.block+evictedBits
+	}
+	for len(p.only) > 0 {
+		first := p.only[0]
+		if in, _ := evicted.next(first.offset); first.offset < at || in != first.offset { // an answer had it
+			p.only = p.only[1:]
+			continue
+		}
+		for i := int64(0); len(p.only) > 0 && p.only[0].offset == first.offset+i; i++ {
+			want += p.only[0].size
+			p.only = p.only[1:]
+		}
+		return first.offset, want, true
+	}
+	return 0, 0, false
+}
 
 // refetchLoop fetches evicted records until none is due soon, or there is no room for more.
 func (t *Tier) refetchLoop() {
 	fits := true // something of the last block found room
 	for {
-		block, due, want, ok := t.nextBlock(fits)
+		p, ok := t.nextPass(fits)
 		if !ok {
 			return
 		}
 		if t.failures > 2 { // only this block may be broken: let the others go first
-			due = max(due, time.Now().Add(refetchTimeout).UnixMilli())
+			p.due = max(p.due, time.Now().Add(refetchTimeout).UnixMilli())
 		}
 		var err error
-		fits, err = t.refetchBlock(block, due, want)
+		fits, err = t.refetchBlock(p)
 		if fits || err == nil {
 			t.failures = 0
 		}
@@ -88,8 +133,8 @@ func (t *Tier) refetchLoop() {
 			continue
 		}
 		if err != nil {
-			again := t.failures > 0 && t.failedBlock == block
-			t.failures, t.failedBlock = t.failures+1, block
+			again := t.failures > 0 && t.failedBlock == p.block
+			t.failures, t.failedBlock = t.failures+1, p.block
 			fits = true // the block failed, but not for lack of room
 			if !t.refetchFailed(err, again) {
 				return
@@ -98,43 +143,59 @@ func (t *Tier) refetchLoop() {
 	}
 }
 
-// nextBlock chooses the block to fetch, and about how many bytes from there. If there is no room,
-// or nothing of the last block found any (fits is false), it evicts the tier's records that are due
-// later. If that is not enough the tier waits for room. ok is false if there is nothing to fetch
-// now.
-func (t *Tier) nextBlock(fits bool) (block, due, want int64, ok bool) {
+// nextPass chooses what to fetch. If there is no room, or nothing of the last block found any (fits
+// is false), it evicts the tier's records that are due later. If that is not enough the tier waits
+// for room. ok is false if there is nothing to fetch now.
+func (t *Tier) nextPass(fits bool) (p *pass, ok bool) {
 	t.lane.Lock()
 	defer t.lane.Unlock()
 	t.refetching = false
 	now := time.Now().UnixMilli()
 	if t.lane.Closing() {
-		return 0, 0, 0, false
+		return nil, false
 	}
 	if t.evicted.due() > now+soon {
 		t.arm()
 		t.env.Budget.poke() // the tier's paused fetch may go on: no evicted record is due soon
-		return 0, 0, 0, false
+		return nil, false
 	}
 	first := *t.evicted.first() // a copy: blocks move when more records are evicted
-	want = t.wantedBlock(now)
 	room := t.room()
-	if !fits || !room.suffices(t.evicted.each(), want) {
-		freed := t.evict(now+2*soon, want+room.over)
+	if !fits || !t.hasRoom(room, now) {
+		freed := t.evict(now+t.reach(), t.wantedBlock(now)+room.over)
 		room = t.room()
 		fits = fits || freed > 0
 	}
-	if !t.isNext(first.due) && (!fits || !room.suffices(t.evicted.each(), want)) {
+	if !t.isNext(first.due) && (!fits || !t.hasRoom(room, now)) {
 		t.starved = true
 		t.env.Budget.waitForRoom(t, room.freed)
-		return 0, 0, 0, false
+		return nil, false
 	}
 	t.refetching, t.starvedOf = true, 0
-	block = first.base
-	// A pass reads the whole block, however little room there is. Read in pieces, the records with
-	// the lowest offsets would take the room of those that are due first. Each of those would then
-	// need a pass of its own.
+	p = &pass{block: first.base, only: t.fitting(first.base, room.bytes, now)}
+	// A pass reads the whole block, however little room there is, unless it knows what is due first.
 	whole := min(int64(first.n)*t.evicted.each(), maxRefetch)
-	return block, t.evicted.visit(block), max(min(want, room.bytes), whole, 1), true
+	p.want = max(min(t.wantedBlock(now), room.bytes), whole, 1)
+	p.due = t.evicted.visit(p.block)
+	return p, true
+}
+
+// fitting returns the records of a block that are due soon and find room, by offset. It returns nil
+// if they are not known, or most of the block: a pass over all of it costs fewer requests.
+func (t *Tier) fitting(block, room, now int64) (only []seenRecord) {
+	var bytes, all int64
+	for _, r := range t.evicted.sorted(block) {
+		all += r.size
+		if r.due <= now+t.reach() && bytes+r.size <= room || len(only) == 0 {
+			bytes += r.size
+			only = append(only, r)
+		}
+	}
+	if bytes > all/2 {
+		return nil
+	}
+	slices.SortFunc(only, func(a, b seenRecord) int { return cmp.Compare(a.offset, b.offset) })
+	return only
 }
 
 // wantedBlock returns about how many bytes to fetch, beginning with the block that is due first.
@@ -143,7 +204,7 @@ func (t *Tier) wantedBlock(now int64) int64 {
 	if b == nil {
 		return 0
 	}
-	return max(min(t.evicted.run(b.base, now+2*soon), maxRefetch), 1)
+	return max(min(t.evicted.run(b.base, now+t.reach()), maxRefetch), 1)
 }
 
 // refetchFailed logs a failed fetch, and waits before the next try. again reports that the fetch
@@ -163,25 +224,24 @@ func (t *Tier) refetchFailed(err error, again bool) bool {
 	return backoff.Wait(t.lane.Context(), wait)
 }
 
-// refetchBlock fetches a block, whose pass nextBlock began, and parks its records and other evicted
-// ones in the answers. due is the block's due time before the pass. any reports whether a record
-// left the index.
-func (t *Tier) refetchBlock(block, due, want int64) (any bool, err error) {
+// refetchBlock makes a pass that nextPass began. It parks the block's records and other evicted
+// ones in the answers. any reports whether a record left the index.
+func (t *Tier) refetchBlock(pass *pass) (any bool, err error) {
 	left := int64(math.MaxInt64) // the earliest due time of the records that stay evicted
 	defer func() {
 		if err != nil {
-			left = due // the pass did not see the whole block
+			left = pass.due // the pass did not see the whole block
 		}
 		t.lane.Lock()
 		defer t.lane.Unlock()
-		t.evicted.leave(block, left)
+		t.evicted.leave(pass.block, left, err == nil)
 	}()
-	for at := block; ; {
+	for at := pass.block; ; {
 		t.lane.Lock()
-		from, ok := t.evicted.next(at)
+		from, want, ok := pass.next(&t.evicted, at)
 		p := Partition{t.cfg.Topic, t.id, t.cfg.Partition}
 		t.lane.Unlock()
-		if !ok || from >= block+evictedBits {
+		if !ok {
 			return any, nil
 		}
 		got, next, err := t.env.Fetch(t.lane.Context(), p, from, want)
@@ -195,7 +255,7 @@ func (t *Tier) refetchBlock(block, due, want int64) (any bool, err error) {
 			return any, nil
 		}
 		before := t.evicted.n
-		due, lost := t.restore(got, from, next, block+evictedBits)
+		due, lost := t.restore(got, from, next, pass.block+evictedBits)
 		left = min(left, due)
 		any = any || t.evicted.n < before
 		t.Promote()
@@ -242,7 +302,7 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
 	})
 	room := t.room()
-	early := now.UnixMilli() + 2*soon
+	early := now.UnixMilli() + t.reach()
 	room.bytes += t.evictFor(found, room.bytes, early)
 	due = math.MaxInt64
 	for _, r := range found {
@@ -259,6 +319,7 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 				t.starvedOf = r.size
 			}
 		}
+		t.evicted.seen.note(r.rec.Offset, r.due, r.size)
 		if r.rec.Offset < end {
 			due = min(due, r.due)
 		}

@@ -1,8 +1,11 @@
 package tier
 
 import (
+	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -55,6 +58,64 @@ func TestTier_EvictsWhatIsDueLaterForWhatItFetches(t *testing.T) {
 		}
 		if p.bytes > before+size || f.evicted.n+f.inMemory != len(got)+holds {
 			rt.Fatalf("%d bytes, %d evicted and %d kept; want %d and one record at most, %d in all", p.bytes, f.evicted.n, f.inMemory, before, len(got)+holds)
+		}
+	})
+}
+
+// siding writes to a tier as records fail, so that what lies together in the log is due together,
+// but for the jitter. A record that was evicted is then fetched about once.
+func TestTier_FetchesOnceWhatWasWrittenInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const records, rate = 18_000, 300 // in each tier
+		env := testEnv()
+		env.MaxDue = 10_000
+		one := packedSize(packedLen(simRecord(0, time.Now(), time.Now(), 100)))
+		env.Budget = NewBudget(records*one*3/4, func([]Lane) {})
+		go env.Budget.Run(t.Context())
+		began, rnd := time.Now(), rand.New(rand.NewPCG(1, 1))
+		var logs [2]log
+		var tiers [2]*Tier
+		var lanes [2]*testLane
+		env.Fetch = func(ctx context.Context, p Partition, from, bytes int64) ([]*kgo.Record, int64, error) {
+			time.Sleep(3 * time.Millisecond)
+			return logs[p.Partition].fetch(ctx, p, from, bytes)
+		}
+		for i := range tiers {
+			tiers[i], lanes[i] = newTier(t, env)
+			f := tiers[i]
+			f.cfg.Partition, f.cfg.Delay = int32(i), time.Duration(90+30*i)*time.Second
+			f.cfg.Wait = f.cfg.Delay * 11 / 10
+			logs[i] = log{}
+			lanes[i].Lock()
+			for at := range int64(records) {
+				failed := began.Add(15*time.Second - f.cfg.Delay + time.Duration(at)*time.Second/rate)
+				due := failed.Add(f.cfg.Delay + time.Duration(rnd.Int64N(int64(f.cfg.Delay/10))))
+				logs[i][at] = simRecord(at, failed, due, 100)
+				f.tracker.Deliver(at)
+				f.Admit(logs[i][at], began)
+			}
+			f.Promote()
+			lanes[i].Unlock()
+		}
+		ran, late := 0, time.Duration(0)
+		for time.Since(began) < 2*time.Minute {
+			time.Sleep(20 * time.Millisecond)
+			synctest.Wait()
+			for i, l := range lanes {
+				for l.count() > 0 {
+					l.work(tiers[i], func(r *kgo.Record) {
+						ran++
+						late = max(late, time.Since(time.UnixMilli(tiers[i].dueOf(r, time.Now(), time.Now()))))
+					})
+				}
+			}
+		}
+		if ran != 2*records || late > time.Second {
+			t.Errorf("%d of %d records ran, %v late", ran, 2*records, late)
+		}
+		if again := float64(env.Budget.Refetched()) / float64(env.Budget.Evicted()); again > 1.3 {
+			t.Errorf("an evicted byte is fetched %.2f times, want about once", again)
 		}
 	})
 }
