@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"sync/atomic"
@@ -86,9 +87,12 @@ func TestHealth_OfCommitsThatFailIsNotOK(t *testing.T) {
 }
 
 // The consumer lost the permission to read a partition. Like an idle partition it delivered
-// nothing, and its lane seemed to run.
+// nothing, and its lane seemed to run. kgo repeated the refused fetch at once, hundreds of times a
+// second, whatever the reason.
 func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
-	each(t, sourceAndTier, 2, func(t *testing.T, k *consumertest.Kafka, topic string) {
+	each(t, cases.Cross(sourceAndTier, map[string]*kerr.Error{
+		"READ": kerr.TopicAuthorizationFailed, "server": kerr.UnknownServerError, "record": kerr.InvalidRecord,
+	}), 2, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[string, *kerr.Error]) {
 		cfg := config(busyOnce)
 		cfg.Policy.Tiers = []time.Duration{tier1}
 		cfg.Kafka = []kgo.Opt{kgo.DisableFetchSessions()}
@@ -97,18 +101,55 @@ func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 		time.Sleep(time.Minute)
 		var deny atomic.Bool
 		deny.Store(true)
-		refuse(k, topic, 1, kerr.TopicAuthorizationFailed, &deny)
+		refused := refuse(k, tt.A, 1, tt.B, &deny)
 		blocked := func() bool { h := c.Health(); return h.Lanes[1].State == consumer.StateBlocked }
 		eventually(t, "health tells", blocked)
 		h := c.Health()
-		if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, topic+"/1 cannot be read: TOPIC_AUTHORIZATION_FAILED") {
+		if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, tt.A+"/1 cannot be read from offset ") || !strings.Contains(why, tt.B.Message) {
 			t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
+		}
+		time.Sleep(time.Minute)
+		if n := refused.Load(); n < 5 || n > 12 {
+			t.Errorf("%d fetches were refused in more than a minute, want one after 1 s, 2, 4, 8 and each 15", n)
 		}
 		deny.Store(false)
 		handledOnce(k, k.Produce(many(10)...))
 		time.Sleep(2 * time.Minute)
 		isOK(t, c)
 	})
+}
+
+// A batch that nobody can decompress was fetched again at once, thousands of times a second. Once
+// the group's offset stands behind it, the lane goes on.
+func TestHealth_NamesABatchThatCannotBeRead(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cl := client(t, k, kgo.WithCompressor(broken{}))
+		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: make([]byte, 1000)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		records := k.Produce(many(2)...)
+		fetches := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders", Count: -1, Observe: true})
+		c := k.Run(config(busyOnce))
+		time.Sleep(time.Minute)
+		if h := c.Health(); h.OK || !strings.Contains(h.Lanes[0].Why, "orders/0 cannot be read from offset 0: ") || !strings.Contains(h.Lanes[0].Why, "docs/operations.md") {
+			t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
+		}
+		if n := fetches.Hits(); n > 40 {
+			t.Errorf("%d fetches in a minute", n)
+		}
+		stop(t, c)
+		setCommitted(t, k, "orders", 1)
+		c = k.Run(config(busyOnce))
+		handledOnce(k, records)
+		isOK(t, c)
+	})
+}
+
+// broken writes what looks compressed.
+type broken struct{}
+
+func (broken) Compress(*bytes.Buffer, []byte, ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
+	return []byte("this is no gzip"), kgo.CodecGzip
 }
 
 // Sessions that ended soon after they began, again and again, left health OK for ever: each join

@@ -57,12 +57,16 @@ func (c *Consumer) move(lost []outOfRange, turns *pollGuard) {
 // back in it.
 func (c *Consumer) applyAstray(positions []outOfRange) {
 	for _, o := range positions {
-		if o.tier == nil {
-			c.sourcePauser.apply(&o.feed.fetch)
-		} else {
-			c.retryPauser.apply(&o.feed.fetch)
-		}
+		c.pauserOf(o.feed).apply(&o.feed.fetch)
 	}
+}
+
+// pauserOf returns the pauser of the client that reads a feed.
+func (c *Consumer) pauserOf(f *feed) *fetchPauser {
+	if f.tier.Topic == "" {
+		return &c.sourcePauser
+	}
+	return &c.retryPauser
 }
 
 // tryMove asks where the logs begin and end, with one query for all positions, and moves the

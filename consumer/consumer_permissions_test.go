@@ -298,13 +298,6 @@ func serviceWith(t *testing.T, mode retrytopics.Mode, permissions ...kfake.ACL) 
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	// The broker refuses a fetch at once, and kgo asks again at once, so virtual time does not pass
-	// meanwhile.
-	cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		time.Sleep(50 * time.Millisecond)
-		return nil, nil, false
-	})
 	as := func(user string) []kgo.Opt {
 		return []kgo.Opt{
 			kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),

@@ -127,7 +127,10 @@ func (f *feed) needsCommit(now time.Time) bool {
 
 // read notes the leader epoch of a record that was read. The epoch never falls: it is also that of
 // records above the floor which an earlier owner has finished.
-func (f *feed) read(epoch int32) { f.epoch = max(f.epoch, epoch) }
+func (f *feed) read(epoch int32) {
+	f.epoch = max(f.epoch, epoch)
+	f.fetchErrors.end()
+}
 
 // evidence is what the next commit of the feed says about records that may kill the process, and
 // how many commits were asked for that it answers.
@@ -318,11 +321,20 @@ func (f *feed) isUnfinished(offset int64) bool {
 	return f.lane.state == laneRunning && f.grant.suspects != nil && !f.tracker.IsFinished(offset)
 }
 
-// readTrouble records an error of the feed's fetch.
+// readTrouble records an error of the feed's fetch, and pauses it: kgo would repeat it at once.
 func (f *feed) readTrouble(err error) {
 	f.lane.mu.Lock()
-	defer f.lane.mu.Unlock()
-	f.fetchErrors.add(err, time.Now())
+	wait := f.fetchErrors.add(err, time.Now())
+	f.lane.mu.Unlock()
+	if !f.refused.CompareAndSwap(false, true) {
+		return // the answer to a fetch that was under way
+	}
+	pauser := f.lane.c.pauserOf(f)
+	pauser.apply(&f.fetch)
+	time.AfterFunc(wait, func() {
+		f.refused.Store(false)
+		pauser.apply(&f.fetch)
+	})
 }
 
 // Finish implements forward.Origin.

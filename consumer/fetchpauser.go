@@ -12,7 +12,8 @@ import (
 // The poll loop finds a feed full, and a worker finds room in it again. They are different
 // goroutines, so their calls may come in either order. Neither therefore asks for a pause or a
 // resume: they set fetch.full under the lane's lock, and the pauser compares it with the state in
-// kgo. The last call sees the final value. The same goes for fetch.astray.
+// kgo. The last call sees the final value. The same goes for fetch.astray
+// and fetch.refused.
 //
 // In kgo a pause outlives the assignment, because it is a set of names. So close resumes the fetch
 // of a closed lane. See DESIGN.md, "Pausing fetches".
@@ -27,6 +28,7 @@ type fetch struct {
 	partition int32
 	full      atomic.Bool // its feed has no room, so it should be paused
 	astray    atomic.Bool // its position is outside of the log, so it should be paused
+	refused   atomic.Bool // its last fetch was refused, so it should be paused for a while
 	paused    bool        // kgo has paused it; the pauser's lock guards it, and closed
 	closed    bool
 }
@@ -46,7 +48,7 @@ func (g *fetchPauser) apply(fetches ...*fetch) {
 	}
 }
 
-func (f *fetch) shouldPause() bool { return f.full.Load() || f.astray.Load() }
+func (f *fetch) shouldPause() bool { return f.full.Load() || f.astray.Load() || f.refused.Load() }
 
 // changedPauses returns for kgo the fetches whose pause must change, and marks them changed.
 func changedPauses(fetches []*fetch, pause bool) (m map[string][]int32) {

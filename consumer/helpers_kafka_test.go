@@ -172,8 +172,9 @@ func denied(k *consumertest.Kafka, topic string, partition int32, on *atomic.Boo
 }
 
 // refuse makes the broker refuse the fetches of a topic, while on, for one partition or for all
-// (-1).
-func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Error, on *atomic.Bool) {
+// (-1). It counts what it refuses.
+func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Error, on *atomic.Bool) *atomic.Int64 {
+	refused := new(atomic.Int64)
 	id := k.Cluster.TopicInfo(topic).TopicID
 	k.Cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -189,6 +190,7 @@ func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Erro
 			p.Partition = asked.Partition
 			if partition < 0 || partition == asked.Partition {
 				p.ErrorCode, p.HighWatermark = why.Code, -1
+				refused.Add(1)
 			}
 			t.Partitions = append(t.Partitions, p)
 		}
@@ -196,6 +198,7 @@ func refuse(k *consumertest.Kafka, topic string, partition int32, why *kerr.Erro
 		time.Sleep(100 * time.Millisecond)
 		return resp, nil, true
 	})
+	return refused
 }
 
 // hits waits until a fault has hit n requests.

@@ -114,7 +114,7 @@ func (l *lane) overdue(now time.Time) (all []*attempt) {
 func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 	for f := range l.read() {
 		if at, err := f.fetchErrors.trouble(now); err != nil {
-			return at, fmt.Sprintf("%s/%d cannot be read: %v", f.topic, l.partition, err)
+			return at, fmt.Sprintf("%s/%d cannot be read from offset %d: %v: %s", f.topic, l.partition, f.tracker.Next, err, wayOut(err))
 		}
 	}
 	return time.Time{}, ""

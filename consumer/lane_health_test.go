@@ -63,7 +63,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 	refused := func(lasted, ago time.Duration) change {
 		return func(l *lane) {
 			last := time.Now().Add(-ago)
-			l.tiers()[0].fetchErrors = fetchErrors{kerr.TopicAuthorizationFailed, last.Add(-lasted), last}
+			l.tiers()[0].fetchErrors = fetchErrors{kerr.TopicAuthorizationFailed, last.Add(-lasted), last, 1, last}
 		}
 	}
 	pause := func(l *lane) { l.c.paused.Store(&map[string]bool{"orders": true}) }
@@ -78,7 +78,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		"starting":                          {[]change{starting(startsWithin)}, StateStarting, "", true},
 		"starting for ever":                 {[]change{starting(startsWithin + time.Millisecond)}, StateStarting, "", false},
 		"a fetch that was refused once":     {[]change{refused(0, 0)}, StateRunning, "", true},
-		"a fetch that is refused":           {[]change{refused(blockedAfter, fetchErrorsFor)}, StateBlocked, "orders.retry.5s/3 cannot be read: TOPIC_AUTH", false},
+		"a fetch that is refused":           {[]change{refused(blockedAfter, fetchErrorsFor)}, StateBlocked, "orders.retry.5s/3 cannot be read from offset 0: TOPIC_AUTH", false},
 		"a fetch that was refused":          {[]change{refused(blockedAfter, fetchErrorsFor+time.Millisecond)}, StateRunning, "", true},
 		"a handler runs":                    {[]change{run(time.Second)}, StateRunning, "", true},
 		"a handler at its timeout":          {[]change{run(time.Minute)}, StateRunning, "", true},
