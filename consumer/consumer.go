@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/consumer/internal/opentxn"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
@@ -229,6 +230,9 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
 	c.wg.Go(func() { c.logJoining(polls) })
 	c.wg.Go(func() { c.logBlocked(polls) })
+	c.wg.Go(func() {
+		opentxn.Asker{Cluster: c.cluster, Admin: c.admin, Log: c.log}.Run(polls, func() []opentxn.Partition { return standing(c.lanesNow()) })
+	})
 	c.wg.Go(func() { c.breakerLoop(life) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })

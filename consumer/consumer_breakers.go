@@ -141,6 +141,7 @@ func (c *Consumer) logOpenBreakers(now time.Time) {
 // held their topics.
 func (c *Consumer) observeBreakers(o metric.Observer, g *gauges, now time.Time) {
 	group := semconv.MessagingConsumerGroupName(c.cfg.Group)
+	observeTransactions(c.lanesNow(), o, g, group)
 	for topic, b := range c.breakers.of {
 		about := []attribute.KeyValue{semconv.MessagingDestinationName(topic), group}
 		is := b.Totals(now)

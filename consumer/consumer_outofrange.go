@@ -57,16 +57,8 @@ func (c *Consumer) move(lost []outOfRange, turns *pollGuard) {
 // back in it.
 func (c *Consumer) applyAstray(positions []outOfRange) {
 	for _, o := range positions {
-		c.pauserOf(o.feed).apply(&o.feed.fetch)
+		o.feed.pauser().apply(&o.feed.fetch)
 	}
-}
-
-// pauserOf returns the pauser of the client that reads a feed.
-func (c *Consumer) pauserOf(f *feed) *fetchPauser {
-	if f.tier.Topic == "" {
-		return &c.sourcePauser
-	}
-	return &c.retryPauser
 }
 
 // tryMove asks where the logs begin and end, with one query for all positions, and moves the

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
@@ -92,6 +93,19 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	}
 	o.ObserveInt64(g.members, 1, with, metric.WithAttributes(keyMember.String(state)))
 	o.ObserveInt64(g.failing, failing, with)
+}
+
+// observeTransactions observes which partitions open transactions hold up.
+func observeTransactions(lanes []*lane, o metric.Observer, g *gauges, group attribute.KeyValue) {
+	open := map[string]int64{}
+	for _, l := range lanes {
+		l.mu.Lock()
+		open[l.topic] += l.awaited().N
+		l.mu.Unlock()
+	}
+	for topic, n := range open {
+		o.ObserveInt64(g.open, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
+	}
 }
 
 // countRouted counts a failed record by its destination.

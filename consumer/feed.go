@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/consumer/internal/opentxn"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -27,7 +28,8 @@ type feed struct {
 	epoch       int32     // leader epoch up to which it was read, sent with the commit (KIP-320)
 	end         int64     // the high watermark, as of the last fetch that brought records
 
-	fetchErrors fetchErrors // why the partition cannot be read
+	fetchErrors fetchErrors      // why the partition cannot be read
+	position    opentxn.Position // finds open transactions
 	// a worker has a unit; under OrderPartition no other worker gets one
 	busy  bool
 	ready fifo.Queue[*item] // single records that are ready
@@ -321,21 +323,35 @@ func (f *feed) isUnfinished(offset int64) bool {
 	return f.lane.state == laneRunning && f.grant.suspects != nil && !f.tracker.IsFinished(offset)
 }
 
+// pauser returns the pauser of the client that reads the feed.
+func (f *feed) pauser() *fetchPauser {
+	if f.tier.Topic == "" {
+		return &f.lane.c.sourcePauser
+	}
+	return &f.lane.c.retryPauser
+}
+
 // readTrouble records an error of the feed's fetch, and pauses it: kgo would repeat it at once.
 func (f *feed) readTrouble(err error) {
 	f.lane.mu.Lock()
 	wait := f.fetchErrors.add(err, time.Now())
 	f.lane.mu.Unlock()
-	if !f.refused.CompareAndSwap(false, true) {
-		return // the answer to a fetch that was under way
-	}
-	pauser := f.lane.c.pauserOf(f)
-	pauser.apply(&f.fetch)
-	time.AfterFunc(wait, func() {
-		f.refused.Store(false)
-		pauser.apply(&f.fetch)
-	})
+	f.pauser().rest(&f.fetch, wait)
 }
 
 // Finish implements forward.Origin.
 func (f *feed) Finish(offset int64) { f.tracker.Finish(offset) }
+
+// standing returns the partitions that may be held up, since they are not read on.
+func standing(lanes []*lane) (all []opentxn.Partition) {
+	for _, l := range lanes {
+		l.mu.Lock()
+		for f := range l.read() {
+			if next := f.tracker.Next; f.position.At(next) && l.state == laneRunning {
+				all = append(all, opentxn.Partition{Topic: f.topic, Partition: f.partition, Next: next, Position: &f.position})
+			}
+		}
+		l.mu.Unlock()
+	}
+	return all
+}

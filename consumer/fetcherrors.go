@@ -47,10 +47,10 @@ func (u *fetchErrors) end() {
 }
 
 // trouble returns why the partition cannot be read, and since when. It returns nil unless refusals
-// have lasted for blockedAfter, and the last one is recent.
-func (u *fetchErrors) trouble(now time.Time) (since time.Time, err error) {
+// have lasted for after, and the last one is recent.
+func (u *fetchErrors) trouble(now time.Time, after time.Duration) (since time.Time, err error) {
 	lasted := min(now.Sub(u.first), u.until.Sub(u.first))
-	if lasted >= blockedAfter && now.Sub(u.last) <= fetchErrorsFor || isTooLarge(u.err) {
+	if lasted >= after && now.Sub(u.last) <= fetchErrorsFor || isTooLarge(u.err) {
 		return u.first, u.err
 	}
 	return time.Time{}, nil

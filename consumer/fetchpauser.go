@@ -3,6 +3,7 @@ package consumer
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -46,6 +47,18 @@ func (g *fetchPauser) apply(fetches ...*fetch) {
 	if resume := changedPauses(fetches, false); resume != nil {
 		g.client.ResumeFetchPartitions(resume)
 	}
+}
+
+// rest pauses a fetch that was refused for a while.
+func (g *fetchPauser) rest(f *fetch, wait time.Duration) {
+	if !f.refused.CompareAndSwap(false, true) {
+		return // the answer to a fetch that was under way
+	}
+	g.apply(f)
+	time.AfterFunc(wait, func() {
+		f.refused.Store(false)
+		g.apply(f)
+	})
 }
 
 func (f *fetch) shouldPause() bool { return f.full.Load() || f.astray.Load() || f.refused.Load() }

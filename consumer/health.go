@@ -44,7 +44,8 @@ const (
 	StateStarting State = "starting"
 	// StateRunning: records run, or the lane is idle.
 	StateRunning State = "running"
-	// StateWaiting: the lane holds only records that are not due yet.
+	// StateWaiting: the lane holds only records that are not due yet, or a transaction that stays
+	// open holds up one of its partitions. Why then begins with "open transaction".
 	StateWaiting State = "waiting"
 	// StatePaused: Consumer.Pause paused the topic.
 	StatePaused State = "paused"

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sidingkafka/siding/consumer/internal/opentxn"
 )
 
 func (l *lane) health(now time.Time) (LaneHealth, bool) {
@@ -81,6 +83,13 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Why = "due retries wait, since too many failed again"
 		return StateRunning
 	}
+	if sum := l.awaited(); sum.N > 0 {
+		h.Since, h.Why = sum.Since, sum.Why
+		if h.Running > 0 || h.Queued > 0 {
+			return StateRunning
+		}
+		return StateWaiting
+	}
 	if h.Running == 0 && h.Queued == 0 && h.Parked > 0 {
 		h.Why = "waiting until records are due"
 		return StateWaiting
@@ -113,7 +122,7 @@ func (l *lane) overdue(now time.Time) (all []*attempt) {
 // failingFeed returns why one of the lane's partitions cannot be read. The caller holds the lock.
 func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 	for f := range l.read() {
-		if at, err := f.fetchErrors.trouble(now); err != nil {
+		if at, err := f.fetchErrors.trouble(now, blockedAfter); err != nil {
 			return at, fmt.Sprintf("%s/%d cannot be read from offset %d: %v: %s", f.topic, l.partition, f.tracker.Next, err, wayOut(err))
 		}
 	}
@@ -135,6 +144,15 @@ func (l *lane) unnamed(now time.Time) (since time.Time, why string) {
 		return at, why
 	}
 	return time.Time{}, ""
+}
+
+// awaited sums up which open transactions hold up partitions of the lane; the caller holds the
+// lock.
+func (l *lane) awaited() (sum opentxn.Sum) {
+	for f := range l.read() {
+		sum.Add(&f.position, f.tracker.Next)
+	}
+	return sum
 }
 
 // isolation says which records of the lane are isolated, if any; the caller holds the lock.

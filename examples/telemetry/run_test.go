@@ -37,7 +37,7 @@ func TestTheExampleShowsSpansAndMetricsAndNoSecret(t *testing.T) {
 	want := []string{
 		"messaging.process.duration", "siding.breaker.held_time", "siding.breakers", "siding.commits.failing", "siding.delivery.lateness", "siding.forwards.inflight", "siding.handlers.stuck", "siding.lag", "siding.lanes",
 		"siding.members", "siding.offset.gaps",
-		"siding.parked.records", "siding.parked.refetched", "siding.parked.released", "siding.retries.held", "siding.routed.records",
+		"siding.parked.records", "siding.parked.refetched", "siding.parked.released", "siding.retries.held", "siding.routed.records", "siding.transactions.awaited",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("metrics %q, want %q", names, want)

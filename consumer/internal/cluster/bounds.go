@@ -75,6 +75,25 @@ const (
 // The end is the high watermark, whatever the isolation level: records of an open transaction
 // count, though no consumer can read them yet.
 func (c *Cluster) Bounds(ctx context.Context, partitions map[string][]int32) (Bounds, error) {
+	return c.bounds(ctx, partitions, logStart)
+}
+
+// Stable is Bounds with the last stable offset in place of the start: up to where consumers of
+// committed records can read.
+func (c *Cluster) Stable(ctx context.Context, partitions map[string][]int32) (Bounds, error) {
+	return c.bounds(ctx, partitions, lastStable)
+}
+
+// point is what a broker is asked for of a log: a timestamp with a meaning of its own, and the
+// isolation level.
+type point struct {
+	timestamp int64
+	isolation int8
+}
+
+var logStart, logEnd, lastStable = point{-2, 0}, point{-1, 0}, point{-1, 1}
+
+func (c *Cluster) bounds(ctx context.Context, partitions map[string][]int32, lower point) (Bounds, error) {
 	b := Bounds{of: map[place]bound{}}
 	left := partitions
 	for try := 1; len(left) > 0; try++ {
@@ -83,7 +102,7 @@ func (c *Cluster) Bounds(ctx context.Context, partitions map[string][]int32) (Bo
 			b.err = fmt.Errorf("list of offsets: %w", err)
 			return b, b.err
 		}
-		left = c.askBounds(ctx, now, left, b.of)
+		left = c.askBounds(ctx, now, left, lower, b.of)
 		if try == boundsTries || len(left) == 0 {
 			break
 		}
@@ -98,7 +117,7 @@ func (c *Cluster) Bounds(ctx context.Context, partitions map[string][]int32) (Bo
 
 // askBounds asks the leaders of partitions, all at once, and adds their answers to found. It
 // returns the partitions for which that is worth another try.
-func (c *Cluster) askBounds(ctx context.Context, now map[string]Topic, partitions map[string][]int32, found map[place]bound) (again map[string][]int32) {
+func (c *Cluster) askBounds(ctx context.Context, now map[string]Topic, partitions map[string][]int32, lower point, found map[place]bound) (again map[string][]int32) {
 	byLeader := map[int32]map[string][]int32{}
 	for topic, ps := range partitions {
 		for _, p := range ps {
@@ -118,7 +137,7 @@ func (c *Cluster) askBounds(ctx context.Context, now map[string]Topic, partition
 	again = map[string][]int32{}
 	for leader, of := range byLeader {
 		asking.Go(func() {
-			told := c.askLeader(ctx, leader, of)
+			told := c.askLeader(ctx, leader, of, lower)
 			mu.Lock()
 			defer mu.Unlock()
 			for at, b := range told {
@@ -133,15 +152,14 @@ func (c *Cluster) askBounds(ctx context.Context, now map[string]Topic, partition
 	return again
 }
 
-// askLeader asks one broker for both ends of the logs that it leads.
-func (c *Cluster) askLeader(ctx context.Context, leader int32, partitions map[string][]int32) map[place]bound {
-	const first, last = -2, -1 // timestamps that mean the ends
+// askLeader asks one broker for both bounds of the logs that it leads.
+func (c *Cluster) askLeader(ctx context.Context, leader int32, partitions map[string][]int32, lower point) map[place]bound {
 	var starts, ends map[place]offset
 	// Both requests go at once: a broker that is silent until ctx ends would leave no time for a
 	// second one.
 	var wg sync.WaitGroup
-	wg.Go(func() { ends = c.listOffsets(ctx, leader, partitions, last) })
-	starts = c.listOffsets(ctx, leader, partitions, first)
+	wg.Go(func() { ends = c.listOffsets(ctx, leader, partitions, logEnd) })
+	starts = c.listOffsets(ctx, leader, partitions, lower)
 	wg.Wait()
 	told := map[place]bound{}
 	for at, start := range starts {
@@ -156,16 +174,17 @@ type offset struct {
 	err error
 }
 
-// listOffsets asks a broker for the offsets of a timestamp.
-func (c *Cluster) listOffsets(ctx context.Context, leader int32, partitions map[string][]int32, timestamp int64) map[place]offset {
+// listOffsets asks a broker for the offsets of a point.
+func (c *Cluster) listOffsets(ctx context.Context, leader int32, partitions map[string][]int32, at point) map[place]offset {
 	req := kmsg.NewPtrListOffsetsRequest()
+	req.IsolationLevel = at.isolation
 	told := map[place]offset{}
 	for topic, ps := range partitions {
 		rt := kmsg.NewListOffsetsRequestTopic()
 		rt.Topic = topic
 		for _, p := range ps {
 			rp := kmsg.NewListOffsetsRequestTopicPartition()
-			rp.Partition, rp.Timestamp = p, timestamp
+			rp.Partition, rp.Timestamp = p, at.timestamp
 			rt.Partitions = append(rt.Partitions, rp)
 			told[place{topic, p}] = offset{err: errors.New("the answer does not contain it")}
 		}
