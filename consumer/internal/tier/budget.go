@@ -41,7 +41,7 @@ type Budget struct {
 // soon is how long before they are due evicted records are fetched again, in milliseconds: long
 // enough for a leader to move meanwhile. An answer also contains records that are due somewhat
 // later. Records within a tier's reach are kept, and are never evicted for records that are due
-// later, see [Tier.reach].
+// later, see reach.
 const soon = 3_000
 
 // NewBudget makes a budget of limit bytes. It calls resume, without a lock, with the lanes whose
@@ -88,8 +88,8 @@ func (b *Budget) admits(due, size int64) bool {
 	return true
 }
 
-// room returns how much t may fetch again. It holds held bytes, and may hold in all what no eviction
-// takes: its share, or more while half of the budget is free.
+// room returns how much t may fetch again. It holds held bytes, and may hold in all what no
+// eviction takes: its share, or more while half of the budget is free.
 func (b *Budget) room(t *Tier, held int64) room {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -262,7 +262,7 @@ func (b *Budget) evictFarthest() bool {
 	for _, t := range tiers {
 		t.lane.Lock()
 		for i := range t.parked {
-			if r := &t.parked[i]; r.due > now+t.reach() {
+			if r := &t.parked[i]; r.due > now+t.cfg.reach() {
 				far = append(far, parked{r.due, r.size()})
 			}
 		}
@@ -280,7 +280,7 @@ func (b *Budget) evictFarthest() bool {
 	for _, t := range tiers {
 		if over > 0 {
 			t.lane.Lock()
-			over -= t.evict(max(cutoff, now+t.reach()+1), over)
+			over -= t.evict(max(cutoff, now+t.cfg.reach()+1), over)
 			t.lane.Unlock()
 		}
 	}
@@ -292,19 +292,4 @@ func (b *Budget) evictFarthest() bool {
 		}
 	}
 	return over < wanted
-}
-
-// room is how much a tier may fetch again. Sizes are in bytes.
-type room struct {
-	bytes  int64
-	early  int64 // the part of bytes for records that are not due soon
-	over   int64 // how much the tier holds beyond its share
-	enough int64 // less is not worth a fetch: a block would be fetched once for each of its records
-	freed  int64 // for waitForRoom, if the room does not suffice
-}
-
-// suffices reports whether there is room for a record of each bytes, and for enough of the want
-// bytes to be worth a fetch.
-func (r room) suffices(each, want int64) bool {
-	return r.bytes >= each && r.bytes >= min(r.enough, want)
 }

@@ -259,6 +259,25 @@ func (a *evictedIndex) sorted(base int64) (records []seenRecord) {
 	return records
 }
 
+// fitting returns the records of a block that are due by a time and find room, by offset. It
+// returns nil if they are not known, or most of the block: a pass over all of it costs fewer
+// requests.
+func (a *evictedIndex) fitting(block, room, by int64) (only []seenRecord) {
+	var bytes, all int64
+	for _, r := range a.sorted(block) {
+		all += r.size
+		if r.due <= by && bytes+r.size <= room || len(only) == 0 {
+			bytes += r.size
+			only = append(only, r)
+		}
+	}
+	if bytes > all/2 {
+		return nil
+	}
+	slices.SortFunc(only, func(a, b seenRecord) int { return cmp.Compare(a.offset, b.offset) })
+	return only
+}
+
 // from returns the blocks whose base is not lower than base, in order.
 func (a *evictedIndex) from(base int64) iter.Seq[*evictedBlock] {
 	return func(yield func(*evictedBlock) bool) {

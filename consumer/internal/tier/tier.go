@@ -71,6 +71,11 @@ type Config struct {
 	Log           *slog.Logger
 }
 
+// reach is how far ahead of now a pass looks, in milliseconds: what was read together is due within
+// the tier's jitter. So one pass over a block finds most of it, and nothing within the reach is
+// evicted for records that are due later.
+func (c *Config) reach() int64 { return max((c.Wait-c.Delay).Milliseconds(), soon) + soon }
+
 // Partition names a partition for a fetch.
 type Partition struct {
 	Topic     string

@@ -26,11 +26,6 @@ const (
 	maxBlockWait = 2 * time.Second
 )
 
-// reach is how far ahead of now a pass looks, in milliseconds: what was read together is due within
-// the tier's jitter. So one pass over a block finds most of it, and nothing within the reach is
-// evicted for records that are due later.
-func (t *Tier) reach() int64 { return max((t.cfg.Wait-t.cfg.Delay).Milliseconds(), soon) + soon }
-
 // mayFetch reports whether evicted records could be fetched again now.
 func (t *Tier) mayFetch() bool { return !t.refetching && (!t.starved || t.isNext(t.evicted.due())) }
 
@@ -60,7 +55,7 @@ func (t *Tier) retryRefetch() {
 	if !t.starved || t.lane.Closing() {
 		return
 	}
-	if room := t.room(); room.bytes < t.starvedOf || !t.hasRoom(room, now) {
+	if room := t.room(); room.bytes < t.starvedOf || !room.suffices(&t.evicted, t.wantedBlock(now)) {
 		return
 	}
 	t.feed()
@@ -70,47 +65,6 @@ func (t *Tier) retryRefetch() {
 
 // room returns how much the tier may fetch again.
 func (t *Tier) room() room { return t.env.Budget.room(t, t.inMemoryBytes) }
-
-// hasRoom reports whether there is room for what the next pass would fetch first, and for enough
-// of it to be worth a pass.
-func (t *Tier) hasRoom(room room, now int64) bool {
-	if b := t.evicted.first(); b != nil {
-		if known := t.evicted.sorted(b.base); known != nil {
-			return room.bytes >= known[0].size
-		}
-	}
-	return room.suffices(t.evicted.each(), t.wantedBlock(now))
-}
-
-// pass is one fetch of a block's records.
-type pass struct {
-	block int64
-	due   int64 // the block's due time before the pass
-	want  int64 // about how many bytes to fetch at a time
-	// only has the records to fetch, by offset, if not the whole block
-	only []seenRecord
-}
-
-// next returns where the pass goes on, and how many bytes it fetches there.
-func (p *pass) next(evicted *evictedIndex, at int64) (from, want int64, ok bool) {
-	if p.only == nil {
-		from, ok = evicted.next(at)
-		return from, p.want, ok && from < p.block+evictedBits
-	}
-	for len(p.only) > 0 {
-		first := p.only[0]
-		if in, _ := evicted.next(first.offset); first.offset < at || in != first.offset { // an answer had it
-			p.only = p.only[1:]
-			continue
-		}
-		for i := int64(0); len(p.only) > 0 && p.only[0].offset == first.offset+i; i++ {
-			want += p.only[0].size
-			p.only = p.only[1:]
-		}
-		return first.offset, want, true
-	}
-	return 0, 0, false
-}
 
 // refetchLoop fetches evicted records until none is due soon, or there is no room for more.
 func (t *Tier) refetchLoop() {
@@ -161,41 +115,23 @@ func (t *Tier) nextPass(fits bool) (p *pass, ok bool) {
 	}
 	first := *t.evicted.first() // a copy: blocks move when more records are evicted
 	room := t.room()
-	if !fits || !t.hasRoom(room, now) {
-		freed := t.evict(now+t.reach(), t.wantedBlock(now)+room.over)
+	if !fits || !room.suffices(&t.evicted, t.wantedBlock(now)) {
+		freed := t.evict(now+t.cfg.reach(), t.wantedBlock(now)+room.over)
 		room = t.room()
 		fits = fits || freed > 0
 	}
-	if !t.isNext(first.due) && (!fits || !t.hasRoom(room, now)) {
+	if !t.isNext(first.due) && (!fits || !room.suffices(&t.evicted, t.wantedBlock(now))) {
 		t.starved = true
 		t.env.Budget.waitForRoom(t, room.freed)
 		return nil, false
 	}
 	t.refetching, t.starvedOf = true, 0
-	p = &pass{block: first.base, only: t.fitting(first.base, room.bytes, now)}
-	// A pass reads the whole block, however little room there is, unless it knows what is due first.
+	p = &pass{block: first.base, only: t.evicted.fitting(first.base, room.bytes, now+t.cfg.reach())}
+	// A pass reads the whole block, however little room there is, unless it knows what fits.
 	whole := min(int64(first.n)*t.evicted.each(), maxRefetch)
 	p.want = max(min(t.wantedBlock(now), room.bytes), whole, 1)
 	p.due = t.evicted.visit(p.block)
 	return p, true
-}
-
-// fitting returns the records of a block that are due soon and find room, by offset. It returns nil
-// if they are not known, or most of the block: a pass over all of it costs fewer requests.
-func (t *Tier) fitting(block, room, now int64) (only []seenRecord) {
-	var bytes, all int64
-	for _, r := range t.evicted.sorted(block) {
-		all += r.size
-		if r.due <= now+t.reach() && bytes+r.size <= room || len(only) == 0 {
-			bytes += r.size
-			only = append(only, r)
-		}
-	}
-	if bytes > all/2 {
-		return nil
-	}
-	slices.SortFunc(only, func(a, b seenRecord) int { return cmp.Compare(a.offset, b.offset) })
-	return only
 }
 
 // wantedBlock returns about how many bytes to fetch, beginning with the block that is due first.
@@ -204,7 +140,7 @@ func (t *Tier) wantedBlock(now int64) int64 {
 	if b == nil {
 		return 0
 	}
-	return max(min(t.evicted.run(b.base, now+t.reach()), maxRefetch), 1)
+	return max(min(t.evicted.run(b.base, now+t.cfg.reach()), maxRefetch), 1)
 }
 
 // refetchFailed logs a failed fetch, and waits before the next try. again reports that the fetch
@@ -302,7 +238,7 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.rec.Offset, b.rec.Offset))
 	})
 	room := t.room()
-	early := now.UnixMilli() + t.reach()
+	early := now.UnixMilli() + t.cfg.reach()
 	room.bytes += t.evictFor(found, room.bytes, early)
 	due = math.MaxInt64
 	for _, r := range found {
