@@ -167,6 +167,9 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	if cfg.Order > OrderNone {
 		add("Order is Order(%d): OrderPartition, OrderKey or OrderNone", cfg.Order)
 	}
+	if at := cfg.Start.at; at != nil && at.Before(time.UnixMilli(0)) {
+		add("Start is StartAt(%v), which is before 1970; StartEarliest begins at the log's start", at)
+	}
 	for _, d := range []struct {
 		name string
 		v    int64

@@ -92,6 +92,8 @@ func TestConfig_InvalidIsRefusedWithTheReason(t *testing.T) {
 		"siblings collide":     {func(c *Config) { c.Topics = []string{"a", "a.dlq_ledger"} }, []string{"a.dlq_ledger", "a.dlq.ledger"}},
 		"a name too long":      {func(c *Config) { c.Topics = []string{strings.Repeat("x", 249)} }, []string{"characters, Kafka allows 249"}},
 		"templates":            {func(c *Config) { c.Naming.DLQ = "dead-letters" }, []string{"Naming", "{topic}"}},
+		"start at no time":     {func(c *Config) { c.Start = StartAt(time.Time{}) }, []string{"Start is StartAt(0001-01-01", "StartEarliest"}},
+		"start in 1969":        {func(c *Config) { c.Start = StartAt(time.Unix(-1, 0)) }, []string{"Start is StartAt(19", "before 1970"}},
 		"order":                {func(c *Config) { c.Order = 9 }, []string{"Order is Order(9)"}},
 		"tiers not ascending":  {delays(time.Second, time.Second), []string{"strictly ascending"}},
 		"tiers descending":     {delays(time.Minute, time.Second), []string{"strictly ascending"}},
