@@ -62,7 +62,7 @@ func (k *Kafka) Begin(cfg consumer.Config) *Consumer {
 	k.tb.Helper()
 	cfg.Kafka = append(k.Opts(), cfg.Kafka...)
 	if cfg.Handler != nil {
-		cfg.Handler = k.journal.watch(cfg.Handler, cfg.ErrorText)
+		cfg.Handler = k.journal.watch(unchanged(k.tb, cfg.Handler), cfg.ErrorText)
 	}
 	cfg.Hooks = append(slices.Clip(cfg.Hooks), discardHook{k.journal, cfg})
 	if cfg.Logger == nil {

@@ -1,6 +1,7 @@
 package consumertest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -47,6 +48,27 @@ func TestKafka_RunReportsAnErrorOnce(t *testing.T) {
 			t.Errorf("Run said %q and the end of the test %q, want an error about orders, and nothing", r.message, r.errors)
 		}
 	})
+}
+
+// A handler decrypted its record in place, and failed: the retry topic had the plain text.
+func TestKafka_NamesAHandlerThatChangesItsRecord(t *testing.T) {
+	t.Parallel()
+	change := map[string]consumer.Handler{
+		"value":  func(_ context.Context, r *kgo.Record) error { r.Value[0]++; return nil },
+		"key":    func(_ context.Context, r *kgo.Record) error { r.Key[0]++; return nil },
+		"header": func(_ context.Context, r *kgo.Record) error { r.Headers[0].Value[0]++; return nil },
+		"none":   func(_ context.Context, r *kgo.Record) error { r.Value = bytes.ToUpper(r.Value); return nil },
+	}
+	for name, h := range change {
+		r := &reporter{failing: failing{TB: t}}
+		rec := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}}}
+		if err := unchanged(r, h)(t.Context(), rec); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(r.errors, ""); (name == "none") != (got == "") || name != "none" && !strings.Contains(got, "NamesAHandlerThatChangesItsRecord.func") {
+			t.Errorf("%s: the kit says %q", name, got)
+		}
+	}
 }
 
 // Two goroutines that ended a consumer at the same time, one because a record ended it as another
