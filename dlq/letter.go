@@ -30,8 +30,10 @@ type Letter struct {
 
 // Damaged reports whether one of siding's headers is broken. A record that siding did not write has
 // none of them, and is not damaged.
-func (l *Letter) Damaged() bool {
-	field, broken := errors.AsType[*headers.FieldError](l.MetaErr)
+func (l *Letter) Damaged() bool { return damaged(l.MetaErr) }
+
+func damaged(err error) bool {
+	field, broken := errors.AsType[*headers.FieldError](err)
 	return broken && !(field.Key == headers.FailureReason && errors.Is(field, headers.ErrMissing))
 }
 
