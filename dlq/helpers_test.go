@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/internal/client"
 )
 
@@ -216,7 +217,7 @@ func onKafka(t *testing.T, f func(*testing.T, *kafka)) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kafka{}
 		var err error
-		k.Cluster, err = kfake.NewCluster(kfake.Ports(9092, 9093), kfake.ListenFn(k.network.Listen),
+		k.Cluster, err = bubble.NewCluster(&k.network, kfake.Ports(9092, 9093),
 			kfake.SeedTopics(3, "orders.dlq", "orders.dlq.ledger"), kfake.SeedTopics(1, "one.dlq", "one.dlq.ledger"))
 		if err != nil {
 			t.Fatal(err)
@@ -234,7 +235,7 @@ func runOnKafka(t *testing.T, name string, f func(*testing.T, *kafka)) {
 }
 
 func (k *kafka) opts(more ...kgo.Opt) []kgo.Opt {
-	return append([]kgo.Opt{kgo.SeedBrokers(k.ListenAddrs()...), kgo.Dialer(k.network.DialContext)}, more...)
+	return slices.Concat(bubble.Opts(&k.network), []kgo.Opt{kgo.SeedBrokers(k.ListenAddrs()...)}, more)
 }
 
 func (k *kafka) client(t *testing.T, more ...kgo.Opt) *kgo.Client {

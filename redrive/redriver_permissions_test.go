@@ -21,6 +21,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -162,17 +163,17 @@ func documentedRights(t *testing.T) (columns [][]kfake.ACL) {
 func guarded(t *testing.T, rights []kfake.ACL) (as func(user string) []kgo.Opt) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
+	cluster, err := bubble.NewCluster(&vn, kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(),
 		kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "ann", "secret", rights...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
 	return func(user string) []kgo.Opt {
-		return []kgo.Opt{
-			kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond),
+		return append(bubble.Opts(&vn),
+			kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.MetadataMinAge(50*time.Millisecond),
 			kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
-		}
+		)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/internal/bubble"
 )
 
 // kafka is an embedded cluster of three brokers on a network in memory.
@@ -21,7 +23,7 @@ type kafka struct {
 
 func (k *kafka) admin(t *testing.T) *kadm.Client {
 	t.Helper()
-	adm, err := kadm.NewOptClient(kgo.SeedBrokers(k.ListenAddrs()...), kgo.Dialer(k.network.DialContext))
+	adm, err := kadm.NewOptClient(append(bubble.Opts(&k.network), kgo.SeedBrokers(k.ListenAddrs()...))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,7 @@ func onKafka(t *testing.T, f func(*testing.T, *kafka, *kadm.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kafka{}
 		var err error
-		if k.Cluster, err = kfake.NewCluster(kfake.Ports(9092, 9093, 9094), kfake.ListenFn(k.network.Listen)); err != nil {
+		if k.Cluster, err = bubble.NewCluster(&k.network, kfake.Ports(9092, 9093, 9094)); err != nil {
 			t.Fatal(err)
 		}
 		defer k.Close()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -39,17 +40,17 @@ func guard(t *testing.T, rights []kfake.ACL, f func(is *guarded)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Second) }) // the last clients end
 		var vn kfake.VirtualNetwork
-		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.EnableSASL(), kfake.EnableACLs(),
+		cluster, err := bubble.NewCluster(&vn, kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(),
 			kfake.Superuser("PLAIN", "admin", "secret"), kfake.User("PLAIN", "ann", "secret", rights...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(cluster.Close)
 		as := func(user string) []kgo.Opt {
-			return []kgo.Opt{
-				kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond), kgo.DisableClientMetrics(),
+			return append(bubble.Opts(&vn),
+				kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.DisableClientMetrics(),
 				kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),
-			}
+			)
 		}
 		is := &guarded{opts: as("admin")}
 		if is.admin, err = kgo.NewClient(is.opts...); err != nil {

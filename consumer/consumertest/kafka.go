@@ -34,6 +34,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -115,7 +116,8 @@ func (k *Kafka) lengthenFetches() {
 //
 // The time of an idle consumer is spent on its requests, so these are rarer than in production. A
 // member learns of a rebalance after 20 s at most. A partition that is added or resumed is read
-// after a tenth of the time since the last change at most, and two minutes at most.
+// after a tenth of the time since the last change at most, and two minutes at most. The broker
+// stores most batches of zstd in another codec.
 func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,16 +126,14 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 		// that sleeps once more: synctest would take that for a deadlock.
 		t.Cleanup(func() { time.Sleep(100 * time.Millisecond) })
 		var vn kfake.VirtualNetwork
-		k := start(t, 2*time.Hour, []kgo.Opt{
-			kgo.Dialer(vn.DialContext), kgo.WithDecompressor(decompressor{kgo.DefaultDecompressor()}),
-			kgo.FetchMaxWait(longestFetch),
-			kgo.HeartbeatInterval(heartbeat),
-			kgo.SessionTimeout(sessionTimeout),
-			kgo.ConnIdleTimeout(15 * time.Minute),
-		}, kfake.ListenFn(vn.Listen), kfake.BrokerConfigs(map[string]string{
+		k := start(t, 2*time.Hour, append(bubble.Opts(&vn),
+			kgo.FetchMaxWait(longestFetch), kgo.ConnIdleTimeout(15*time.Minute),
+			kgo.HeartbeatInterval(heartbeat), kgo.SessionTimeout(sessionTimeout),
+		), kfake.ListenFn(vn.Listen), kfake.BrokerConfigs(map[string]string{
 			"group.consumer.heartbeat.interval.ms": strconv.FormatInt(heartbeat.Milliseconds(), 10),
 			"group.consumer.session.timeout.ms":    strconv.FormatInt(sessionTimeout.Milliseconds(), 10),
 		}))
+		bubble.Recode(k.Cluster)
 		k.lengthenFetches()
 		f(t, k)
 	})

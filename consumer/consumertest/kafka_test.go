@@ -3,9 +3,13 @@ package consumertest_test
 import (
 	"context"
 	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -51,6 +55,54 @@ func TestVirtual_AnHourIsCheap(t *testing.T) { // not parallel: it prints real t
 			})
 		}
 	}
+}
+
+// Decoders of zstd closed a channel of the bubble from their finalizer: "fatal error: close of
+// synctest channel from outside bubble" ended the binary, at some later test.
+func TestVirtual_TakesZstd(t *testing.T) {
+	t.Parallel()
+	zstd := kgo.ProducerBatchCompression(kgo.ZstdCompression())
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Kafka: []kgo.Opt{zstd}, Policy: consumer.Policy{NoteDiscards: true},
+			Handler: func(_ context.Context, r *kgo.Record) error {
+				if strings.HasPrefix(string(r.Value), "busy") {
+					return classify.Retryable(errBusy)
+				}
+				return classify.Discard(errBusy)
+			},
+		})
+		cl, err := kgo.NewClient(append(k.Opts(), zstd)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		long := make([]byte, 50_000)
+		rand.NewChaCha8([32]byte{}).Read(long)
+		// Of the last one gzip makes more.
+		for _, value := range []string{"busy", "no", "no", "no" + strings.Repeat(string(long), 6)} {
+			r := &kgo.Record{Topic: "orders", Value: []byte(value + strings.Repeat(" and more", 1_000))}
+			if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			if value == "busy" {
+				k.DeadLettered(r, headers.ReasonExhausted)
+			} else {
+				k.Discarded(r, "")
+			}
+		}
+		k.Cluster.Compact() // as the broker does each hour
+		if found, err := kadm.NewClient(cl).ListOffsetsAfterMilli(t.Context(), 0, "orders", "orders.dlq", "orders.dlq.ledger"); err != nil || found.Error() != nil {
+			t.Error(err, found.Error())
+		}
+	})
+	finalized := make(chan struct{})
+	runtime.SetFinalizer(new([16]byte), func(*[16]byte) { close(finalized) })
+	for range 3 { // a pool keeps its decoders over two collections
+		runtime.GC()
+	}
+	<-finalized
 }
 
 // A test of a policy that takes longer than two hours failed for want of patience.

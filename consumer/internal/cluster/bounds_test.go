@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/bubble"
 )
 
 // A broker that falls silent leaves the positions on the others in reach.
@@ -16,7 +18,7 @@ func TestBounds_BesideASilentBroker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var vn kfake.VirtualNetwork
-		brokers, err := kfake.NewCluster(kfake.Ports(9092, 9093), kfake.SeedTopics(2, "orders"), kfake.ListenFn(vn.Listen))
+		brokers, err := bubble.NewCluster(&vn, kfake.Ports(9092, 9093), kfake.SeedTopics(2, "orders"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/internal/bubble"
 )
 
 // madeAndClosed counts the clients that a hook of the user's sees.
@@ -24,7 +26,7 @@ func (h *madeAndClosed) OnClientClosed(*kgo.Client) { h.closed.Add(1) }
 func refusing(t *testing.T) (*producers, *madeAndClosed, *kfake.FaultHandle) {
 	t.Helper()
 	var vn kfake.VirtualNetwork
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"), kfake.ListenFn(vn.Listen))
+	cluster, err := bubble.NewCluster(&vn, kfake.NumBrokers(1), kfake.SeedTopics(1, "orders.dlq"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func refusing(t *testing.T) (*producers, *madeAndClosed, *kfake.FaultHandle) {
 	fault := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed, TopLevel: true, Count: -1})
 	hook := &madeAndClosed{}
 	ps := &producers{open: func() (*kgo.Client, error) {
-		return kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.WithHooks(hook), kgo.DisableClientMetrics())
+		return kgo.NewClient(append(bubble.Opts(&vn), kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.WithHooks(hook), kgo.DisableClientMetrics())...)
 	}}
 	t.Cleanup(ps.close)
 	return ps, hook, fault

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
@@ -100,6 +101,7 @@ func newNight(t *testing.T, bugs ...bug) *night {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.stop)
+	bubble.Recode(n.cluster)
 	return n
 }
 

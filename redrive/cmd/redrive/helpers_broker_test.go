@@ -18,6 +18,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/bubble"
 )
 
 // broker is an embedded cluster of a test.
@@ -44,6 +45,7 @@ func inMemory(t *testing.T, opts ...kfake.Opt) *broker {
 	t.Helper()
 	var network kfake.VirtualNetwork
 	b := newBroker(t, append(opts, kfake.ListenFn(network.Listen), kfake.Ports(9092))...)
+	bubble.Recode(b.Cluster)
 	b.dial = network.DialContext
 	return b
 }

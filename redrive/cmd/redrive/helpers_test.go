@@ -25,6 +25,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
@@ -245,6 +246,7 @@ func incidentOn(t *testing.T, dial func(ctx context.Context, network, host strin
 		t.Fatal(err)
 	}
 	t.Cleanup(i.stop)
+	bubble.Recode(i.cluster)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err := i.fail(ctx); err != nil {

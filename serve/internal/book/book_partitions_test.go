@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/serve/internal/book"
 )
 
@@ -20,12 +21,12 @@ func onBrokers(t *testing.T, do func(t *testing.T, c *cluster, fake *kfake.Clust
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var network kfake.VirtualNetwork
-		fake, err := kfake.NewCluster(kfake.Ports(9092), kfake.ListenFn(network.Listen), kfake.SeedTopics(3, "orders.dlq", "orders.dlq.ledger"))
+		fake, err := bubble.NewCluster(&network, kfake.Ports(9092), kfake.SeedTopics(3, "orders.dlq", "orders.dlq.ledger"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(fake.Close)
-		c := &cluster{t: t, opts: []kgo.Opt{kgo.SeedBrokers(fake.ListenAddrs()...), kgo.Dialer(network.DialContext)}}
+		c := &cluster{t: t, opts: append(bubble.Opts(&network), kgo.SeedBrokers(fake.ListenAddrs()...))}
 		if c.cl, err = kgo.NewClient(append(c.opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...); err != nil {
 			t.Fatal(err)
 		}
