@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -413,12 +414,20 @@ func within(t *testing.T, most time.Duration) context.Context {
 	return ctx
 }
 
-// writes matches produce requests that contain these words, of a client that does not compress.
+// writes matches produce requests that contain these words, by whatever codec.
 func writes(words string) func(kmsg.Request) bool {
 	return func(req kmsg.Request) bool {
 		for _, t := range req.(*kmsg.ProduceRequest).Topics {
 			for _, p := range t.Partitions {
-				if bytes.Contains(p.Records, []byte(words)) {
+				var b kmsg.RecordBatch
+				if err := b.ReadFrom(p.Records); err != nil {
+					panic(err)
+				}
+				records, err := bubble.Decompressor().Decompress(b.Records, kgo.CompressionCodecType(b.Attributes&7))
+				if err != nil {
+					panic(err)
+				}
+				if bytes.Contains(records, []byte(words)) {
 					return true
 				}
 			}
