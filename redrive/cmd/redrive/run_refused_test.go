@@ -46,7 +46,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 		{"--class often", "too many redrives", "1 letter fits", "--max-redrives raises"},
 		{"--class payment --patch {}", "edit failed", "40 letters fit, and the edit can't be applied to any value: change the edit; the first error: letter orders.dlq/", "redrive show orders.dlq P:OFFSET shows"},
 		{"--class tax --target compacted", "compacted target", "compacted is compacted", "--force redrives"},
-		{"--class tax --target narrow", "too few partitions", "narrow has 1 partitions", "--target names"},
+		{"--class tax --partition 1 --target narrow", "too few partitions", "letters fit, and narrow has no partition beyond 0, and orders.dlq/1/0 needs one; add partitions to it, choose another target, or discard them", "--target names"},
 		{"--class tax --target nowhere", "no target", "the topic nowhere does not exist: create it, or choose another one", "--target names"},
 		{"--class tax --target orders.dlq", "no target", "orders.dlq is the dlq topic of orders by its name", "--target names"},
 		{"--class tax --target orders.dlq.ledger", "no target", "orders.dlq.ledger is the ledger topic of orders by its name", "--target names"},
@@ -72,7 +72,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
 	// Each of them is a question of the option.
 	for _, args := range []string{
-		"--class often --max-redrives 4", "--class often --max-redrives 0", "--class gone --wait", "--class tax --target compacted --force", "--class tax --target short", "--class foreign --target orders --wait",
+		"--class often --max-redrives 4", "--class often --max-redrives 0", "--class gone --wait", "--class tax --target compacted --force", "--class tax --target narrow", "--class tax --target short", "--class foreign --target orders --wait",
 	} {
 		if got := s.redrive(t, append([]string{"plan", "orders.dlq"}, strings.Fields(args)...)...); got.code != exitDone || got.stdout == "" {
 			t.Errorf("%s: %+v", args, got)
