@@ -15,8 +15,8 @@ type ReopenOptions struct {
 	// most.
 	By, Why string
 	// Pending, if not nil, makes Reopen take pending letters ([Redriven]) in place of discarded
-	// ones: those for whose entry it returns true. The entry's Target is the copy. Only its caller
-	// can know that no consumer will run that copy: else the record is processed twice.
+	// ones: those for whose entry it returns true. The entry's Target is the copy. No consumer may
+	// come to run that copy: else the record is processed twice. redrive.LostCopies.Has knows it.
 	Pending func(letter headers.Position, sent Entry) bool
 	// Done is called like [DiscardOptions.Done].
 	Done func(letter headers.Position, err error)

@@ -19,7 +19,7 @@ const (
 	Unfollowed State = "unfollowed" // redriven to a target whose consumers report no outcome
 
 	Compensated State = "compensated" // discarded by an operator: a compensating action resolved it
-	Reopened    State = "reopened"    // by an operator, who withdrew that it was discarded
+	Reopened    State = "reopened"    // by an operator, though it was discarded or redriven
 )
 
 // states are the states that an entry can have.

@@ -110,7 +110,7 @@ func (s *Server) addChanging(a huma.API) {
 	add(a, op(do, "/topics/{topic}/runs/{run}/abort", "abort-run", "End a run for good, wherever its process is", access.Operator, takesLong), s.abortRun)
 	add(a, op(do, "/topics/{topic}/runs/{run}/resume", "resume-run", "Continue a run that no process owns", access.Operator, takesLong, accepted), s.resumeRun)
 	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/discard", "discard-letter", "Discard a letter", access.Operator, takesLong), s.discardLetter)
-	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/reopen", "reopen-letter", "Withdraw that a letter was discarded", access.Operator, takesLong), s.reopenLetter)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/reopen", "reopen-letter", "Withdraw that a letter was discarded, or redriven to where no consumer can have it", access.Operator, takesLong), s.reopenLetter)
 	add(a, op(do, "/topics/{topic}/discard", "discard-letters", "Discard the letters that a filter selects", access.Operator, takesLong), s.discardLetters)
 	add(a, op(do, "/topics/{topic}/retention", "apply-retention", "Delete now what the retention deletes by the clock", access.Admin, takesLong), s.pruneLetters)
 	add(a, op(do, "/rules/{rule}/topics/{topic}/pause", "pause-rule", "Keep a rule from beginning runs on a topic", access.Admin), s.pauseRule)

@@ -9,6 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -118,7 +120,8 @@ func sentence(text string) string {
 	return "; " + text
 }
 
-// reopenLetter withdraws that a letter was discarded.
+// reopenLetter withdraws that a letter was discarded, or that it was redriven to where no consumer
+// can have its copy.
 func (s *Server) reopenLetter(ctx context.Context, in *request.Reopen) (api.Resolved, error) {
 	name := in.Topic.Topic
 	why, err := reasonOf(in.Body.Why, true)
@@ -135,8 +138,7 @@ func (s *Server) reopenLetter(ctx context.Context, in *request.Reopen) (api.Reso
 	}
 	defer release()
 	ledger := dlq.NewLedger(name, t.Ledger, s.cfg.Kafka...)
-	f := dlq.Filter{Ranges: []dlq.Range{dlq.At(in.Partition, in.Offset)}}
-	n, err := ledger.Reopen(ctx, f, dlq.Cursor{}, dlq.ReopenOptions{By: access.From(ctx).Name, Why: why})
+	n, waits, err := reopen(ctx, s.cfg, ledger, headers.Position{Topic: name, Partition: in.Partition, Offset: in.Offset}, dlq.ReopenOptions{By: access.From(ctx).Name, Why: why})
 	switch {
 	case err != nil:
 		return api.Resolved{}, s.problemOn(ctx, t, err)
@@ -144,10 +146,31 @@ func (s *Server) reopenLetter(ctx context.Context, in *request.Reopen) (api.Reso
 		if _, _, err := ledger.Find(ctx, in.Partition, in.Offset); err != nil {
 			return api.Resolved{}, s.problemOn(ctx, t, err)
 		}
+		if waits.Topic != "" {
+			return api.Resolved{}, problem(api.NotOpen, "letter %s/%d/%d was redriven, and a consumer can have its copy %s: its outcome is still to come", name, in.Partition, in.Offset, waits)
+		}
 		return api.Resolved{}, problem(api.NotOpen, "letter %s/%d/%d is not discarded: there is nothing to withdraw", name, in.Partition, in.Offset)
 	}
 	s.refreshed(ctx, t)
 	return api.Resolved{Letters: n}, nil
+}
+
+// reopen reopens a letter that is discarded, or pending with a lost copy. waits is the copy of one
+// that is pending otherwise.
+func reopen(ctx context.Context, cfg Config, ledger *dlq.Ledger, at headers.Position, o dlq.ReopenOptions) (reopened int64, waits headers.Position, err error) {
+	f := dlq.Filter{Ranges: []dlq.Range{dlq.At(at.Partition, at.Offset)}}
+	n, err := ledger.Reopen(ctx, f, dlq.Cursor{}, o)
+	if err != nil || n > 0 || ledger.State(at.Partition, at.Offset) != dlq.Redriven {
+		return n, waits, err
+	}
+	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: cfg.Kafka, Naming: cfg.Naming}, ledger)
+	if err != nil {
+		return 0, waits, err
+	}
+	o.Pending = copies.Has
+	n, err = ledger.Reopen(ctx, f, dlq.Cursor{}, o)
+	waits, _ = copies.Of(at)
+	return n, waits, err
 }
 
 // refreshed brings the book up to what was just written, so that the sender sees it. An error is

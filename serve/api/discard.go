@@ -13,7 +13,8 @@ type BulkDiscardRequest struct {
 	DiscardRequest
 }
 
-// ReopenRequest withdraws that a letter was discarded.
+// ReopenRequest withdraws that a letter was discarded, or redriven to where no consumer can have
+// it.
 type ReopenRequest struct {
 	Why string `json:"why" minLength:"1" maxLength:"4096" doc:"Reason, for the ledger; 4,096 bytes at most."`
 }

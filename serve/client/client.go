@@ -297,7 +297,8 @@ func (c *Client) DiscardLetter(ctx context.Context, topic string, partition int3
 	return post[api.Resolved](ctx, c, r, "topics", topic, "letters", partition, offset, "discard")
 }
 
-// ReopenLetter withdraws that a letter was discarded.
+// ReopenLetter withdraws that a letter was discarded, or redriven to where no consumer can have its
+// copy.
 func (c *Client) ReopenLetter(ctx context.Context, topic string, partition int32, offset int64, r api.ReopenRequest) (api.Resolved, error) {
 	return post[api.Resolved](ctx, c, r, "topics", topic, "letters", partition, offset, "reopen")
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/lost"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -74,14 +74,14 @@ func ofPending(ctx context.Context, d *decision, s *session, topic string, sel *
 	if err != nil {
 		return err
 	}
-	copies, err := lost.Find(ctx, kadm.NewClient(s.cl), s.Naming, dlq.NewLedger(topic, name, s.opts...))
+	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.opts, Naming: s.Naming}, dlq.NewLedger(topic, name, s.opts...))
 	if err != nil {
 		return err
 	}
-	copies.Narrow(&sel.Filter, func(text string) { s.screen.Say("%s", text) })
+	lost.Narrow(&sel.Filter, copies, func(text string) { s.screen.Say("%s", text) })
 	d.takes, d.scope, d.takesState = "pending letter whose copy no consumer can have", dlq.PendingOnly, func(state dlq.State) bool { return state == dlq.Redriven }
 	d.write = func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
-		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.by, Why: d.why, Done: done, Pending: copies.Is})
+		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.by, Why: d.why, Done: done, Pending: copies.Has})
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ func (c *Console) discarded(r *request, a *aim, o *api.DiscardRequest) error {
 	return c.actions.Discard(r.Context(), r.who, a.topic, &api.BulkDiscardRequest{Filter: a.filter, Expect: n, DiscardRequest: *o})
 }
 
-// reopen withdraws that a letter was discarded.
+// reopen withdraws that a letter was discarded, or that it was brought back to where no consumer
+// can have it.
 func (c *Console) reopen(r *request) (*answer, error) {
 	a, err := c.aimAt(r, "/reopen")
 	if err != nil {
@@ -95,7 +96,8 @@ func (c *Console) reopen(r *request) (*answer, error) {
 			return &answer{to: a.afterwards(r)}, nil
 		}
 	}
-	m := &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Says: "Withdraws that the letter was discarded: it is open again, and can be brought back."}
+	m := &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Says: "Withdraws that the letter was discarded: it is open again, and can be brought back. " +
+		"A letter that was brought back before is open again only if its copy is in a partition that no consumer can have."}
 	return m.answer(c, r, a, "Reopen", "Reopen a letter", problem), nil
 }
 
@@ -112,7 +114,8 @@ func (m *resolveModel) answer(c *Console, r *request, a *aim, act, heading strin
 	return &answer{page: a.page(act, heading), template: "resolve", model: m, problem: problem}
 }
 
-// isDiscarded reports whether a letter can be reopened.
-func isDiscarded(state string) bool {
-	return dlq.State(state) == dlq.Discarded || dlq.State(state) == dlq.Compensated
+// canReopen reports whether a letter can be reopened: if it was brought back, as far as the state
+// tells.
+func canReopen(state string) bool {
+	return dlq.State(state).Discards() || dlq.State(state) == dlq.Redriven
 }

@@ -125,7 +125,7 @@ func (m *letterModel) act(role access.Role) {
 		m.CannotAct = takesRole(access.Operator, m.Topic)
 	case isOpen(m.State):
 		m.Acts = []link{{"Redrive…", here + "/redrive"}, {"Discard…", here + "/discard"}}
-	case isDiscarded(m.State):
+	case canReopen(m.State):
 		m.Acts = []link{{"Reopen…", here + "/reopen"}}
 	}
 }
@@ -138,7 +138,7 @@ var stateWords = map[dlq.State]string{
 	dlq.Failed:      "failed again after it was brought back: there is a newer letter",
 	dlq.Discarded:   "discarded",
 	dlq.Compensated: "discarded: a compensating action resolved it",
-	dlq.Reopened:    "open again: somebody withdrew that it was discarded",
+	dlq.Reopened:    "open again: somebody reopened it",
 	dlq.Expired:     "expired: retention deleted it while it was open",
 	dlq.Duplicate:   "a copy of an earlier letter",
 	dlq.Unknown:     "open: it was brought back, and its outcome cannot be known",

@@ -14,7 +14,7 @@ type BulkDiscard struct {
 	Body api.BulkDiscardRequest
 }
 
-// Reopen withdraws that a letter was discarded.
+// Reopen withdraws that a letter was discarded, or redriven to where no consumer can have its copy.
 type Reopen struct {
 	Letter
 	Body api.ReopenRequest
