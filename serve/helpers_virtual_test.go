@@ -85,6 +85,12 @@ func (is *station) letterOf(class string, failed time.Time) {
 // letterFor writes a letter of a group and a class whose record failed at a time.
 func (is *station) letterFor(group, class string, failed time.Time) {
 	is.t.Helper()
+	is.letterAt(0, group, class, failed)
+}
+
+// letterAt is letterFor of a record of a partition.
+func (is *station) letterAt(partition int32, group, class string, failed time.Time) {
+	is.t.Helper()
 	cl, err := kgo.NewClient(append(is.k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
 		is.t.Fatal(err)
@@ -93,7 +99,7 @@ func (is *station) letterFor(group, class string, failed time.Time) {
 	done := make(chan error, 1)
 	r := &kgo.Record{Topic: "orders", Offset: time.Now().UnixNano(), Value: []byte("v")}
 	dlq.NewWriter(cl, "orders.dlq").Write(is.t.Context(), r, headers.Meta{
-		Original: headers.Position{Topic: "orders", Offset: r.Offset}, Group: group, Attempts: 1, Class: class, Fingerprint: "f",
+		Original: headers.Position{Topic: "orders", Partition: partition, Offset: r.Offset}, Group: group, Attempts: 1, Class: class, Fingerprint: "f",
 		Message: "service unavailable", Reason: headers.ReasonTerminal, FirstFailedAt: failed, FailedAt: failed,
 	}, func(err error) { done <- err })
 	if err := <-done; err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -45,14 +46,17 @@ func TestRules_RestAfterARefusal(t *testing.T) {
 	})
 }
 
-// The oldest letter is of a group that does not exist any more. The rule says that it cannot come
-// home, and brings home those of the other group: as canaries, all at once, and while it rests.
+// The oldest letter is of a group that does not exist any more, and the next of a partition that
+// the source lost. The rule says that they cannot come home, and brings home the others: as
+// canaries, all at once, and while it rests.
 func TestRules_AGroupThatIsGoneBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders.dlq", 1)
 		k.CreateTopic("orders.dlq.ledger", 1)
-		(&station{t: t, k: k}).letterFor("gone", "http.503", time.Now())
+		early := &station{t: t, k: k}
+		early.letterFor("gone", "http.503", time.Now())
+		early.letterAt(7, "billing", "http.503", time.Now())
 		is := outageAt(t, k, 3)
 		is.serve(serve.Config{RulesFile: rules(t, soon)})
 		time.Sleep(time.Minute)
@@ -62,11 +66,15 @@ func TestRules_AGroupThatIsGoneBlocksNoOther(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		refusals := is.log.count("a rule could not be applied")
 		is.within(11*time.Minute, "it rests anew", func() bool { return is.log.count("a rule could not be applied") > refusals })
-		if on := ask[[]api.Rule](is, "/rules")[0].On[0]; on.Would != "redrive" || on.Letters != 1 || !strings.Contains(on.Why, "refused: no tier") || !strings.Contains(on.Why, "group gone on partition 0") {
-			t.Errorf("of the letter that is left, the rule says %+v", on)
+		if on := ask[[]api.Rule](is, "/rules")[0].On[0]; on.Would != "redrive" || on.Letters != 2 || !strings.Contains(on.Why, "orders has no partition beyond 0, and orders.dlq/0/1 needs one") {
+			t.Errorf("of the letters that are left, the rule says %+v", on)
 		}
 		is.broken.Store(true)
 		is.fail(2)
+		var plan api.Plan
+		if is.ask(http.MethodPost, "/topics/orders.dlq/plan", "{}", &plan); plan.Letters != 2 || plan.Skipped[redrive.SkippedNoTier] != 1 || plan.Skipped[redrive.SkippedNoPartition] != 1 {
+			t.Errorf("the plan is %+v", plan)
+		}
 		is.broken.Store(false)
 		is.within(5*time.Minute, "the next letters came home", func() bool { return is.done.Load() == 5 })
 	})

@@ -165,7 +165,7 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 	}
 	rests := t.resting(r, now)
 	switch without := leaving(j.filter, rests.groups); {
-	case rests.wait > 0 && (left != nil || len(rests.groups) == 0 || t.mayFit(r, &without, now) == 0):
+	case rests.wait > 0 && (left != nil || t.mayFit(r, &without, now) <= rests.homeless):
 		return nil
 	case left != nil:
 		err = s.goOn(ctx, t, r, left)
@@ -181,7 +181,7 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 		}
 	}
 	if ctx.Err() == nil {
-		t.rest(r, time.Now(), err)
+		t.rest(r, j.filter, time.Now(), err)
 	}
 	return err
 }

@@ -72,6 +72,8 @@ type rest struct {
 	wait   time.Duration
 	err    error
 	groups []string // to which letters cannot come home; those of others do not rest
+	// homeless is how many other letters cannot come home; the rest is over if there are more
+	homeless int64
 }
 
 // heard is something that another process wrote, and when this server heard of it.

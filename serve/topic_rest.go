@@ -2,8 +2,10 @@ package serve
 
 import (
 	"errors"
+	"math"
 	"time"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -29,8 +31,10 @@ func (t *topic) lastError(r *Rule) error {
 	return t.rests[r.Name].err
 }
 
-// rest makes a rule rest on the topic after an error, and forgets the rests without one.
-func (t *topic) rest(r *Rule, now time.Time, err error) {
+// rest makes a rule rest on the topic after an error about letters that a filter selects, and
+// forgets the rests without one.
+func (t *topic) rest(r *Rule, f dlq.Filter, now time.Time, err error) {
+	groups, homeless := t.homeless(r, f, now, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
@@ -41,9 +45,20 @@ func (t *topic) rest(r *Rule, now time.Time, err error) {
 		t.rests = map[string]rest{}
 	}
 	wait := min(max(2*t.rests[r.Name].wait, firstRest), max(r.Wait, firstRest))
-	is := rest{until: now.Add(wait), wait: wait, err: err}
-	if refused, ok := errors.AsType[*redrive.RefusedError](err); ok {
-		is.groups = refused.Groups
+	t.rests[r.Name] = rest{until: now.Add(wait), wait: wait, err: err, groups: groups, homeless: homeless}
+}
+
+// homeless returns the groups to which letters of a rule cannot come home, and how many letters of
+// other groups cannot, if an error says that none can.
+func (t *topic) homeless(r *Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
+	refused, ok := errors.AsType[*redrive.RefusedError](err)
+	if !ok {
+		return nil, math.MaxInt64
 	}
-	t.rests[r.Name] = is
+	switch refused.Reason {
+	case redrive.RefusedNothing, redrive.RefusedPartitions, redrive.RefusedTooOften, redrive.RefusedNoTier, redrive.RefusedNoMembers:
+		f = leaving(f, refused.Groups)
+		return refused.Groups, t.mayFit(r, &f, now)
+	}
+	return refused.Groups, math.MaxInt64
 }
