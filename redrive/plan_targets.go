@@ -86,7 +86,8 @@ func newPlan(ctx context.Context, cl *kgo.Client, s Selection, t *topics, toTier
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
 		first: map[string]string{},
 	}
-	return p, p.findHomes(ctx, kadm.NewClient(cl))
+	err := p.findHomes(ctx, kadm.NewClient(cl))
+	return p, err
 }
 
 // again returns a copy of the plan whose targets are to be found again, without the letters whose
