@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/askqueue"
 	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
@@ -81,9 +82,9 @@ type Consumer struct {
 	clients       *clientFactory
 	provisioner   *provisioner
 
-	isolator     isolator
-	commitsAsked chan struct{} // capacity 1: a feed wants a commit before the next tick
-	restUntil    atomic.Int64  // commits may wait for a join until then, in nanoseconds since 1970
+	isolator  isolator
+	asks      *askqueue.Queue[*lane] // a feed of theirs wants a commit before the next tick
+	restUntil atomic.Int64           // commits may wait for a join until then, in Unix nanoseconds
 
 	membership   *session.Membership
 	subscription *session.Subscription
@@ -138,7 +139,7 @@ func New(cfg Config) (*Consumer, error) {
 		drainedTiers:       map[string][]drainedTier{},
 		unconfiguredLogged: map[string]string{},
 		newLanes:           make(chan struct{}, 1),
-		commitsAsked:       make(chan struct{}, 1),
+		asks:               askqueue.New[*lane](),
 		recreated:          map[string]bool{},
 		committedBefore:    map[topicPartition]int64{},
 	}

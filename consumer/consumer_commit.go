@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -36,20 +35,42 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.commitsAsked:
-			asked := slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return !l.asksForCommit() })
-			_ = c.commit(ctx, asked) // it has logged the error; the next tick tries again
+		case <-c.asks.Asked():
+			asking := c.asking()
+			_ = c.commit(ctx, asking) // it has logged the error; the next tick tries again
+			c.stillAsking(asking)
 			continue
 		case <-t.C:
 		}
 		began := time.Now()
 		lanes := c.lanesNow()
+		c.stillAsking(c.asking()) // which drops those that are gone
 		if !anyUncommitted(lanes, began) {
 			c.membership.NoteCommit(began, nil)
 			continue
 		}
 		if err := c.commit(ctx, lanes); ctx.Err() == nil {
 			c.membership.NoteCommit(began, err) // commit has logged err; the next tick tries again
+		}
+	}
+}
+
+// asking empties the queue of asks. It returns the lanes that still ask and still have their
+// partitions: the lane that replaced another one must not be rewound by what that one asked for.
+func (c *Consumer) asking() []*lane {
+	all := c.asks.Take()
+	c.mu.Lock()
+	all = slices.DeleteFunc(all, func(l *lane) bool { return c.lanes[topicPartition{l.topic, l.partition}] != l })
+	c.mu.Unlock()
+	return slices.DeleteFunc(all, func(l *lane) bool { return !l.asksForCommit() })
+}
+
+// stillAsking puts those lanes back into the queue whose ask no broker has answered: the next ask
+// of any lane includes them.
+func (c *Consumer) stillAsking(lanes []*lane) {
+	for _, l := range lanes {
+		if l.asksForCommit() {
+			c.asks.Keep(l)
 		}
 	}
 }
@@ -80,7 +101,7 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 	for {
 		limit := c.metadataLimit.Load()
 		var failures []error
-		for part := range c.uncommitted(lanes, int(limit)).parts(len(c.cfg.Group)) {
+		for part := range uncommitted(lanes, int(limit)).parts(len(c.cfg.Group)) {
 			failures = append(failures, c.send(ctx, part))
 		}
 		err := errors.Join(failures...)
@@ -88,20 +109,6 @@ func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
 			return err
 		}
 	}
-}
-
-// unsentError is why a commit was not sent.
-type unsentError struct{ error }
-
-func (e unsentError) Unwrap() error { return e.error }
-
-// isUnanswered reports whether a commit was sent, and it is not known whether a broker has accepted
-// it, or may yet. A commit that was refused while the member joins counts too, to be safe.
-func isUnanswered(err error) bool { return isPending(err) && !errors.As(err, new(unsentError)) }
-
-// isPending reports whether a commit failed as no broker answers, or the member joins.
-func isPending(err error) bool {
-	return err != nil && (!errors.As(err, new(*kerr.Error)) || errors.Is(err, kerr.RebalanceInProgress))
 }
 
 // anyUncommitted reports whether a feed of the lanes has something to commit.
@@ -127,7 +134,7 @@ type commitEntry struct {
 }
 
 // uncommitted collects what is to be committed, with metadata of at most limit characters.
-func (c *Consumer) uncommitted(lanes []*lane, limit int) (all commitRequest) {
+func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	now := time.Now()
 	for _, l := range lanes {
 		l.mu.Lock()
@@ -215,9 +222,6 @@ func (c *Consumer) send(ctx context.Context, entries commitRequest) error {
 	return fmt.Errorf("commit of %d partitions: %w", len(entries), failure)
 }
 
-// errSentBySiding ends kgo's part of a commit: siding sends the request that kgo has built.
-var errSentBySiding = errors.New("sent by siding")
-
 // withheld returns an error if kgo left partitions out of a request. It does so with those of a
 // source that was recreated.
 func (c *Consumer) withheld(req *kmsg.OffsetCommitRequest, entries commitRequest) error {
@@ -238,9 +242,6 @@ func (c *Consumer) withheld(req *kmsg.OffsetCommitRequest, entries commitRequest
 	return joinFew(failures)
 }
 
-// staleTries is how often a commit is sent under KIP-848 whose epoch was stale.
-const staleTries = 10
-
 // sendWhole sends a request under KIP-848. One partition with a stale epoch makes the broker refuse
 // the whole request: it knows a newer epoch than the member, whose heartbeat has it in a moment.
 // siding then sends the whole request again with that. kgo would leave out the partitions to which
@@ -251,36 +252,12 @@ func (c *Consumer) sendWhole(ctx context.Context, req *kmsg.OffsetCommitRequest,
 		if err != nil {
 			return err
 		}
-		if n == staleTries || !isStale(resp) || !c.refresh(ctx, req) {
+		if n == staleTries || !isStale(resp) || !refresh(ctx, c.group, req) {
 			return c.committed(req, resp, entries)
 		}
 		c.completeCommit(req, entries) // a lane may be gone
 	}
 	return nil
-}
-
-// isStale reports whether the broker refused a request for its epoch.
-func isStale(resp *kmsg.OffsetCommitResponse) bool {
-	return slices.ContainsFunc(resp.Topics, func(t kmsg.OffsetCommitResponseTopic) bool {
-		return slices.ContainsFunc(t.Partitions, func(p kmsg.OffsetCommitResponseTopicPartition) bool {
-			return p.ErrorCode == kerr.StaleMemberEpoch.Code
-		})
-	})
-}
-
-// refresh waits until the member has a newer epoch than the request, and puts it in. It reports
-// false if none comes.
-func (c *Consumer) refresh(ctx context.Context, req *kmsg.OffsetCommitRequest) bool {
-	for wait := 10 * time.Millisecond; wait < time.Second; wait *= 2 {
-		if !backoff.Wait(ctx, wait) {
-			return false
-		}
-		if member, epoch := c.group.GroupMetadata(); epoch > req.Generation && member != "" {
-			req.MemberID, req.Generation = member, epoch
-			return true
-		}
-	}
-	return false
 }
 
 // completeCommit checks a commit last: kgo has fixed its membership, and no join can come between.
@@ -364,13 +341,4 @@ func (c *Consumer) shortenMetadata(length int) {
 	}
 	c.log.Warn("siding: the brokers store less with an offset than siding asks for (offset.metadata.max.bytes); after a crash, more records that had finished out of order run again",
 		"refused", length, "now", now/2)
-}
-
-// joinFew joins the first few errors: a thousand partitions fail for the same reason.
-func joinFew(all []error) error {
-	const some = 3
-	if len(all) > some {
-		all = append(all[:some:some], fmt.Errorf("and %d more", len(all)-some))
-	}
-	return errors.Join(all...)
 }

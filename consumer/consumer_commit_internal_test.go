@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // The broker checks that the member is in the group, not that it owns the partition. So a commit
@@ -93,6 +95,87 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	entries[topicPartition{rt.Topic, 2}] = e
 	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.Committed != 7 {
 		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.Committed, err)
+	}
+}
+
+// A commit that a lane asks for costs by the lanes that ask: another lane's lock is not even taken.
+// The queue has what a look at all lanes would find, whatever commits fail, and whichever lanes are
+// asked about by the isolator, closed or replaced meanwhile.
+func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
+	t.Parallel()
+	for _, seed := range cases.Seeds(8) {
+		c := idle(t, Config{Policy: Policy{CrashLimit: 3}}, func() {})
+		rnd := rand.New(rand.NewPCG(1, uint64(seed)))
+		fresh := func(partition int32) {
+			l := held(c, partition, "m")
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.positionsLoaded = true
+			for f := range l.read() {
+				f.start(beginAt(0))
+				f.grant.answered = f.grant.asked // by the commit that starts the lane
+			}
+		}
+		const lanes = 6
+		for p := range int32(lanes) {
+			fresh(p)
+		}
+		for step := range 400 {
+			l := c.lane("orders", rnd.Int32N(lanes))
+			f := feedAt(l, rnd.IntN(2))
+			switch rnd.IntN(8) {
+			case 0: // replaced: its asks are over, and the other lane has none
+				fresh(l.partition)
+				if rnd.IntN(2) == 0 {
+					l.close()
+				}
+			case 1:
+				f.grant.suspects = &suspects{}
+				f.name(nil, nil)
+			case 2, 3, 4:
+				l.mu.Lock()
+				f.grant.ask()
+				l.mu.Unlock()
+			default:
+				asking := c.asking()
+				for _, l := range asking {
+					if rnd.IntN(3) == 0 {
+						continue // its part of the commit failed
+					}
+					for f := range l.read() {
+						f.grant.accept(offsets.Evidence{}, f.grant.asked)
+					}
+				}
+				c.stillAsking(asking)
+			}
+			want := slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return !l.asksForCommit() })
+			got := c.asking()
+			c.stillAsking(got)
+			byPartition := func(a, b *lane) int { return int(a.partition - b.partition) }
+			slices.SortFunc(want, byPartition)
+			slices.SortFunc(got, byPartition)
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d, step %d: the queue has %v, while %v ask", seed, step, got, want)
+			}
+		}
+		asks, busy := c.lane("orders", 0), c.lane("orders", 1)
+		c.asks.Take()
+		asks.mu.Lock()
+		asks.source.grant.asked++
+		c.asks.Add(asks)
+		asks.mu.Unlock()
+		busy.mu.Lock()
+		found := make(chan []*lane)
+		go func() { found <- c.asking() }()
+		select {
+		case got := <-found:
+			if !slices.Equal(got, []*lane{asks}) {
+				t.Errorf("seed %d: the queue has %v, want %v", seed, got, asks)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("seed %d: an ask of %v waits for the lock of %v, which asks for nothing", seed, asks, busy)
+		}
+		busy.mu.Unlock()
 	}
 }
 

@@ -7,11 +7,6 @@ import (
 	"time"
 )
 
-type topicPartition struct {
-	topic     string
-	partition int32
-}
-
 func (c *Consumer) lane(topic string, partition int32) *lane {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,14 +79,6 @@ func (c *Consumer) abandonedRun(now time.Time) (ending, late bool) {
 }
 
 func contains(m map[string][]int32, l *lane) bool { return slices.Contains(m[l.topic], l.partition) }
-
-// put sets the value of a partition.
-func put[V any](m map[string]map[int32]V, topic string, partition int32, v V) {
-	if m[topic] == nil {
-		m[topic] = map[int32]V{}
-	}
-	m[topic][partition] = v
-}
 
 // tiersOf returns the retry partitions of lanes.
 func tiersOf(lanes []*lane) map[string][]int32 {

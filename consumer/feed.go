@@ -41,7 +41,7 @@ func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.epoch
 	f.tracker.Restore(at.said.Finished, at.epoch)
 	f.grant = grant{
-		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: f.lane.c.commitsAsked, restUntil: &f.lane.c.restUntil,
+		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: func() { f.lane.c.asks.Add(f.lane) }, restUntil: &f.lane.c.restUntil,
 		only: f.grant.only,
 	}
 	f.grant.start(at, f.lane.c.process)
@@ -222,6 +222,7 @@ func (f *feed) say(change func(*suspects)) (asked int64, ok bool) {
 	}
 	change(s)
 	f.grant.asked++
+	f.lane.c.asks.Keep(f.lane)
 	return f.grant.asked, true
 }
 

@@ -18,7 +18,7 @@ type grant struct {
 	limit     int           // Policy.CrashLimit; below 1 every record may start
 	interval  time.Duration // between commits
 	tier      bool          // of a tier's feed
-	asks      chan<- struct{}
+	asks      func()        // has commitLoop commit before its next tick
 	restUntil *atomic.Int64 // Consumer.restUntil: every record may start until then
 	only      bool          // a record of the lane runs alone: nothing else of it starts
 
@@ -211,15 +211,7 @@ func (g *grant) begin(records int, last int64) {
 func (g *grant) ask() {
 	if g.asked == g.answered {
 		g.asked++
-		g.signal()
-	}
-}
-
-// signal has commitLoop commit before its next tick.
-func (g *grant) signal() {
-	select {
-	case g.asks <- struct{}{}:
-	default:
+		g.asks()
 	}
 }
 

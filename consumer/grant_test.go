@@ -14,7 +14,7 @@ import (
 // the next one names it as well: else a record that kills would be no suspect.
 func TestGrant_NamesAllThatMayStart(t *testing.T) {
 	t.Parallel()
-	g := &grant{limit: 3, interval: time.Second, asks: make(chan struct{}, 1), restUntil: new(atomic.Int64)}
+	g := &grant{limit: 3, interval: time.Second, asks: func() {}, restUntil: new(atomic.Int64)}
 	g.start(beginAt(0), 1)
 	tracker, now, at := offsets.New(0, 0), time.Now(), int64(0)
 	for i, n := range []int64{0, 60, 500, 5, 0, 3, 2000, 1} {

@@ -20,7 +20,7 @@ func TestSourceFeed_CutsWhileAGrantRestsNoMore(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.source
-	f.grant.limit, f.grant.restUntil = 3, &l.c.restUntil
+	f.grant.limit, f.grant.restUntil, f.grant.asks = 3, &l.c.restUntil, func() {}
 	l.enqueue(&f.feed, &item{rec: &kgo.Record{Topic: "orders"}, size: 1})
 	f.enter(1, 1)
 	var over atomic.Bool

@@ -108,7 +108,7 @@ var benches = []bench{
 			{name: "delays-p99-90s", unit: "ms", goal: atMost(100), of: late(0)},
 			{name: "delays-p99-2m", unit: "ms", goal: atMost(100), of: late(1)},
 			{name: "delays-heap", unit: "MiB", goal: atMost(parkedHeap), of: sidings(report.heapMiB), worst: true},
-			{name: "delays-refetched", unit: "x", goal: atMost(1.2), of: sidings(report.refetched)},
+			{name: "delays-refetched", unit: "x", goal: atMost(1.1), of: sidings(report.refetched)},
 		},
 	},
 	{
@@ -153,7 +153,7 @@ var benches = []bench{
 	{
 		name: "lanes",
 		open: lanesBench,
-		lines: []line{{name: "lanes", unit: "x", goal: atMost(1.2), of: func(round map[string]report) float64 {
+		lines: []line{{name: "lanes", unit: "x", goal: atMost(1.1), of: func(round map[string]report) float64 {
 			at := func(lanes string) float64 {
 				return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
 			}

@@ -10,6 +10,7 @@ import (
 // itself. An inner package never imports the package that it is inside of, and no sibling that is
 // not listed: a change to one of them needs the reading of that package and its borders, no more.
 var innerMayImport = map[string][]string{
+	"consumer/internal/askqueue":    {},
 	"consumer/internal/backoff":     {},
 	"consumer/internal/breaker":     {},
 	"consumer/internal/clock":       {},
