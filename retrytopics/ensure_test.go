@@ -186,7 +186,7 @@ func TestEnsure_VerifyListsCommandsAndChangesNothing(t *testing.T) {
 		createTopic(t, c, "orders", 6, nil)
 		s := mustSiblings(t, Naming{}, "orders", 5*time.Second)
 		createTopic(t, c, "orders.dlq", 6, map[string]string{"cleanup.policy": "compact"})
-		_, err := Ensure(t.Context(), adm, Spec{Mode: Verify, Configs: map[string]string{"follower.replication.throttled.replicas": "*"}}, s)
+		_, err := Ensure(t.Context(), adm, Spec{Mode: Verify, Configs: map[string]*string{"follower.replication.throttled.replicas": new("*")}}, s)
 		want := `retrytopics: topic "orders.dlq" has cleanup.policy=compact: compaction deletes records that share a key; run
 kafka-configs.sh --bootstrap-server "$BOOTSTRAP" --alter --topic orders.dlq --add-config cleanup.policy=delete
 topics are missing or have too few partitions; run
@@ -275,6 +275,42 @@ func TestEnsure_ReportsTheRefusalOfEachTopic(t *testing.T) {
 	})
 }
 
+// A cluster's policy may refuse a config that siding sets, also to a value that is the default. The
+// error names the way out, and that works: for new topics, and for those that exist.
+func TestEnsure_LeavesOutWhatAPolicyRefuses(t *testing.T) {
+	t.Parallel()
+	onKafka(t, func(t *testing.T, cluster *kafka, adm *kadm.Client) {
+		createTopic(t, cluster, "orders", 2, nil)
+		cluster.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			cluster.KeepControl()
+			create := req.(*kmsg.CreateTopicsRequest)
+			resp := create.ResponseKind().(*kmsg.CreateTopicsResponse)
+			for _, asked := range create.Topics {
+				for _, config := range asked.Configs {
+					if config.Name == timestampType {
+						rt := kmsg.NewCreateTopicsResponseTopic()
+						rt.Topic, rt.ErrorCode, rt.ErrorMessage = asked.Topic, kerr.PolicyViolation.Code, new(timestampType+" must not be set")
+						resp.Topics = append(resp.Topics, rt)
+					}
+				}
+			}
+			return resp, nil, len(resp.Topics) > 0
+		})
+		siblings := mustSiblings(t, Naming{}, "orders")
+		_, err := Ensure(t.Context(), adm, Spec{}, siblings)
+		const wayOut = "(message.timestamp.type must not be set); to leave message.timestamp.type out, give it the value nil in Spec.Configs"
+		if !errors.Is(err, kerr.PolicyViolation) || !strings.Contains(err.Error(), wayOut) {
+			t.Errorf("error %v, want %q in it", err, wayOut)
+		}
+		for range 2 {
+			report, err := Ensure(t.Context(), adm, Spec{Configs: map[string]*string{timestampType: nil}}, siblings)
+			if err != nil || len(report.Differences) > 0 {
+				t.Errorf("without the config: %v, differences %v", err, report.Differences)
+			}
+		}
+	})
+}
+
 func TestEnsure_RefusesTopicsThatWouldLoseRecords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -330,7 +366,7 @@ func TestEnsure_ReportsDifferencesWithTheirCommand(t *testing.T) {
 			"retention.ms": millis(21 * day), "cleanup.policy": "delete,compact", "message.timestamp.type": "LogAppendTime",
 			"max.message.bytes": "9999999", "min.insync.replicas": "2", "segment.ms": millis(day),
 		})
-		r, err := Ensure(t.Context(), adm, Spec{Configs: map[string]string{"compression.type": "zstd"}}, mustSiblings(t, Naming{}, "orders"))
+		r, err := Ensure(t.Context(), adm, Spec{Configs: map[string]*string{"compression.type": new("zstd")}}, mustSiblings(t, Naming{}, "orders"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -504,7 +540,7 @@ func TestEnsure_RefusesAnInvalidSpecWithEachReason(t *testing.T) {
 	t.Parallel()
 	spec := Spec{
 		Mode: 9, TierRetention: time.Hour, DLQRetention: time.Microsecond,
-		Configs: map[string]string{"": "x", "cleanup.policy": "compact", "retention.ms": "1", "retention.bytes": "1", "compression.type": "zstd"},
+		Configs: map[string]*string{"": new("x"), "cleanup.policy": new("compact"), "retention.ms": new("1"), "retention.bytes": new("1"), "compression.type": new("zstd")},
 	}
 	_, err := Ensure(t.Context(), nil, spec, mustSiblings(t, Naming{}, "orders", time.Second, time.Hour), Siblings{Source: "orders.dlq", DLQ: "x", Ledger: "y"})
 	if err == nil {

@@ -73,7 +73,7 @@ func ExampleSpec_RetentionOf() {
 // Errors of a specification are reported before any request to a cluster.
 func ExampleSpec_Validate() {
 	orders, _ := retrytopics.Naming{}.Siblings("orders", "billing", 12*time.Hour)
-	spec := retrytopics.Spec{TierRetention: 13 * time.Hour, Configs: map[string]string{"cleanup.policy": "compact"}}
+	spec := retrytopics.Spec{TierRetention: 13 * time.Hour, Configs: map[string]*string{"cleanup.policy": new("compact")}}
 	fmt.Println(spec.Validate(orders))
 	// Output:
 	// spec: TierRetention 13h0m0s is too short for "orders.retry.12h": records would expire before they are due, it needs 24h0m0s at least

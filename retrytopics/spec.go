@@ -50,10 +50,11 @@ type Spec struct {
 	// discarded records, are kept 7 days longer. Zero means 14 days; negative means for ever.
 	DLQRetention time.Duration
 	// Configs are topic configs for every sibling. New siblings get them in place of Ensure's own
-	// values, and existing siblings are compared with them. cleanup.policy and retention.bytes are
-	// refused, since they lose records. So is retention.ms: TierRetention and DLQRetention set it.
-	// Default none.
-	Configs map[string]string
+	// values, and existing siblings are compared with them. A config whose value is nil is left
+	// out, of both, since the cluster's policy refuses it, say. cleanup.policy and retention.bytes
+	// are refused, since they lose records. So is retention.ms: TierRetention and DLQRetention set
+	// it. Default none.
+	Configs map[string]*string
 }
 
 const day = 24 * time.Hour
@@ -65,6 +66,7 @@ const (
 	leastTierSlack = time.Hour
 
 	defaultSegment = day
+	brokerSegment  = 7 * day // of a topic without segment.ms, by Kafka's default
 	// ledgerMargin is how much longer than the dead letters the ledger is kept:
 	// an entry that expired before its letter would open the letter again.
 	ledgerMargin = 7 * day

@@ -1,9 +1,16 @@
 package retrytopics
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // Topic configs that Ensure sets or compares.
@@ -61,7 +68,11 @@ func (s Spec) wants(sib Siblings, source *topic) []wanted {
 		// A number above that of the replicas would refuse every write.
 		base[minISR] = strconv.FormatInt(min(isr, replicas), 10)
 	}
-	maps.Copy(base, s.Configs)
+	for config, value := range s.Configs {
+		if delete(base, config); value != nil {
+			base[config] = *value
+		}
+	}
 
 	one := func(name string, k kind, policy string, retention time.Duration) wanted {
 		configs := maps.Clone(base)
@@ -85,13 +96,36 @@ func (s Spec) wants(sib Siblings, source *topic) []wanted {
 	ledger := time.Duration(-1)
 	if dlq > 0 {
 		ledger = dlq + ledgerMargin
-		if ms, err := strconv.ParseInt(base[segmentMS], 10, 64); err == nil && ms < int64(365*day/time.Millisecond) {
+		segment, ok := base[segmentMS]
+		if !ok { // left out: the brokers' default, which the source may have too
+			segment = cmp.Or(source.configs[segmentMS], millis(brokerSegment))
+		}
+		if ms, err := strconv.ParseInt(segment, 10, 64); err == nil && ms < int64(365*day/time.Millisecond) {
 			ledger = max(ledger, dlq+time.Duration(ms)*time.Millisecond+leastLedgerMargin)
 		}
 	}
 	return append(ws,
 		one(sib.DLQ, kindDLQ, "delete", dlq),
 		one(sib.Ledger, kindLedger, "compact,delete", ledger))
+}
+
+// wayOut says how to leave out the config for which a cluster refused to create the topic, if it
+// was for one. The broker's message names it.
+func (w wanted) wayOut(err error, message string) string {
+	if !errors.Is(err, kerr.PolicyViolation) && !errors.Is(err, kerr.InvalidConfig) {
+		return ""
+	}
+	if strings.Contains(message, retentionMS) {
+		return "; set TierRetention and DLQRetention to what it allows"
+	}
+	own := slices.DeleteFunc(slices.Sorted(maps.Keys(w.configs)), func(config string) bool {
+		return config == retentionMS || config == retentionBytes || config == cleanupPolicy
+	})
+	named := slices.DeleteFunc(slices.Clone(own), func(config string) bool { return !strings.Contains(message, config) })
+	if len(named) == 0 {
+		return fmt.Sprintf("; if it is one of the configs %s, give it the value nil in Spec.Configs (a consumer's Provision.Configs), which leaves it out", strings.Join(own, ", "))
+	}
+	return fmt.Sprintf("; to leave %s out, give it the value nil in Spec.Configs (a consumer's Provision.Configs)", strings.Join(named, ", "))
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -53,9 +53,16 @@ func TestWanted_SiblingsTakeAfterTheirSource(t *testing.T) {
 		{
 			"chosen by the user",
 			topic{replicas: 3, configs: map[string]string{minISR: "1"}},
-			Spec{DLQRetention: 30 * day, Configs: map[string]string{segmentMS: millis(10 * day), minISR: "1", "compression.type": "zstd"}},
+			Spec{DLQRetention: 30 * day, Configs: map[string]*string{segmentMS: new(millis(10 * day)), minISR: new("1"), "compression.type": new("zstd")}},
 			map[string]string{minISR: "1", segmentMS: millis(10 * day), "compression.type": "zstd", retentionMS: millis(30 * day)},
 			millis(41 * day),
+		},
+		{
+			"left out, as the cluster refuses it",
+			topic{replicas: 3, configs: map[string]string{segmentMS: millis(20 * day)}},
+			Spec{Configs: map[string]*string{segmentMS: nil, uncleanElection: nil}},
+			map[string]string{segmentMS: "", uncleanElection: "", timestampType: "LogAppendTime"},
+			millis(35 * day),
 		},
 		{
 			"for ever",
@@ -88,7 +95,7 @@ func TestWanted_IsNeverRefused(t *testing.T) {
 		{},
 		{TierRetention: -1, DLQRetention: -1},
 		{TierRetention: 24 * time.Hour, DLQRetention: time.Hour},
-		{Configs: map[string]string{segmentMS: "9223372036854775807"}},
+		{Configs: map[string]*string{segmentMS: new("9223372036854775807")}},
 	} {
 		ws := spec.wants(mustSiblings(t, Naming{}, "orders", Cautious...), &source)
 		made := map[string]*topic{}
