@@ -2,12 +2,14 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/quota"
 	"github.com/sidingkafka/siding/internal/client"
 )
 
@@ -16,12 +18,13 @@ import (
 // The first large copy makes a fourth, which writes large copies one at a time. On each client,
 // siding's overridable defaults come first, then the user's options, then those that siding owns.
 type clientFactory struct {
-	cfg      *Config
-	ctx      context.Context // ends all requests of all clients
-	groupCtx context.Context // ends those of the group client
-	warnings *clientWarnings
-	limits   *forward.BatchLimits
-	user     *kgo.Client // the retry client, from which the user's options are read
+	cfg       *Config
+	ctx       context.Context // ends all requests of all clients
+	groupCtx  context.Context // ends those of the group client
+	warnings  *clientWarnings
+	limits    *forward.BatchLimits
+	throttles *quota.Throttles
+	user      *kgo.Client // the retry client, from which the user's options are read
 }
 
 // fetchWait is how long an idle fetch waits for records. An added or resumed partition waits for
@@ -96,6 +99,7 @@ func (f *clientFactory) options(defaults, owned []kgo.Opt) []kgo.Opt {
 	opts := append([]kgo.Opt{
 		kgo.SoftwareNameAndVersion("siding", softwareVersion()),
 		kgo.WithLogger(clientLog{kslog.New(f.cfg.Logger), f.warnings}),
+		kgo.WithHooks(f.throttles),
 	}, defaults...)
 	// If the user's context ended, it would close the clients before the drain is over.
 	return append(append(append(opts, f.cfg.Kafka...), kgo.WithContext(f.ctx)), owned...)
@@ -105,7 +109,8 @@ func (f *clientFactory) options(defaults, owned []kgo.Opt) []kgo.Opt {
 // The user's hooks may change a copy's headers; a tracer adds its own span. The record's own trace
 // headers are kept nevertheless.
 func (f *clientFactory) headerKeepers() (before, behind kgo.Opt) {
-	if hooks, _ := f.user.OptValue(kgo.WithHooks).([]kgo.Hook); len(hooks) == 0 {
+	hooks, _ := f.user.OptValue(kgo.WithHooks).([]kgo.Hook)
+	if !slices.ContainsFunc(hooks, func(h kgo.Hook) bool { return h != kgo.Hook(f.throttles) }) {
 		return kgo.WithHooks(), kgo.WithHooks()
 	}
 	return kgo.WithHooks(forward.HeaderLender{}), kgo.WithHooks(forward.HeaderKeeper{})

@@ -24,6 +24,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
+	"github.com/sidingkafka/siding/consumer/internal/quota"
 	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
@@ -80,6 +81,7 @@ type Consumer struct {
 	inflightBytes atomic.Int64
 	laneCount     atomic.Int64
 	clients       *clientFactory
+	throttles     quota.Throttles // of all clients
 	provisioner   *provisioner
 
 	isolator  isolator
@@ -150,7 +152,7 @@ func New(cfg Config) (*Consumer, error) {
 	c.isolator.init(c)
 	c.metadataLimit.Store(offsets.MetadataLimit)
 	c.recordLog.init(c.log)
-	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits}
+	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits, throttles: &c.throttles}
 	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle, cfg.ErrorText)
 	c.topics = topicmonitor.New(topicOwner{c})
 	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)

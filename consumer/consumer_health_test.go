@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/internal/cases"
@@ -142,6 +143,61 @@ func TestHealth_NamesABatchThatCannotBeRead(t *testing.T) {
 		c = k.Run(config(busyOnce))
 		handledOnce(k, records)
 		isOK(t, c)
+	})
+}
+
+// A quota let a copy pass each 15 s. The lane was blocked for want of replicas from the tenth second
+// on, and ran again with each copy.
+func TestHealth_NamesAThrottleAndDoesNotFlap(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		k.Produce(many(120)...)
+		cfg := config(func(context.Context, *kgo.Record) error {
+			time.Sleep(time.Second)
+			return classify.Retryable(errBusy)
+		})
+		cfg.Policy.Tiers = []time.Duration{24 * time.Hour}
+		cfg.Policy.Breaker.Off = true
+		var throttles atomic.Bool
+		throttles.Store(true)
+		k.Cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			k.Cluster.KeepControl()
+			produce := req.(*kmsg.ProduceRequest)
+			if !throttles.Load() {
+				return nil, nil, false
+			}
+			resp := produce.ResponseKind().(*kmsg.ProduceResponse)
+			resp.ThrottleMillis = 15_000
+			for _, asked := range produce.Topics {
+				rt := kmsg.NewProduceResponseTopic()
+				rt.Topic, rt.TopicID = asked.Topic, asked.TopicID
+				for _, p := range asked.Partitions {
+					rp := kmsg.NewProduceResponseTopicPartition()
+					rp.Partition = p.Partition
+					rt.Partitions = append(rt.Partitions, rp)
+				}
+				resp.Topics = append(resp.Topics, rt)
+			}
+			return resp, nil, true
+		})
+		c := k.Run(cfg)
+		named := 0
+		for range 120 {
+			time.Sleep(time.Second)
+			h := c.Health()
+			if l := h.Lanes[0]; !h.OK || l.State == consumer.StateBlocked {
+				t.Fatalf("health is OK %v, with %+v", h.OK, l)
+			} else if strings.HasPrefix(l.Why, "broker 0 throttles this process since ") && strings.Contains(l.Why, "by 15s at last") {
+				named++
+			}
+		}
+		if named < 100 {
+			t.Errorf("health named the throttle at %d of 120 looks", named)
+		}
+		throttles.Store(false)
+		time.Sleep(time.Minute)
+		if l := c.Health().Lanes[0]; l.Why != "waiting until records are due" {
+			t.Errorf("the throttle is over, and health has %+v", l)
+		}
 	})
 }
 

@@ -54,15 +54,16 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.from.topic, l.partition, a.off)
 		return StateStuck
 	}
-	if since, why := l.copies.Trouble(now, blockedAfter); why != "" {
-		h.Since, h.Why = since, why
+	wait, throttled := l.c.throttles.Now(now)
+	if since, why := l.copies.Trouble(now, blockedAfter+wait); why != "" {
+		h.Since, h.Why = since, strings.TrimSuffix(why+"; "+throttled, "; ")
 		return StateBlocked
 	}
 	if since, why := l.failingFeed(now); why != "" {
 		h.Since, h.Why = since, why
 		return StateBlocked
 	}
-	if since, why := l.unnamed(now); why != "" {
+	if since, why := l.unnamed(now, blockedAfter+wait); why != "" {
 		h.Since, h.Why = since, why
 		return StateBlocked
 	}
@@ -94,6 +95,7 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Why = "waiting until records are due"
 		return StateWaiting
 	}
+	h.Why = cmp.Or(h.Why, throttled)
 	return StateRunning
 }
 
@@ -131,10 +133,10 @@ func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 
 // unnamed returns since when records of the lane wait for a commit that says that they may run, if
 // commits fail; the caller holds the lock.
-func (l *lane) unnamed(now time.Time) (since time.Time, why string) {
+func (l *lane) unnamed(now time.Time, patience time.Duration) (since time.Time, why string) {
 	for f := range l.read() {
 		at := f.grant.waits
-		if at.IsZero() || now.Sub(at) < blockedAfter {
+		if at.IsZero() || now.Sub(at) < patience {
 			continue
 		}
 		why = fmt.Sprintf("records of %s/%d wait, since no commit was accepted that names them as those that run next", f.topic, l.partition)

@@ -21,6 +21,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},
 	"consumer/internal/opentxn":     {"consumer/internal/cluster"},
+	"consumer/internal/quota":       {},
 	"consumer/internal/session":     {},
 	"consumer/internal/tier": {
 		"consumer/internal/backoff", "consumer/internal/cluster", "consumer/internal/logthrottle", "consumer/internal/offsets",
