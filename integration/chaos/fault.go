@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -51,6 +53,8 @@ func init() { // the faults refer to the kinds, by way of the rules
 		{name: "redrive", do: redriveLetters},
 		{name: "outage", do: letFail},
 		{name: "stuck", do: stickHandler},
+		{name: "large", do: writeLarge},
+		{name: "transaction", infra: true, do: openTransaction},
 		{name: "node", needs: canProxy | canEnd, infra: true, parts: true, do: endNode},
 		{name: "restart", needs: canRestart, infra: true, parts: true, do: restartBrokers},
 		{name: "older", needs: canRestart, infra: true, parts: true, do: loseEnd},
@@ -209,6 +213,48 @@ func letFail(e *execution, rnd *rand.Rand) {
 func stickHandler(e *execution, rnd *rand.Rand) {
 	e.load.stick.Add(1)
 	e.rest(rnd, stuckFor, stuckFor+time.Second)
+}
+
+// writeLarge writes records that fail, each a third of what a member may hold of parked records.
+func writeLarge(e *execution, rnd *rand.Rand) {
+	e.load.large.Add(10 + rnd.Int64N(30))
+	e.rest(rnd, 2*time.Second, 6*time.Second)
+}
+
+// openTransaction leaves a stranger's transaction open on a source or a tier: nothing behind it can
+// be read. Only on a source it may be committed: what no consumer wrote to a tier is malformed.
+func openTransaction(e *execution, rnd *rand.Rand) {
+	s := e.plan.services[rnd.IntN(len(e.plan.services))]
+	topic, commit := s.Topics[rnd.IntN(len(s.Topics))], kgo.TransactionEndTry(rnd.IntN(2) == 0)
+	if rnd.IntN(2) == 0 {
+		topic, commit = s.siblings(topic, s.Policy.Tiers[:1]).Tiers[0].Topic, kgo.TryAbort
+	}
+	r := &kgo.Record{Topic: topic, Partition: int32(rnd.IntN(s.Partitions)), Value: []byte("a stranger's")}
+	e.transactions.RLock()
+	defer e.transactions.RUnlock()
+	cl, err := kgo.NewClient(append(e.direct(), kgo.TransactionalID("chaos-stranger"), kgo.TransactionTimeout(transactionLives), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		e.try(err)
+		return
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(e.healing, transactionLives)
+	defer cancel()
+	if err = cl.BeginTransaction(); err == nil {
+		err = cl.ProduceSync(ctx, r).FirstErr()
+	}
+	if err == nil {
+		e.rest(rnd, 2*time.Second, 10*time.Second)
+	}
+	end, cancel := context.WithTimeout(context.Background(), transactionLives)
+	defer cancel()
+	if err = errors.Join(err, cl.EndTransaction(end, commit && err == nil)); err != nil {
+		e.try(err)
+		select { // it may be open
+		case <-time.After(transactionLives):
+		case <-e.healing.Done():
+		}
+	}
 }
 
 // endNode ends one of the brokers, and starts it again.

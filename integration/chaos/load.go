@@ -32,6 +32,7 @@ type load struct {
 
 	sent  atomic.Int64
 	stick atomic.Int64 // how many of the next records are stuck
+	large atomic.Int64 // how many of the next records fail and are large
 	mark  string       // in keys, values and headers
 
 	poisons int // how many records kill
@@ -143,6 +144,10 @@ func (l *load) write(id int64) {
 		partitions = n.(int)
 	}
 	key, value := l.value(l.rnd.IntN(1 << 20))
+	if l.large.Load() > 0 && s.MaxParkedBytes > 0 && sc.act == actPass && l.cfg.Value == nil {
+		l.large.Add(-1)
+		sc.act, value = actRetry, append(value, make([]byte, s.MaxParkedBytes/3)...)
+	}
 	r := &kgo.Record{
 		Topic: topic, Partition: int32(l.rnd.IntN(partitions)), Key: key, Value: value,
 		Headers: []kgo.RecordHeader{sc.header(), {Key: "account-" + l.mark, Value: []byte("header " + l.mark)}},
