@@ -298,6 +298,13 @@ func serviceWith(t *testing.T, mode retrytopics.Mode, permissions ...kfake.ACL) 
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
+	if mode == retrytopics.Off {
+		cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+			cluster.KeepControl()
+			t.Error("with Off settings of topics are read, for which the consumer need have no permission")
+			return nil, nil, false
+		})
+	}
 	as := func(user string) []kgo.Opt {
 		return []kgo.Opt{
 			kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.SASL(plain.Auth{User: user, Pass: "secret"}.AsMechanism()),

@@ -315,6 +315,44 @@ func TestIsolator_TwoStuckHoldUpNoOther(t *testing.T) {
 	})
 }
 
+// Beside a handler that ignores its timeout no record runs alone. So the other suspects wait for no
+// long handler of another lane, and that lane goes on.
+func TestIsolator_SuspectsWaitForNoOtherBesideAStuckOne(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		var suspects []*kgo.Record
+		for _, key := range keysAmong(0, 2, 20) {
+			suspects = append(suspects, k.Produce(&kgo.Record{Topic: "orders", Key: key})...)
+		}
+		others := k.Produce(onPartition(1, "fine", 10)...) // of one key: one after the other
+		left(t, k, "orders", 0, "n=2 s=20 g=ABQ")
+		release, last := make(chan struct{}), suspects[19]
+		var done ran
+		cfg := config(done.after(func(_ context.Context, r *kgo.Record) error {
+			switch {
+			case r.Partition == 1 && done.times(last) == 0:
+				time.Sleep(stuckTimeout - time.Second)
+			case r.Partition == 1:
+			case r.Offset == last.Offset: // it runs first
+				<-release
+			default:
+				time.Sleep(time.Second)
+			}
+			return nil
+		}))
+		cfg.Order, cfg.Policy.HandlerTimeout = consumer.OrderKey, stuckTimeout
+		k.Run(cfg)
+		time.Sleep(3*stuckTimeout + time.Duration(len(suspects))*time.Second)
+		for _, r := range suspects[:19] {
+			if done.times(r) != 1 {
+				t.Errorf("suspect %d has run %d times", r.Offset, done.times(r))
+			}
+		}
+		close(release)
+		done.all(t, suspects)
+		done.all(t, others)
+	})
+}
+
 // A stuck retry that is a suspect: the other retries and the source run.
 func TestIsolator_StuckRetryHoldsUpNoOther(t *testing.T) {
 	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=20", "alone": "n=2 s=20 g=ABQ"}), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {

@@ -270,6 +270,31 @@ func TestIsolator_NamesNoneThatHasRun(t *testing.T) {
 	})
 }
 
+// A group that has run is named no longer once records of another lane are: one of these may kill.
+func TestIsolator_NamesNoGroupThatHasRun(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		const of = 3
+		var records []*kgo.Record
+		for p := range 2 {
+			records = append(records, k.Produce(onPartition(p, "x", of)...)...)
+			left(t, k, "orders", int32(p), "n=2 s=3")
+		}
+		var done ran
+		cfg := config(done.after(func(_ context.Context, r *kgo.Record) error {
+			other := 1 - r.Partition
+			if done.times(&kgo.Record{Partition: other, Offset: of - 1}) > 0 {
+				if text := said(k, "orders", other); strings.Contains(text, " g=") {
+					t.Errorf("while %d/%d runs, the commit of the lane that has run says %q", r.Partition, r.Offset, text)
+				}
+			}
+			return nil
+		}))
+		cfg.CommitInterval = time.Hour
+		k.Run(cfg)
+		done.all(t, records)
+	})
+}
+
 // In groups, records run at full concurrency over all lanes: a backlog takes no more than twice as
 // long as without suspects, under any order.
 func TestIsolator_GroupsRunAtFullConcurrency(t *testing.T) {
