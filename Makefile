@@ -1,9 +1,13 @@
 # Everything that CI does can be done here. A module is a folder with a go.mod that git knows of; each is built as its
-# users build it, without the workspace, but for the runs of tests.
+# users build it, without the workspace, but for the runs of tests and of the linters.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 export GOWORK := off
+# Packages are compiled once, for the linters, the tests and the image: always without cgo, which only the race detector
+# needs, and always without the path of the checkout, so that a clean clone finds in Go's cache all that did not change.
+export GOFLAGS     := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
+export CGO_ENABLED := 0
 
 modules := $(patsubst %/,%,$(dir $(shell git ls-files go.mod '*/go.mod')))
 # The modules whose tests run on real Kafka: the integration module and those that use it.
@@ -59,10 +63,8 @@ all: lint test
 lint: $(golangci)
 	@large=$$(git ls-files -z | xargs -0 -I{} find {} -size +512k); \
 	  test -z "$$large" || { echo "lint: over 512 KiB, and in git: $$large"; exit 1; }
-	@for m in $(modules); do \
-	  echo "lint $$m"; \
-	  (cd $$m && go mod tidy -diff && $(golangci) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); \
-	done
+	@for m in $(modules); do (cd $$m && go mod tidy -diff); done
+	@GOWORK=$(CURDIR)/go.work $(golangci) run --allow-parallel-runners $(modules:%=./%/...)
 	@go run github.com/rhysd/actionlint/cmd/actionlint@$(actionlint_version) -shellcheck= -pyflakes=
 
 fmt: $(golangci)
@@ -74,7 +76,7 @@ test:
 
 # The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases. FULL=1 has all.
 race:
-	@$(call tests,race,-race $(if $(FULL),-tags full,$(only_own)) -p 2 -timeout $(if $(FULL),180m,30m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),$(heap))
+	@$(call tests,race,-race $(if $(FULL),-tags full,$(only_own)) -p 2 -timeout $(if $(FULL),180m,30m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),CGO_ENABLED=1 $(heap))
 
 # Which blocks of code all cases reach and the few of the race detector do not. Without the race detector, since what is
 # reached depends on the cases. It prints them.
@@ -125,8 +127,8 @@ full:
 # the tests that take over half a minute by their nature, and all defects that the checker of chaos has to find.
 integration:
 	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl SIDING_LONG=$(LONG); \
-	(cd redrive/cmd/redrive && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
-	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...))
+	(cd redrive/cmd/redrive && go build -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
+	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...),$(if $(RACE),CGO_ENABLED=1))
 
 # A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
 # queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
@@ -166,7 +168,7 @@ soak:
 RESULTS ?= .cache/chaos-results.jsonl
 chaos:
 	@mkdir -p .cache; $(own_image) \
-	(cd integration && go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
+	(cd integration && $(if $(RACE),CGO_ENABLED=1) go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
 	.cache/chaos $(if $(SEED),-seed $(SEED)) $(if $(SEEDS),-seeds $(SEEDS)) $(if $(DURATION),-duration $(DURATION)) $(if $(BROKER),-broker $(BROKER)) \
 	  $(if $(ONLY),-only $(ONLY)) $(if $(RATE),-rate $(RATE)) -results $(RESULTS) -commit "$$(git describe --always --dirty --abbrev=12 --exclude='*')"
 
@@ -222,7 +224,7 @@ image: image-files
 
 image-files:
 	@mkdir -p .cache/image; cp -L $(CERTIFICATES) .cache/image/ca-certificates.crt; \
-	cd redrive/cmd/redrive && CGO_ENABLED=0 GOOS=linux $(if $(ARCH),GOARCH=$(ARCH)) go build -trimpath -ldflags='-s -w' -o $(CURDIR)/.cache/image/redrive .
+	cd redrive/cmd/redrive && GOOS=linux $(if $(ARCH),GOARCH=$(ARCH)) go build -ldflags='-s -w' -o $(CURDIR)/.cache/image/redrive .
 
 # Two commits and the tags of a release, here: make release VERSION=v0.1.0. Publishes nothing.
 release:
