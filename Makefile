@@ -70,7 +70,8 @@ lint: $(golangci)
 fmt: $(golangci)
 	@for m in $(modules); do (cd $$m && $(golangci) fmt --config $(CURDIR)/.golangci.yml ./...); done
 
-# All tests that need nothing but Go, with all cases and seeds, without the race detector. ONLY=TestLane some of them.
+# All tests that need nothing but Go, with all cases and seeds, but for combinations of three tables, without the race
+# detector. ONLY=TestLane some of them.
 test:
 	@$(call tests,test,-p 4 -timeout 30m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
 

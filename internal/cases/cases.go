@@ -1,9 +1,13 @@
 // Package cases says how many of its cases and seeds a test runs.
 //
-// A run without the race detector has all of them. The race detector makes a test five to seven
-// times as expensive, and finds a race by the code that two goroutines run, not by the values that
-// they run it with. So under it a test has two seeds, and one case or as many as each value of each
-// table needs to occur once. The build tag full has all of them under the race detector too.
+// A run without the race detector has all of them, but for combinations of three tables or more:
+// each value of a table meets each value of another one, and few meet in all the ways there are.
+//
+// The race detector makes a test five to seven times as expensive, and finds a race by the code that
+// two goroutines run, not by the values that they run it with. So under it a test has two seeds,
+// and one case or as many as each value of each table needs to occur once.
+//
+// The build tag full has all of them, under the race detector too.
 package cases
 
 import (
@@ -13,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -22,27 +27,53 @@ type Pair[A, B any] struct {
 	B B
 }
 
-// Cross combines each case of one table with each of another, or with [Few] so many that each case
-// of each table occurs. Names of combined cases have a slash in between.
+// Cross combines each case of one table with each of another. Names of combined cases have a slash
+// in between. A table that is a combination itself gives so many that each of its cases occurs, and
+// each value of its tables beside each of the other table; with the tag full, all. With [Few] each
+// case of each table occurs.
 func Cross[A, B any](as map[string]A, bs map[string]B) map[string]Pair[A, B] {
 	all := map[string]Pair[A, B]{}
-	add := func(a, b string) { all[a+"/"+b] = Pair[A, B]{as[a], bs[b]} }
 	namesA, namesB := slices.Sorted(maps.Keys(as)), slices.Sorted(maps.Keys(bs))
 	if len(namesA) == 0 || len(namesB) == 0 {
 		return all
 	}
+	add := func(i, j int) {
+		a, b := namesA[i%len(namesA)], namesB[j%len(namesB)]
+		all[a+"/"+b] = Pair[A, B]{as[a], bs[b]}
+	}
 	if Few {
 		for i := range max(len(namesA), len(namesB)) {
-			add(namesA[i%len(namesA)], namesB[i%len(namesB)])
+			add(i, i)
 		}
 		return all
 	}
-	for _, a := range namesA {
-		for _, b := range namesB {
-			add(a, b)
+	met := map[string]bool{}
+	for turn := range namesB { // along diagonals, so that few combinations have all pairs
+		for i, a := range namesA {
+			if meets(met, a, namesB[(i+turn)%len(namesB)]) || Full {
+				add(i, i+turn)
+			}
 		}
 	}
 	return all
+}
+
+// meets reports whether two cases have not occurred, or values of theirs have not met, and notes
+// that they have.
+func meets(met map[string]bool, a, b string) (isNew bool) {
+	note := func(what ...any) {
+		key := fmt.Sprint(what...)
+		isNew = isNew || !met[key]
+		met[key] = true
+	}
+	note("first ", a)
+	note("second ", b)
+	for i, x := range strings.Split(a, "/") {
+		for j, y := range strings.Split(b, "/") {
+			note(i, x, "/", j, y)
+		}
+	}
+	return isNew
 }
 
 // Some returns a table, or with [Few] the cases of it that are named.

@@ -26,6 +26,41 @@ func TestCross_HasEachValue(t *testing.T) {
 	}
 }
 
+// Of three tables each value meets each value of the two others, in half of the combinations or less.
+func TestCross_OfThreeHasEachPair(t *testing.T) {
+	t.Parallel()
+	table := func(names ...string) map[string]string {
+		all := map[string]string{}
+		for _, name := range names {
+			all[name] = name
+		}
+		return all
+	}
+	as, bs, cs := table("a", "b", "c"), table("k", "l", "m"), table("u", "v", "w", "x")
+	for name, got := range map[string]int{
+		"the first is combined":  met(Cross(Cross(as, bs), cs)),
+		"the second is combined": met(Cross(cs, Cross(as, bs))),
+	} {
+		if want := 3*3 + 3*4 + 3*4; !Few && got != want {
+			t.Errorf("%s: %d pairs of values meet, want %d", name, got, want)
+		}
+	}
+	got := len(Cross(Cross(as, bs), cs))
+	if most := map[bool]int{false: 18, true: 36}[Full]; got > most || Full && got < most {
+		t.Errorf("%d combinations, want %d at most, or all", got, most)
+	}
+}
+
+// met counts the pairs of values that occur in combinations of one-letter values.
+func met[C any](table map[string]C) int {
+	pairs := map[string]bool{}
+	for name := range table {
+		a, b, c := name[0:1], name[2:3], name[4:5]
+		pairs[a+b], pairs[a+c], pairs[b+c] = true, true, true
+	}
+	return len(pairs)
+}
+
 func TestSome_HasWhatIsNamed(t *testing.T) {
 	t.Parallel()
 	got := slices.Sorted(maps.Keys(Some(map[string]int{"a": 1, "b": 2}, "b")))
