@@ -38,22 +38,24 @@ endef
 
 FUZZTIME ?= 10s
 
-# Tests with a larger heap take a third less CPU.
+# Tests with a larger heap collect garbage less often, and take less CPU.
 heap := GOGC=1000 GOMEMLIMIT=1GiB
 
 # Packages whose code starts goroutines or has locks: the race detector can find something there.
 concurrent := $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -lE '"sync"|"sync/atomic"|\bgo func|\.Go\b' -- '*.go' ':!*_test.go' ':!examples' ':!integration' ':!internal/suite' ':!serve/internal/browser')))))
 
-# The race detector looks at siding's own code, and at franz-go's with FULL=1: franz-go's share is a third of its cost.
+# The race detector looks at siding's own code, and at franz-go's with FULL=1, which costs much.
 only_own := $(foreach p,kfake kgo kgo/internal/... kmsg kbin,-gcflags=github.com/twmb/franz-go/pkg/$(p)=-race=false)
 
 # One go command for the packages of all modules, so that they run side by side: some wait more than they compute.
 # Programs without debug information are linked in less time, and the linters vet. The run is recorded as go test -json
-# for make house, which reads what each test took: $(call tests,name,arguments,environment).
+# for make house, which reads what each test took, and the CPU seconds of each package:
+# $(call tests,name,arguments,environment).
 define tests
-mkdir -p .cache/tests; GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version) \
+mkdir -p .cache/tests; rm -f .cache/tests/$(1).cpu; SIDING_ROOT=$(CURDIR) SIDING_CPU=$(CURDIR)/.cache/tests/$(1).cpu \
+GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version) \
   --format pkgname --format-hide-empty-pkg --hide-summary=skipped --jsonfile $(CURDIR)/.cache/tests/$(1).jsonl -- \
-  -count=1 -vet=off -ldflags=-w $(2)
+  -count=1 -vet=off -ldflags=-w -exec $(CURDIR)/.ci/cpu $(2)
 endef
 
 .PHONY: all lint fmt test race reach seeds full steady house files integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
@@ -179,7 +181,7 @@ traps:
 
 # Measures of each package and of the recorded runs of tests; fails over a ceiling.
 house:
-	@go run ./internal/house
+	@go run ./internal/house -race '$(only_own)'
 
 # The tables of docs/architecture.md, from the first comments of the files.
 files:

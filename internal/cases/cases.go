@@ -3,9 +3,9 @@
 // A run without the race detector has all of them, but for combinations of three tables or more:
 // each value of a table meets each value of another one, and few meet in all the ways there are.
 //
-// The race detector makes a test five to seven times as expensive, and finds a race by the code that
-// two goroutines run, not by the values that they run it with. So under it a test has two seeds,
-// and one case or as many as each value of each table needs to occur once.
+// The race detector makes a test several times as expensive, and finds a race by the code that two
+// goroutines run, not by the values that they run it with. So under it a test has two seeds, and
+// one case or as many as each value of each table needs to occur once.
 //
 // The build tag full has all of them, under the race detector too.
 package cases

@@ -26,7 +26,8 @@ func TestCross_HasEachValue(t *testing.T) {
 	}
 }
 
-// Of three tables each value meets each value of the two others, in half of the combinations or less.
+// Of three tables each value meets each value of the two others, in half of the combinations or
+// less.
 func TestCross_OfThreeHasEachPair(t *testing.T) {
 	t.Parallel()
 	table := func(names ...string) map[string]string {

@@ -26,14 +26,32 @@ const (
 	mostWall = 30
 )
 
-// recorded is where the make targets record the runs of tests, in the format of go test -json. A
-// file whose name begins with race is of a run under the race detector.
+// recorded is where the make targets record the runs of tests: in the format of go test -json, and
+// beside it the CPU seconds of each package. A file whose name begins with race is of a run under
+// the race detector.
 const recorded = ".cache/tests"
+
+// module is the path that all modules' paths begin with; what follows is the folder of a package.
+const module = "github.com/sidingkafka/siding"
+
+// suspectCPU is the part of the ceiling from which a test is run alone under the race detector: its
+// share of the CPU seconds of its package is an estimate.
+const suspectCPU = 0.8
 
 // cost is what a test took in a recorded run.
 type cost struct {
 	run, pkg, test string
 	seconds        float64
+	cpu            float64 // its share of its package's CPU seconds; 0 if they were not recorded
+}
+
+// expected is what the test may cost alone, as far as the run shows: no more than its wall time,
+// and under the race detector some CPU seconds more than its share.
+func (c cost) expected() float64 {
+	if c.race() && c.cpu > 0 {
+		return min(c.seconds, c.cpu/suspectCPU)
+	}
+	return c.seconds
 }
 
 func (c cost) race() bool { return strings.HasPrefix(c.run, "race") }
@@ -71,12 +89,49 @@ func costs(dir string) (all []cost, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		cpu, err := readCPU(strings.TrimSuffix(file, ".jsonl") + ".cpu")
+		if err != nil {
+			return nil, err
+		}
+		share(of, cpu)
 		all = append(all, of...)
 	}
 	slices.SortFunc(all, func(a, b cost) int {
-		return cmp.Compare(b.seconds/min(b.most(), mostWall), a.seconds/min(a.most(), mostWall))
+		return cmp.Compare(b.expected()/min(b.most(), mostWall), a.expected()/min(a.most(), mostWall))
 	})
 	return all, nil
+}
+
+// readCPU reads the CPU seconds of a run by folder, which .ci/cpu wrote.
+func readCPU(file string) (map[string]float64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	cpu := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		var folder string
+		var user, system float64
+		if _, err := fmt.Sscan(line, &folder, &user, &system); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", file, line, err)
+		}
+		cpu[folder] += user + system
+	}
+	return cpu, nil
+}
+
+// share gives each test of a run the part of its package's CPU seconds that it has of the sum of
+// the tests' times.
+func share(of []cost, cpu map[string]float64) {
+	sums := map[string]float64{}
+	for _, c := range of {
+		sums[c.pkg] += c.seconds
+	}
+	for i, c := range of {
+		if sum := sums[c.pkg]; sum > 0 {
+			of[i].cpu = cpu[strings.TrimPrefix(c.pkg, module+"/")] * c.seconds / sum
+		}
+	}
 }
 
 func costsOf(run string, lines *bufio.Scanner) (all []cost, err error) {
@@ -114,14 +169,14 @@ func costsOf(run string, lines *bufio.Scanner) (all []cost, err error) {
 		sums[k] += seconds
 	}
 	for k, seconds := range sums {
-		all = append(all, cost{run, k.pkg, k.test, seconds})
+		all = append(all, cost{run: run, pkg: k.pkg, test: k.test, seconds: seconds})
 	}
 	return all, lines.Err()
 }
 
 // alone runs a test by itself, and returns the cost that counts: CPU seconds under the race
 // detector, else wall time.
-func (c cost) alone(dir string) (seconds float64, err error) {
+func (c cost) alone(dir string, raceFlags []string) (seconds float64, err error) {
 	folder, err := folderOf(dir, c.pkg)
 	if err != nil {
 		return 0, err
@@ -133,11 +188,14 @@ func (c cost) alone(dir string) (seconds float64, err error) {
 	if _, err := os.Stat(binary); err != nil { // of the package's first test
 		build := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", binary}
 		if c.race() {
-			build = append(build, "-race")
+			build = append(append(build, "-race"), raceFlags...) // what the run has compiled
 		}
 		compile := exec.Command("go", append(build, ".")...)
 		compile.Dir = folder
 		compile.Env = append(os.Environ(), "GOWORK="+work(dir))
+		if c.race() {
+			compile.Env = append(compile.Env, "CGO_ENABLED=1")
+		}
 		if out, err := compile.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("go test -c: %w: %s", err, out)
 		}
@@ -170,15 +228,25 @@ func folderOf(dir, pkg string) (string, error) {
 // dearest bounds the tests that are printed.
 const dearest = 10
 
+// tooDearTests judges the tests of all recorded runs.
+func tooDearTests(dir string, raceFlags []string, debt ceilings, out io.Writer) ([]string, error) {
+	all, err := costs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return judgeTests(dir, raceFlags, all, debt, out)
+}
+
 // judgeTests prints the dearest tests, and returns those that cost too much also when they run
 // alone, and more than debts allow.
-func judgeTests(dir string, all []cost, debt ceilings, out io.Writer) (tooDear []string, err error) {
-	runs := map[string]int{}
+func judgeTests(dir string, raceFlags []string, all []cost, debt ceilings, out io.Writer) (tooDear []string, err error) {
+	runs, cpu := map[string]int{}, map[string]float64{}
 	for _, c := range all {
 		runs[c.run]++
+		cpu[c.run] += c.cpu
 	}
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		fmt.Fprintf(out, "%d tests or parts of the run %s\n", runs[run], run)
+		fmt.Fprintf(out, "%d tests or parts of the run %s, %.0f CPU s\n", runs[run], run, cpu[run])
 	}
 	defer func() {
 		binaries, _ := filepath.Glob(filepath.Join(dir, recorded, "*.test"))
@@ -191,11 +259,11 @@ func judgeTests(dir string, all []cost, debt ceilings, out io.Writer) (tooDear [
 		if c.race() {
 			unit = "CPU s"
 		}
-		seconds, how := c.seconds, "at most"
-		if c.seconds > c.most() {
-			how = "alone"
+		seconds, how := c.expected(), "at most"
+		if seconds > c.most() {
+			seconds, how = c.seconds, "alone"
 			for range 2 { // the lower of two, since something else may run beside the first
-				took, err := c.alone(dir)
+				took, err := c.alone(dir, raceFlags)
 				if err != nil {
 					return nil, err
 				}

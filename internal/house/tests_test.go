@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,10 +49,48 @@ func TestCosts_AreThoseOfTheParts(t *testing.T) {
 // What a run shows as too dear is run alone, and judged by that.
 func TestJudgeTests_RunsADearTestAlone(t *testing.T) {
 	t.Parallel()
-	suspect := cost{"test", "github.com/sidingkafka/siding/internal/cases", "TestCross_HasEachValue", mostWall + 1}
+	suspect := cost{run: "test", pkg: module + "/internal/cases", test: "TestCross_HasEachValue", seconds: mostWall + 1}
 	var printed strings.Builder
-	tooDear, err := judgeTests("../..", []cost{suspect}, nil, &printed)
+	tooDear, err := judgeTests("../..", nil, []cost{suspect}, nil, &printed)
 	if err != nil || len(tooDear) > 0 || !strings.Contains(printed.String(), "alone") {
 		t.Errorf("too dear are %q, %v; printed %q", tooDear, err, &printed)
+	}
+}
+
+// On a busy machine a test takes longer than it costs: its share of its package's CPU seconds
+// tells.
+func TestCosts_OfABusyMachineAreSharesOfItsCPU(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"race.jsonl": `{"Action":"pass","Package":"` + module + `/dlq","Test":"TestA","Elapsed":30}
+{"Action":"pass","Package":"` + module + `/dlq","Test":"TestB","Elapsed":10}
+{"Action":"pass","Package":"` + module + `/headers","Test":"TestC","Elapsed":12}
+`,
+		"race.cpu": "dlq 15.0 1.0\n",
+	} {
+		file := filepath.Join(dir, recorded, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := costs(dir)
+	if err != nil || len(got) != 3 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for i, want := range []float64{12 / suspectCPU, 12, 4 / suspectCPU} { // dearest first
+		if got[i].expected() != want {
+			t.Errorf("%s may cost %v, want %v", got[i].test, got[i].expected(), want)
+		}
+	}
+	file := filepath.Join(dir, recorded, "race.cpu")
+	if err := os.WriteFile(file, []byte("dlq fast\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := costs(dir); err == nil {
+		t.Error("text was read as seconds")
 	}
 }
