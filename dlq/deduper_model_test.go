@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // lineageWorld is a partition of a dead-letter topic with its ledger, and the truth about the
@@ -471,6 +472,7 @@ func (w *lineageWorld) check(*rapid.T) {
 // has exactly one open or pending letter, unless retention deleted all letters of the failure.
 // Prune deletes no letter that no entry resolves.
 func TestLineage_HidesNothingThatWasNotProcessed(t *testing.T) {
+	cases.Alone(t)
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &lineageWorld{

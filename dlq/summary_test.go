@@ -160,6 +160,7 @@ func TestSummary_AgreesWithAList(t *testing.T) {
 }
 
 func TestSummary_FoldsTheSameInAnyOrder(t *testing.T) {
+	cases.Alone(t)
 	t.Parallel()
 	var letters []*kgo.Record
 	total := map[string]int64{} // by class

@@ -8,12 +8,14 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // In whatever order entries come, the last entry about each letter counts, as in a map of all
 // entries.
 func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
+	cases.Alone(t)
 	t.Parallel()
 	states := []dlq.State{dlq.Redriven, dlq.Redriven, dlq.Succeeded, dlq.Failed, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Duplicate, dlq.Unknown}
 	for seed := range uint64(50) {
@@ -74,6 +76,7 @@ func TestLedgerView_BelievesReportsAboutSentLettersOnly(t *testing.T) {
 
 // As a map of entries they took half a gigabyte for the status of a run.
 func TestLedgerView_OfManyLettersIsSmall(t *testing.T) {
+	cases.Alone(t)
 	const n = int64(100_000)
 	heap := func() int64 {
 		runtime.GC()

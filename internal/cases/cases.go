@@ -112,6 +112,14 @@ func Skip(t testing.TB) {
 	}
 }
 
+// Alone skips a test with [Few]: what it tests runs in the one goroutine of the test.
+func Alone(t testing.TB) {
+	t.Helper()
+	if Few {
+		t.Skip("no goroutine meets another one here")
+	}
+}
+
 // Seeds returns the seeds of a test with random input: 0 up to all, or two of them with [Few]. The
 // variable SIDING_SEEDS sets their number, SIDING_SEED plays one again. It panics if one of them is
 // no number.

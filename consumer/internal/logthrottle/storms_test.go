@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 type kind struct{ what, class string }
@@ -98,7 +100,7 @@ func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
 // lines nor the memory grow with the number of kinds.
 func TestStorms_LinesAddUp(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(50) {
+	for _, seed := range cases.Seeds(50) {
 		synctest.Test(t, func(t *testing.T) {
 			log := told{}
 			q := log.storms()

@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // The index against a map: which offsets are evicted, in order, and that none is due before the
 // index says so.
 func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
+	cases.Alone(t)
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var a evictedIndex
@@ -122,6 +125,7 @@ func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 
 // A million evicted records must not need the memory that evicting them saved.
 func TestEvictedIndex_IsSmall(t *testing.T) {
+	cases.Alone(t)
 	t.Parallel()
 	var a evictedIndex
 	for offset := range int64(1_000_000) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 // Nil stays nil, empty stays empty, and headers keep their order and duplicates. The packed record
@@ -63,6 +64,7 @@ func values(h []kgo.RecordHeader) (all [][]byte) {
 
 // Not parallel: what others allocate would count.
 func TestPackedRecord_CountsWhatItTakes(t *testing.T) {
+	cases.Alone(t)
 	long := &kgo.Record{Key: []byte("key"), Value: make([]byte, 1000)}
 	for i := range 100 {
 		long.Headers = append(long.Headers, kgo.RecordHeader{Key: string(bytes.Repeat([]byte{'a' + byte(i%26)}, 100)), Value: make([]byte, 50)})
