@@ -37,6 +37,12 @@ type guarded struct {
 // works again.
 func guard(t *testing.T, rights []kfake.ACL, f func(is *guarded)) {
 	t.Helper()
+	guardAs(t, serve.Config{Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 1}, Retention: &serve.Retention{MaxAge: -1, MaxCount: 1, Every: 1000 * time.Hour}}}}, rights, f)
+}
+
+// guardAs is guard with a configuration.
+func guardAs(t *testing.T, cfg serve.Config, rights []kfake.ACL, f func(is *guarded)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Second) }) // the last clients end
 		var vn kfake.VirtualNetwork
@@ -60,7 +66,7 @@ func guard(t *testing.T, rights []kfake.ACL, f func(is *guarded)) {
 		is.station = outageAt(t, consumertest.On(t, is.opts...), 4)
 		is.broken.Store(false)
 		is.k = consumertest.On(t, as("ann")...)
-		is.serve(serve.Config{Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 1}, Retention: &serve.Retention{MaxAge: -1, MaxCount: 1, Every: 1000 * time.Hour}}}})
+		is.serve(cfg)
 		f(is)
 	})
 }

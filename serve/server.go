@@ -287,13 +287,14 @@ func (s *Server) refresh(ctx context.Context, admin *kadm.Client, running *sync.
 	asked := time.Now()
 	within, end := context.WithTimeout(ctx, pulse.Patience)
 	defer end()
-	var starts kadm.ListedOffsets
-	var err1 error
-	var listing sync.WaitGroup // at once: a broker that is silent takes the time of both
-	listing.Go(func() { starts, err1 = admin.ListStartOffsets(within, names...) })
-	ends, err2 := admin.ListEndOffsets(within, append(names, ledgers...)...)
-	listing.Wait()
-	if err := errors.Join(err1, err2); err != nil && len(ends) == 0 {
+	starts, ends, err := listOffsets(within, admin, names, ledgers)
+	if failure.IsDenial(err) { // kadm gives up at the first topic that is denied
+		if seen, unseen := admin.ListTopics(within); unseen == nil {
+			hidden := func(name string) bool { return !seen.Has(name) }
+			starts, ends, err = listOffsets(within, admin, slices.DeleteFunc(names, hidden), slices.DeleteFunc(ledgers, hidden))
+		}
+	}
+	if err != nil && len(ends) == 0 {
 		return fmt.Errorf("list offsets: %w", err)
 	}
 	s.pulse.Beat()
@@ -341,6 +342,19 @@ func (s *Server) refresh(ctx context.Context, admin *kadm.Client, running *sync.
 	case <-time.After(min(s.cfg.Refresh, pulse.Patience)):
 	}
 	return nil
+}
+
+// listOffsets returns the starts of dead-letter topics, and the ends of them and of ledgers.
+func listOffsets(ctx context.Context, admin *kadm.Client, names, ledgers []string) (starts, ends kadm.ListedOffsets, err error) {
+	if len(names) == 0 { // that would ask for those of all topics
+		return nil, nil, kerr.TopicAuthorizationFailed
+	}
+	var err1 error
+	var listing sync.WaitGroup // at once: a broker that is silent takes the time of both
+	listing.Go(func() { starts, err1 = admin.ListStartOffsets(ctx, names...) })
+	ends, err2 := admin.ListEndOffsets(ctx, slices.Concat(names, ledgers)...)
+	listing.Wait()
+	return starts, ends, errors.Join(err1, err2)
 }
 
 // noteTrouble logs why a topic is not read, or not all of it, if that is new.
