@@ -46,6 +46,7 @@ type followed struct {
 	noted   string          // the note that was read last
 	unnoted atomic.Bool     // a note of what was known could not be written
 	left    time.Time       // when this server ceased to own the topic; zero while it owns it
+	ended   bool            // this server told that it is over, since the topic was gone
 }
 
 type incidentKey struct{ topic, kind string }
@@ -171,7 +172,7 @@ func (a *alerter) follow(t *topic, key incidentKey) *followed {
 	note := t.book.Noted(a.noteOf(key.kind))
 	follows := a.followed[key]
 	if follows != nil && a.stands(follows, note) {
-		follows.of, follows.left = t, time.Time{}
+		follows.of, follows.left, follows.ended = t, time.Time{}, false
 		return follows
 	}
 	state, err := a.parse(t, key.kind)
@@ -318,8 +319,8 @@ func (a *alerter) answeredAll(ctx context.Context, topics func(name string) *top
 // answered notes what became of a message. t is the topic of the answer; nil if it is gone.
 func (a *alerter) answered(ctx context.Context, t *topic, got answer) {
 	f := a.followed[got.incidentKey]
-	if f == nil || f.news != got.news {
-		return // there is newer news
+	if f == nil || f.news != got.news || f.ended {
+		return // there is newer news, or none for this server to tell
 	}
 	switch {
 	case errors.Is(got.err, notify.ErrDropped):

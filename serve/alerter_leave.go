@@ -25,7 +25,14 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 		if now.Sub(f.left) < leaves || t != nil && !t.readSince(f.left) {
 			continue
 		}
+		if f.ended && t == nil && f.unnoted.Load() {
+			continue // the ledger still says that people know of it
+		}
 		delete(a.followed, key)
+		if f.ended {
+			a.noteEnd(ctx, t, key, f)
+			continue
+		}
 		why := "the topic is gone, or hidden from the server"
 		if t != nil {
 			if is, err := a.parse(t, key.kind); err != nil || is.Since.Equal(f.Since) {
@@ -44,7 +51,25 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 			f.Accepted(name)
 		}
 		if f.By = a.me; t == nil { // the topic may come back, with its ledger
-			a.writer.write(ctx, f.of.book.Note(a.noteOf(key.kind), f.Note()), func(error) {})
+			a.followed[key], f.ended = f, true
+			f.unnoted.Store(true)
+			a.writer.write(ctx, f.of.book.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unnoted.Store(err != nil) })
 		}
+	}
+}
+
+// noteEnd notes that this server told of the end of an incident, if that could not be noted before
+// the topic came back. Otherwise its owner would take people for told that it goes on. t is nil if
+// the topic is not back.
+func (a *alerter) noteEnd(ctx context.Context, t *topic, key incidentKey, f *followed) {
+	if t == nil || !f.unnoted.Load() {
+		return
+	}
+	if is, err := a.parse(t, key.kind); err != nil || !is.On() || !is.Since.Equal(f.Since) {
+		return // there is another incident, or the ledger knows
+	}
+	a.followed[key] = f // until the ledger was read with the note
+	if t.mayNote(time.Now()) {
+		a.note(ctx, t, a.noteOf(key.kind), f.Note(), func() {})
 	}
 }
