@@ -97,13 +97,14 @@ func (t *topic) figures(now time.Time, rules []Rule) figures {
 }
 
 // lastRun returns the run that began last, of those that ended after they had sent letters, were
-// aborted or have outcomes, and did not end long ago; the zero value if there is none.
+// aborted or have outcomes, and did not end long ago; the zero value if there is none. The runs are
+// in the order in which they began, whatever their clocks say.
 func lastRun(runs []redrive.Outcome, now time.Time) (last redrive.Outcome) {
 	for i := range runs {
 		r, n := &runs[i], &runs[i].Counts
 		old := !r.Ended.IsZero() && now.Sub(r.Ended) >= lastRunFor
 		tells := n.Succeeded+n.Failed > 0 || r.State == redrive.Aborted || r.State == redrive.Done && n.Sent > 0
-		if !old && tells && !r.Started.Before(last.Started) {
+		if !old && tells {
 			last = *r
 		}
 	}

@@ -193,11 +193,19 @@ func (t *topic) silentSince(p *pulse.Pulse) time.Time {
 	return p.TooLong(at)
 }
 
-// keepRuns keeps the runs as the book has them now.
+// keepRuns keeps the runs as the book has them now, in the order in which this server heard of
+// them: the clocks by which they began may be wrong. Of those that it hears of at once, these tell
+// the order.
 func (t *topic) keepRuns() {
 	runs, broken := t.book.Runs()
+	runs = slices.Clone(runs) // they are the book's
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	heard := map[string]int{}
+	for i := range t.runs {
+		heard[t.runs[i].ID] = i - len(t.runs)
+	}
+	slices.SortStableFunc(runs, func(a, b redrive.Outcome) int { return cmp.Compare(heard[a.ID], heard[b.ID]) })
 	t.runs, t.broken = runs, broken
 	for i := range runs {
 		t.hearBeat(&runs[i])
