@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/internal/client"
 )
@@ -144,12 +145,28 @@ func (l *Ledger) Prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 	return nil
 }
 
+// ErrKept is wrapped by errors of [Ledger.Prune] after which all letters stay: brokers were not
+// asked to delete any, or refused to delete each. Its text is not part of theirs.
+var ErrKept = errors.New("all letters stay")
+
+// keptError is an error that wraps [ErrKept], and has the text of its cause alone.
+type keptError struct{ error }
+
+func (e keptError) Unwrap() []error { return []error{e.error, ErrKept} }
+
+func kept(err error) error {
+	if err == nil {
+		return nil
+	}
+	return keptError{err}
+}
+
 func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 	if n := max(len(o.By), len(o.Why), len(o.Archive)); n > maxReason {
-		return fmt.Errorf("nothing was deleted: one of the options By, Why and Archive has %d bytes, and %d are the most", n, maxReason)
+		return kept(fmt.Errorf("nothing was deleted: one of the options By, Why and Archive has %d bytes, and %d are the most", n, maxReason))
 	}
 	if err := l.judgeAgain(ctx, p); err != nil || p.Letters == 0 {
-		return err
+		return kept(err)
 	}
 	at := time.Now()
 	told := &PruneRecord{ID: newPruneID(at), TopicID: l.id, At: at, By: o.By, Why: o.Why, Archive: o.Archive}
@@ -159,12 +176,12 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 		record = func(context.Context, *PruneRecord) error { return nil }
 	}
 	if err := record(ctx, told); err != nil {
-		return fmt.Errorf("nothing was deleted: %w", err)
+		return kept(fmt.Errorf("nothing was deleted: %w", err))
 	}
 	if !l.missing {
 		p.taken++ // the announcement changes nothing
 	}
-	err := l.judgeAgain(ctx, p)
+	err := kept(l.judgeAgain(ctx, p))
 	if err == nil {
 		p.tell(told)
 		err = l.deleteUntil(ctx, p.Until)
@@ -201,12 +218,18 @@ func (l *Ledger) deleteUntil(ctx context.Context, offsets map[int32]int64) error
 		return fmt.Errorf("delete records: %w", err)
 	}
 	var errs []error
+	refused := true
 	for _, i := range slices.Sorted(maps.Keys(offsets)) {
-		if d := deleted[l.topic][i]; d.Err != nil {
+		d := deleted[l.topic][i]
+		if d.Err != nil {
 			errs = append(errs, fmt.Errorf("delete records of partition %d before offset %d: %w", i, offsets[i], d.Err))
 		}
+		refused = refused && errors.Is(d.Err, kerr.TopicAuthorizationFailed)
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); !refused {
+		return err
+	}
+	return kept(errors.Join(errs...))
 }
 
 // mostJudged is how often in a row letters are judged again before they are deleted.

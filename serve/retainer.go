@@ -204,8 +204,8 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 	if err := do.ledger.Prune(ctx, do.prunable, o); err != nil {
 		switch {
 		case a == nil:
-		case errors.Is(err, dlq.ErrChanged) || errors.Is(err, dlq.ErrUnfinishedRun):
-			report.Archives = nil // all letters stay
+		case errors.Is(err, dlq.ErrKept):
+			report.Archives = nil
 			if left := folder.Remove(ctx, a); left != nil {
 				err = fmt.Errorf("%s; the archive has letters that stay: %w", err.Error(), left)
 			}
