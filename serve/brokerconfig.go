@@ -21,12 +21,14 @@ import (
 
 // brokerConfig is what the brokers' configuration of a dead-letter topic and of its ledger means.
 type brokerConfig struct {
-	// retention is how long the topic keeps letters; zero if for ever, or if that is not known.
+	// retention is how long the topic keeps letters; zero if for ever, or if that was never known.
 	retention time.Duration
 	unknown   error // why it is not known; nil if it is
 	// forgets says that the ledger loses entries while the topic has their letters: letters that
 	// came home would be open again.
 	forgets error
+	// The brokers did not tell of the topic, and of one of both: what was known before counts.
+	untold, partly bool
 }
 
 // brokerConfigs returns the configurations of dead-letter topics by their names. A client of
@@ -59,11 +61,11 @@ func brokerConfigs(ctx context.Context, cl *kgo.Client, topics []redrive.DeadLet
 		values[r.ResourceName], failed[r.ResourceName] = of, kerr.ErrorForCode(r.ErrorCode)
 	}
 	for _, t := range topics {
-		c := brokerConfig{retention: keeps(values[t.Topic])}
+		c := brokerConfig{retention: keeps(values[t.Topic]), untold: failed[t.Topic] != nil}
 		if err := failed[t.Topic]; failure.IsDenial(err) {
 			c.unknown = &redrive.DeniedError{Operation: "DESCRIBE_CONFIGS", Resource: "topic", Name: t.Topic, Err: err}
 		}
-		if failed[t.Topic] == nil && failed[t.Ledger] == nil { // else the ledger is believed
+		if c.partly = c.untold || failed[t.Ledger] != nil; !c.partly {
 			c.forgets = forgets(&t, values[t.Ledger], c.retention)
 		}
 		all[t.Topic] = c
@@ -106,6 +108,12 @@ func forgets(t *redrive.DeadLetterTopic, ledger map[string]string, letters time.
 func (t *topic) configure(c brokerConfig, log *slog.Logger) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if c.untold {
+		c.retention = t.retention
+	}
+	if c.partly {
+		c.forgets = t.forgets
+	}
 	if c.forgets != nil && t.forgets == nil {
 		log.Warn("siding: a ledger forgets", "topic", t.DeadLetterTopic.Topic, "error", c.forgets)
 	}
