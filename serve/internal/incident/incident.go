@@ -183,7 +183,8 @@ func (f *Follower) End(now time.Time, why string) (tell bool) {
 func (f *Follower) worsens(now time.Time, a *Alert) bool {
 	urgent := a.Severity == Page && f.Severity == Warn
 	added := slices.DeleteFunc(slices.Clone(a.Parts), func(p string) bool { return slices.Contains(f.Parts, p) })
-	grows := len(added) > 0 && len(f.Parts) < mostParts && now.Sub(f.Changed) >= settles
+	// Another server may have noted the change, and its clock may be fast.
+	grows := len(added) > 0 && len(f.Parts) < mostParts && now.Sub(f.Changed).Abs() >= settles
 	if !urgent && !grows {
 		return false
 	}

@@ -154,3 +154,16 @@ func TestState_Awaits(t *testing.T) {
 		}
 	}
 }
+
+// The clock of the server that noted a change was fast by minutes. The next owner tells of what is
+// new all the same, and not when its own clock has come so far.
+func TestFollower_AFastClockDelaysNoNewPart(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
+	fast := now.Add(10 * time.Minute)
+	f := incident.Follower{State: incident.State{Severity: incident.Warn, Text: "decode came", Parts: []string{"decode"}, Since: fast, Changed: fast, Addressed: []string{}}}
+	both := &incident.Alert{Severity: incident.Warn, Text: "decode and tax came", Parts: []string{"decode", "tax"}}
+	if first, then := f.See(now, both), f.See(now.Add(time.Minute), both); !first && !then {
+		t.Error("a minute later nobody was told")
+	}
+}
