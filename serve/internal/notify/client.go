@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,7 +55,7 @@ func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	answer.Body.Close()
 	if answer.StatusCode/100 != 2 {
-		x.failed = &statusError{answer.StatusCode, string(text)}
+		x.failed = &statusError{answer.StatusCode, string(text), retryAfter(answer)}
 		return nil, x.failed
 	}
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
@@ -65,6 +66,19 @@ func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 type statusError struct {
 	status int
 	text   string
+	after  time.Duration // from which on it may be asked again; zero if it did not say
+}
+
+// retryAfter returns how long a receiver that has no room asks to wait: RFC 9110, 10.2.3.
+func retryAfter(answer *http.Response) time.Duration {
+	said := answer.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(said, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(said); err == nil {
+		return time.Until(at)
+	}
+	return 0
 }
 
 func (e *statusError) Error() string {

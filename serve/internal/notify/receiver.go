@@ -147,6 +147,9 @@ func (r *Receiver) try(ctx context.Context, m *Message, newer <-chan struct{}) e
 		if errors.Is(err, errUnanswered) { // it may be told twice by a further try
 			pause = longest
 		}
+		if e, ok := errors.AsType[*statusError](err); ok { // each try before may put it off
+			pause = max(pause, min(e.after, longest))
+		}
 		pause += rand.N(pause / 2)
 		refused := isRefusal(err)
 		err = hidden(err, r.url)
