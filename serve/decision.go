@@ -17,6 +17,8 @@ type decision struct {
 	Run string    `json:"run,omitempty"`
 	// End is how the run ended; empty while it goes on.
 	End string `json:"end,omitempty"`
+
+	note string // the name that it was read by; empty in a new one
 }
 
 // What is decided.
@@ -35,9 +37,17 @@ func ruleNotes(rule string) string         { return "rule/" + url.PathEscape(rul
 func ruleStateNote(rule string) string     { return ruleNotes(rule) + "state" }
 func ruleDecisionNotes(rule string) string { return ruleNotes(rule) + "decision/" }
 
-// name returns the name of the decision's note: those of a rule sort by time.
+// name returns the name of the decision's note: those of a rule sort by time. Servers of several
+// groups may decide at once, so each run has a note of its own.
 func (d *decision) name(rule string) string {
-	return fmt.Sprintf("%s%013d-%s", ruleDecisionNotes(rule), d.At.UnixMilli(), d.Do)
+	if d.note != "" {
+		return d.note
+	}
+	name := fmt.Sprintf("%s%013d-%s", ruleDecisionNotes(rule), d.At.UnixMilli(), d.Do)
+	if d.Run != "" {
+		name += "-" + d.Run
+	}
+	return name
 }
 
 // standing returns the last decision of an operator about a rule; nil if there is none.

@@ -27,8 +27,8 @@ func (t *topic) decidedRules() (names []string) {
 
 // decisions returns the decisions of a rule on a topic, the newest first.
 func (t *topic) decisions(rule string) (all []decision) {
-	for _, text := range t.book.Notes(ruleDecisionNotes(rule)) {
-		var d decision
+	for name, text := range t.book.Notes(ruleDecisionNotes(rule)) {
+		d := decision{note: ruleDecisionNotes(rule) + name}
 		if json.Unmarshal(text, &d) == nil {
 			all = append(all, d)
 		}
