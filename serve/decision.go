@@ -69,4 +69,4 @@ type forgetting struct {
 	At time.Time `json:"at"` // when a server saw it
 }
 
-const forgotWhy = "the ledger is newer than letters of the topic, so it does not know which of them came home: discard those, and resume the rule"
+const forgotWhy = "the ledger is newer than letters of the topic, or has lost entries of them, so it does not know which of them came home: discard those, and resume the rule"

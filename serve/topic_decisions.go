@@ -39,18 +39,18 @@ func (t *topic) decisions(rule string) (all []decision) {
 
 // paused returns the decision by which a rule is paused on the topic; nil if it is not.
 func (t *topic) paused(rule string) *decision {
-	last := standing(t.decisions(rule))
-	if last == nil {
-		return t.forgot(rule)
+	if forgot := t.forgot(rule); forgot != nil {
+		return forgot
 	}
-	if last.Do == doPause {
+	if last := standing(t.decisions(rule)); last != nil && last.Do == doPause {
 		return last
 	}
 	return nil
 }
 
-// forgotten returns when a server saw that the topic's ledger is another one: its letters that came
-// home are open again. It is zero if none did. noted reports that the ledger says so.
+// forgotten returns when a server saw last that the topic's ledger is another one, or has lost its
+// end: letters that came home are open again. It is zero if none did. noted reports that the ledger
+// says so.
 func (t *topic) forgotten() (at time.Time, noted bool) {
 	text := t.book.Noted(forgottenNote)
 	if text == nil {
@@ -58,6 +58,9 @@ func (t *topic) forgotten() (at time.Time, noted bool) {
 	}
 	is := forgetting{At: time.Unix(0, 0).UTC()} // what cannot be read is a reason to wait, too
 	_ = json.Unmarshal(text, &is)
+	if lost := t.book.Lost().UTC(); is.At.Before(lost) {
+		return lost, false // the note is of a time before
+	}
 	return is.At, true
 }
 
@@ -65,7 +68,7 @@ func (t *topic) forgotten() (at time.Time, noted bool) {
 // operator has decided about the rule since.
 func (t *topic) forgot(rule string) *decision {
 	at, _ := t.forgotten()
-	if at.IsZero() || standing(t.decisions(rule)) != nil {
+	if is := standing(t.decisions(rule)); at.IsZero() || is != nil && !is.At.Before(t.book.Lost()) {
 		return nil
 	}
 	return &decision{V: 1, At: at, Do: doPause, By: rulePrefix + rule, Why: forgotWhy}

@@ -34,6 +34,7 @@ type Book struct {
 	// turn.
 	ledgerID, lastID [16]byte
 	failures         int
+	ledgerEnds       ends // of what was read
 	runsChanged      bool // in the ledger, since runs were taken from it
 
 	mu         sync.RWMutex
@@ -51,7 +52,8 @@ type Book struct {
 	problem    error     // why the last refresh missed something
 	topicID    [16]byte
 	hadLetters bool      // of this topic, before the last refresh
-	forgotten  time.Time // when their ledger was found to be another one
+	forgotten  time.Time // when their ledger was found to be another one, and
+	lost       time.Time // when it was found to have lost its end
 	changes    uint64    // grows with each change of a row
 	became     [11]int64 // outcomes while somebody looked (see Flow), by index of states
 	summary    *Summary  // of that number of changes
@@ -76,7 +78,7 @@ func stateNumber(s dlq.State) uint8 { return uint8(max(slices.Index(states, s), 
 // New returns the book of a dead-letter topic, without reading it. ledger is the name of the
 // ledger's topic. opts connect to the cluster.
 func New(topic, ledger string, opts ...kgo.Opt) *Book {
-	return &Book{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: prunes{}}
+	return &Book{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: prunes{}, ledgerEnds: ends{}}
 }
 
 // Partitions returns how many partitions the topic had at the last refresh.
@@ -157,6 +159,7 @@ func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err erro
 	var touched []place
 	missed := b.ledger.Read(ctx, nil, func(n *dlq.LedgerRecord) {
 		b.records.Add(1)
+		b.ledgerEnds.add(n.Record)
 		touched = b.touch(touched, n)
 	})
 	b.judge(touched) // the next read does not have them again
@@ -193,14 +196,14 @@ const tries = 3
 // or the ledger has lost its end. A new ledger answers. some reports whether a part of the old one
 // was read.
 func (b *Book) resetIfAnother(ctx context.Context, some bool) {
-	if some {
-		if b.failures < tries {
-			return // it is the same topic
-		}
-		if _, err := dlq.Freeze(ctx, b.ledgerTopic, b.opts...); err != nil {
-			return // a partition is silent, and a new ledger would be read in vain
-		}
+	if some && b.failures < tries {
+		return // it is the same topic
 	}
+	frozen, err := dlq.Freeze(ctx, b.ledgerTopic, b.opts...)
+	if some && err != nil {
+		return // a partition is silent, and a new ledger would be read in vain
+	}
+	lost := b.ledgerEnds.beyond(frozen.End)
 	now := dlq.NewLedger(b.topic, b.ledgerTopic, b.opts...)
 	if now.Read(ctx, nil, func(*dlq.LedgerRecord) { b.records.Add(1) }) != nil {
 		return
@@ -210,10 +213,14 @@ func (b *Book) resetIfAnother(ctx context.Context, some bool) {
 		return
 	}
 	b.reset()
-	if another { // the letters are gone, too
-		b.mu.Lock()
-		b.hadLetters, b.forgotten = false, time.Time{}
-		b.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case another: // the letters are gone, too
+		b.hadLetters, b.forgotten, b.lost = false, time.Time{}, time.Time{}
+	case lost && b.hadLetters:
+		b.lost = time.Now()
+		b.forgotten = b.lost
 	}
 }
 
@@ -234,18 +241,25 @@ func (b *Book) compareLedgers() {
 	}
 }
 
-// Forgotten returns when the book noticed that the ledger was created after letters of the topic:
-// that it was recreated, or has come after them. So nobody knows which of them came home. It is
-// zero otherwise, and if the brokers have no ids. A book does not notice what happened before its
-// first refresh.
+// Forgotten returns when the book noticed that the ledger was created after letters of the topic,
+// or has lost its end, as after an unclean election. So nobody knows which of them came home. It is
+// zero otherwise. A book does not notice what happened before its first refresh.
 func (b *Book) Forgotten() time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.forgotten
 }
 
+// Lost returns when the ledger was found to have lost its end, and zero if it was not.
+func (b *Book) Lost() time.Time {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.lost
+}
+
 func (b *Book) reset() {
 	b.ledger, b.ledgerID, b.failures, b.runsChanged = nil, [16]byte{}, 0, true
+	clear(b.ledgerEnds)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.partitions)
@@ -397,15 +411,4 @@ func (b *Book) judge(touched []place) {
 	for c := range changed {
 		c.recount()
 	}
-}
-
-// cut returns the beginning of a text, of n bytes at most, that is valid UTF-8.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && text[n]&0xC0 == 0x80 {
-		n--
-	}
-	return text[:n]
 }
