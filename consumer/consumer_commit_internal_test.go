@@ -105,7 +105,7 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 	t.Parallel()
 	for _, seed := range cases.Seeds(8) {
 		c := idle(t, Config{Policy: Policy{CrashLimit: 3}}, func() {})
-		rnd := rand.New(rand.NewPCG(1, uint64(seed)))
+		rnd := rand.New(rand.NewPCG(1, seed))
 		fresh := func(partition int32) {
 			l := held(c, partition, "m")
 			l.mu.Lock()
