@@ -146,8 +146,8 @@ func TestHealth_NamesABatchThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A quota let a copy pass each 15 s. The lane was blocked for want of replicas from the tenth second
-// on, and ran again with each copy.
+// A quota let a copy pass each 15 s. The lane was blocked for want of replicas from the tenth
+// second on, and ran again with each copy.
 func TestHealth_NamesAThrottleAndDoesNotFlap(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Produce(many(120)...)

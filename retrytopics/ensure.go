@@ -186,8 +186,7 @@ func (e *ensurer) provision(ctx context.Context, missing, small []wanted) (forei
 				noCreate = append(noCreate, w)
 				why = append(why, fmt.Errorf("create topic %q: grant the operation CREATE on it or on the cluster: %w", w.topic, withMessage(err, r.ErrMessage)))
 			default:
-				errs = append(errs, fmt.Errorf("create topic %q with %d partitions, replication factor %d: %w%s",
-					w.topic, w.partitions, w.replicas, withMessage(err, r.ErrMessage), w.wayOut(err, r.ErrMessage)))
+				errs = append(errs, fmt.Errorf("create topic %q with %d partitions, replication factor %d: %w%s", w.topic, w.partitions, w.replicas, withMessage(err, r.ErrMessage), wayOut(w.configs, err, r.ErrMessage)))
 			}
 		}
 	}
