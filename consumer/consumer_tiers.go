@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"time"
-
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 )
 
@@ -26,11 +24,4 @@ func (c *Consumer) resumeTiers(lanes []tier.Lane) {
 		fetches[i] = &l.(*tierFeed).fetch // each tier.Lane is a tierFeed
 	}
 	c.retryPauser.apply(fetches...)
-}
-
-// warnShared logs, once a day per topic, that another group's records are in it.
-func (c *Consumer) warnShared(topic string) {
-	c.throttle.Once("sharing "+topic, 24*time.Hour, func() {
-		c.log.Info("siding: another group shares this retry topic; its records are skipped. Add {group} to Config.Naming to separate the groups", "retry_topic", topic)
-	})
 }

@@ -47,7 +47,10 @@ func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
 func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record, end int64) (pause bool) {
 	foreign, pause := f.admit(id, recs, end)
 	if foreign > 0 {
-		f.lane.c.warnShared(f.topic)
+		c := f.lane.c
+		c.throttle.Once("sharing "+f.topic, 24*time.Hour, func() {
+			c.log.Info("siding: another group shares this retry topic; its records are skipped. Add {group} to Config.Naming to separate the groups", "retry_topic", f.topic)
+		})
 	}
 	return pause
 }

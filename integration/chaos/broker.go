@@ -282,17 +282,6 @@ func startEmbedded(dir, log, defect string) (*embedded, error) {
 	return e, nil
 }
 
-// listenLow listens on a port below those that systems give to outgoing connections: the broker
-// listens there later, again after each restart, and the port must not be taken meanwhile.
-func listenLow() (l net.Listener, err error) {
-	for range 100 {
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000))); err == nil {
-			return l, nil
-		}
-	}
-	return nil, err
-}
-
 func (e *embedded) start() error {
 	p, err := startProcess(roleBroker, e.job, e.log)
 	if err != nil {

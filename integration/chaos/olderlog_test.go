@@ -55,7 +55,7 @@ func TestEmbedded_EpochsOutliveKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.close()
+	defer func() { _ = e.close() }()
 	write := func() {
 		cl, err := kgo.NewClient(append(e.options(true), kgo.DefaultProduceTopic(of.topic))...)
 		if err != nil {

@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -154,4 +156,15 @@ func (p *proxy) hold(at time.Time) error {
 		<-time.After(wait)
 	}
 	return nil
+}
+
+// listenLow listens on a port below those that systems give to outgoing connections: the broker
+// listens there later, again after each restart, and the port must not be taken meanwhile.
+func listenLow() (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
 }
