@@ -17,6 +17,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/cluster":     {},
 	"consumer/internal/fifo":        {},
 	"consumer/internal/forward":     {"consumer/internal/backoff", "consumer/internal/clock", "consumer/internal/fifo", "headers", "internal/oversize"},
+	"consumer/internal/guard":       {},
 	"consumer/internal/logline":     {},
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},
