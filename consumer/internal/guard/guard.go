@@ -1,20 +1,216 @@
-// Package guard decides when the records of a topic wait because too many of them fail, so that an
-// outage dead-letters none, and no healthy record waits for others' faults. It has the model of a
-// topic with which such a machine is played, and what the breaker and retry budget of package
-// breaker do there.
 package guard
 
-// Outcome is how a run of a record ended, as far as the guard is concerned.
-type Outcome uint8
+import "time"
+
+// State is the state of a guard.
+type State uint8
 
 const (
-	// Void is no run: its handler was cut off, or there was none.
-	Void Outcome = iota
-	// Good is an answer: the record was handled, or its failure has a name, by a rule or the
-	// handler.
-	Good
-	// Failed is a retryable failure.
-	Failed
-	// Defect is a panic, or a failure that is terminal because nothing has named it.
-	Defect
+	// Closed lets all records run.
+	Closed State = iota
+	// Strained lets all records of the source run. A retryable failure is no attempt, and all
+	// retries count against the budget.
+	Strained
+	// Held lets single records of the source run, as probes.
+	Held
 )
+
+// String returns the state's name in health and metrics.
+func (s State) String() string { return [...]string{"closed", "strained", "held"}[s] }
+
+// Settings are the thresholds. There are no defaults here. A share that is not between 0 and 1
+// counts as 1.
+type Settings struct {
+	Off bool // the states, not the budget
+	// Hold is the share of bad runs below which the source runs. Strain is the share of retryable
+	// failures from which on the topic is strained, and the share of retries in all runs from then
+	// on.
+	Hold, Strain float64
+	BudgetOff    bool
+}
+
+const (
+	// enough is the least number of runs for a share to strain a topic.
+	enough = evidence / 2
+	// idle is how long no record of the source ran when good retries count in its place.
+	idle = 10 * time.Second
+)
+
+// Guard is the guard of one topic in one process. The times that its methods get are since any one
+// moment. A time that is earlier than the last one counts as that.
+type Guard struct {
+	set     Settings
+	now     time.Duration
+	state   State
+	since   time.Duration
+	runs    int64 // that the measure had at the last change of the state
+	bad     int64 // of these
+	measure measure
+	budget  budget
+	hold    hold
+	ran     time.Duration // a record of the source, last
+}
+
+// Run is a run that began. The zero value is none.
+type Run struct {
+	bucket int64
+	epoch  uint32 // of the hold under which it runs, else 0
+	retry  bool
+	paid   bool // the budget has paid for it
+	probe  bool
+}
+
+// Probe reports whether the run is a probe. See the package about a failed one.
+func (r Run) Probe() bool { return r.probe }
+
+// New makes a closed guard.
+func New(set Settings) *Guard {
+	set.Hold, set.Strain = proper(set.Hold), proper(set.Strain)
+	return &Guard{set: set, budget: budget{each: set.Strain / less(set.Strain), tokens: saved}}
+}
+
+// proper returns a share between 0 and 1, and 1 in place of anything else.
+func proper(share float64) float64 {
+	if share > 0 && share < 1 {
+		return share
+	}
+	return 1
+}
+
+// less returns what a share leaves, and very little in place of nothing.
+func less(share float64) float64 { return max(1-share, 1e-9) }
+
+// State returns the state, and since when.
+func (g *Guard) State() (State, time.Duration) { return g.state, g.since }
+
+// Share returns how many runs of the source led to the state, and how many of them were bad.
+func (g *Guard) Share() (runs, bad int64) { return g.runs, g.bad }
+
+// Probes reports whether records of the source may run now, but as probes only.
+func (g *Guard) Probes() bool { return g.state == Held && g.hold.width == 0 && g.hold.probes > 0 }
+
+func (g *Guard) turn(now time.Duration) { g.now = max(g.now, now) }
+
+// Source begins a run of a source record, if one may run now.
+func (g *Guard) Source(now time.Duration) (r Run, ok bool) {
+	g.turn(now)
+	if g.state == Held {
+		if r.probe, ok = g.hold.begin(g.now); !ok {
+			return Run{}, false
+		}
+		r.epoch = g.hold.epoch
+	}
+	g.ran = g.now
+	g.budget.source(g.now, 1)
+	r.bucket = g.measure.begin(g.now, 1)
+	return r, true
+}
+
+// Ran counts runs of source records that ended alike, within the moment in which they began. It is
+// for records that run one after the other, while none are held. It reports whether the state is
+// another one now.
+func (g *Guard) Ran(now time.Duration, o Outcome, n int64) (changed bool) {
+	g.turn(now)
+	g.ran = g.now
+	g.budget.source(g.now, n)
+	g.measure.end(g.measure.begin(g.now, n), o, n)
+	return g.judge(o)
+}
+
+// Retry begins a run of a record that failed before, if one may run now.
+func (g *Guard) Retry(now time.Duration) (r Run, ok bool) {
+	g.turn(now)
+	if g.state == Held || !g.set.BudgetOff && !g.budget.has(g.now, &g.measure) {
+		return r, false
+	}
+	r = Run{retry: true, paid: g.state == Strained}
+	if r.paid {
+		g.budget.tokens--
+	}
+	return r, true
+}
+
+// End ends a run that Source or Retry began. It reports whether the state is another one now.
+func (g *Guard) End(now time.Duration, r Run, o Outcome) (changed bool) {
+	g.turn(now)
+	if r.retry {
+		return g.retried(r, o)
+	}
+	g.measure.end(r.bucket, o, 1)
+	if r.epoch == 0 || r.epoch != g.hold.epoch || g.state != Held {
+		return g.judge(o)
+	}
+	runs, _, bad, _ := g.measure.sum(g.now)
+	if !g.hold.end(g.now, r.probe, o) || float64(bad) >= g.set.Hold*float64(runs) {
+		return false
+	}
+	return g.release()
+}
+
+// retried ends a retry. One that began while nothing was wrong costs something only if it fails.
+// While the source is idle, a good one is the only sample.
+func (g *Guard) retried(r Run, o Outcome) (changed bool) {
+	switch {
+	case !r.paid && o.bad():
+		g.budget.tokens--
+	case r.paid && o == Void:
+		g.budget.tokens++
+	}
+	if o != Good || g.state != Strained || g.now-g.ran < idle {
+		return false
+	}
+	g.measure.end(g.measure.begin(g.now, 1), Good, 1)
+	return g.judge(Good)
+}
+
+// judge changes the state if there is reason to, after a run that was not held.
+func (g *Guard) judge(o Outcome) (changed bool) {
+	if g.set.Off || g.state == Held {
+		return false
+	}
+	runs, failed, bad, full := g.measure.sum(g.now)
+	switch good := float64(runs - bad); {
+	case full && o.bad() && float64(bad)-good*(1+g.set.Hold)/less(g.set.Hold) >= evidence:
+		g.hold.start(g.now)
+		return g.to(Held, runs, bad)
+	case runs < enough:
+		return false
+	case float64(failed) >= g.set.Strain*float64(runs):
+		return g.to(Strained, runs, bad)
+	case float64(failed) < 0.75*g.set.Strain*float64(runs):
+		return g.to(Closed, runs, bad)
+	}
+	return false
+}
+
+// release ends a hold. What the probes said is no sample of what runs now.
+func (g *Guard) release() (changed bool) {
+	runs, _, bad, _ := g.measure.sum(g.now)
+	g.measure.clear()
+	return g.to(Strained, runs, bad)
+}
+
+func (g *Guard) to(s State, runs, bad int64) (changed bool) {
+	if g.state == s {
+		return false
+	}
+	g.state, g.since, g.runs, g.bad = s, g.now, runs, bad
+	return true
+}
+
+// Next returns when Tick is due; ok is false while nothing is held.
+func (g *Guard) Next() (at time.Duration, ok bool) { return g.hold.at, g.state == Held }
+
+// Tick begins a round of probes, and ends a hold that no record of the source waits for. It reports
+// whether the state is another one now.
+func (g *Guard) Tick(now time.Duration) (changed bool) {
+	g.turn(now)
+	if g.state != Held || g.now < g.hold.at {
+		return false
+	}
+	if g.hold.unused(g.now) {
+		return g.release()
+	}
+	g.hold.next(g.now)
+	return false
+}

@@ -20,6 +20,7 @@ var machines = []struct {
 }{
 	{"none", func(*world, *member) gate { return unguarded{} }},
 	{"today", newToday},
+	{"guard", newGuarded},
 }
 
 // isLong reports whether all cells are played, which takes minutes.
@@ -47,6 +48,11 @@ func table(t *testing.T, cells []cell, names ...string) string {
 				fmt.Fprintf(&text, "%-40s %-6s %7d %7d %6.3f %8.1f %6d %8.1f %7d %7d %8.1f %8d %6d\n",
 					c.name, m.name, f.records, f.calls, f.load, f.wait.Seconds(), f.late, f.cost.Seconds(), f.failed, f.dead, f.back.Seconds(), f.inverted, f.undone)
 			}
+			if m.name == "guard" {
+				for _, wrong := range c.judged(&f) {
+					t.Errorf("%s: %s", c.name, wrong)
+				}
+			}
 		}
 	}
 	return text.String()
@@ -72,18 +78,82 @@ func compare(t *testing.T, name, got string) {
 	before := strings.Split(string(want), "\n")
 	for _, line := range strings.Split(got, "\n") {
 		if !slices.Contains(before, line) {
-			t.Errorf("%s lacks this line; go test -run 'TestGuard_Rows' -update writes the file:\n%s", file, line)
+			t.Errorf("%s lacks this line; go test -run 'TestGuard_(Rows|Cells)' -update writes the file:\n%s", file, line)
 		}
 	}
 }
 
-// The situations of five trials, and what the breaker and the retry budget did there. With
-// SIDING_LONG they last as long as they did then.
+// judged says what is wrong with the figures of a cell that the guard played.
+func (c *cell) judged(f *figures) (all []string) {
+	no := func(is bool, what string) {
+		if is {
+			all = append(all, what)
+		}
+	}
+	share, poison, mixed := 0.0, 0.0, len(c.troubles) > 1
+	for _, t := range c.troubles {
+		share = max(share, t.share)
+		if t.to == 0 {
+			poison = max(poison, t.share)
+		}
+	}
+	no(f.inverted > 0, "records that never failed ran out of order")
+	// What a slow handler holds, others wait for.
+	slow := 4 * c.slow
+	if share <= 0.9 {
+		no(f.cost > second+slow, "a healthy record ended more than a second earlier without the guard")
+		no(f.wait > 30*second+slow, "a healthy record waited for more than 30 s")
+	}
+	if share < 0.95 {
+		no(f.load > 1.255+1.3/c.rate, "the load is more than a quarter above the records")
+	}
+	if poison < 0.9 {
+		no(f.back > 30*second+slow, "the source is held for more than 30 s after the end")
+	}
+	if poison < defaults.Strain { // else the budget runs them later
+		no(f.undone > 0, "records have not ended")
+	}
+	if share >= defaults.Strain && !c.bare && c.troubles[0].outcome == Failed {
+		no(float64(f.dead) > 0.005*float64(f.failed), "more than 0.5 % of the records that come back are dead letters")
+	}
+	if share == 1 && !mixed && c.burst == 0 && c.waiting == 0 && c.troubles[0].on == 0 && c.restarts == nil {
+		no(f.dead > 0, "an outage makes dead letters")
+		// A member pays for itself to find out.
+		no(c.rate/float64(max(c.members, 1)) >= 20 && c.members < 10 && c.slow == 0 && c.troubles[0].to-c.troubles[0].from >= 10*minute && f.load > 0.05, "an outage has more than 5 % of the calls")
+	}
+	return all
+}
+
+// The situations of five trials: what the breaker and the retry budget did, and what the guard
+// does. With SIDING_LONG, they last as long as they did then.
 func TestGuard_RowsOfTheTrials(t *testing.T) {
 	t.Parallel()
 	name, long := "rows.txt", 10*minute
 	if isLong() {
 		name, long = "rows-long.txt", 30*minute
 	}
-	compare(t, name, table(t, rows(long), "today"))
+	compare(t, name, table(t, rows(long), "today", "guard"))
+}
+
+// Rates, partitions, members, orders, shares, flaps, bursts, slow handlers, restarts: a few of
+// them, and all with SIDING_LONG.
+func TestGuard_Cells(t *testing.T) {
+	t.Parallel()
+	all := grid()
+	if !isLong() {
+		few := slices.DeleteFunc(all, func(c cell) bool { return c.rate*c.lasts.Seconds()+float64(c.waiting) > 15000 })
+		all = nil
+		for i := 3; i < len(few); i += 37 {
+			all = append(all, few[i])
+		}
+		compare(t, "cells.txt", table(t, all, "guard"))
+		return
+	}
+	for _, o := range []order{byPartition, byKey, byNone} {
+		t.Run(o.String(), func(t *testing.T) {
+			t.Parallel()
+			of := slices.DeleteFunc(slices.Clone(all), func(c cell) bool { return c.order != o })
+			compare(t, "cells-long-"+o.String()+".txt", table(t, of, "guard"))
+		})
+	}
 }

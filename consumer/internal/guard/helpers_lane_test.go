@@ -16,6 +16,8 @@ type record struct {
 	failed          bool          // also as a probe
 	copied          bool          // it left its source
 	probed          bool
+	probedAt        time.Duration
+	outcome         Outcome
 	done            time.Duration
 	dead            bool
 }
@@ -49,7 +51,9 @@ type lane struct {
 	next      int     // the feed that is asked first
 	behind    map[int][]*record
 	keys      map[int]bool
-	tentative []*record // failed as probes, under byPartition
+	tentative []*record     // failed as probes, under byPartition
+	headAt    time.Duration // the first of these ran
+	head      *record       // that one, while it runs
 	last      map[int]int
 	wants     bool // a slot
 }

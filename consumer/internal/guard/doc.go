@@ -1,0 +1,66 @@
+// Package guard decides when the records of a topic wait because too many of them fail, so that an
+// outage dead-letters none, and no healthy record waits for others' faults. A [Guard] is a state
+// machine for one topic in one process. It knows neither Kafka, nor a clock, nor a lock: each call
+// says what the time is, and its owner has the lock and the timer.
+//
+// # One measure
+//
+// The guard counts the runs of source records, by the time at which they began, in ten buckets of
+// half a second, or of twelve runs if these took longer. A bucket counts once 95 % of its runs have
+// ended. So a burst is one sample, an idle gap no time, and it says nothing that failures end
+// first. Retries are no sample: they failed before. Only while the source is idle, good ones count.
+//
+// A run is bad if it failed retryably, or with a defect: a panic, or an error that is terminal
+// because nothing has named it. What the handler or a rule calls terminal or discarded is an
+// answer, and good.
+//
+// # Three states
+//
+//	closed ── a fifth fails retryably ──▶ strained ── nearly all is bad ──▶ held
+//	   ▲                                   │    ▲                            │
+//	   └─ less than three twentieths fail ─┘    └──── probes are good ───────┘
+//
+// Closed: all records run. A failed attempt is an attempt. Retries that fail again cost the budget
+// one each, and others nothing: so what an outage left drains at full speed.
+//
+// Strained, from a share Strain (0.2) of retryable failures on, in sixty runs or more: the source
+// runs as ever. A retryable failure is no attempt: the record's copy waits in the tier in which it
+// was, or in the first one, with the attempts that it had, until an hour after its first failure.
+// Each retry costs the budget one. The budget earns a quarter from each run of the source, so that
+// retries are a fifth of all runs and the load is at most 1.25 times what it would be; or one a
+// second, where that is more. It ends below three quarters of the share.
+//
+// Held, once the bad runs are more by 120 than 39 times the good ones, in a measure with all its
+// buckets: 120 without a good one, or 97.5 % of many. A topic with a share below Hold (0.95) is
+// therefore held hardly ever. Records of the source wait where they are, and retries wait too.
+// After 1, 2, 4, 8 and each 15 s there is a round of probes: twenty in the first rounds, later ten.
+// A failed probe is no attempt, and its record stays where it is.
+//
+// The first good probe ends the rounds. From then on two runs may go on at a time, and one more for
+// each that is good, as in TCP's slow start. These are no probes: a record that fails goes to its
+// tier, so poison in front goes away. Fifty that fail one after the other bring the rounds back.
+// The hold ends, in strained, when the runs do not need half of what they may have, and less than
+// the share Hold of the measure is bad. It also ends if no record of the source waits.
+//
+// # The lane's side
+//
+//   - Lanes take turns, beginning with the one after that which probed last. A turn is up to five
+//     probes, one after the other.
+//   - Under OrderPartition, the first probe of a turn is the lane's first record. The others are
+//     the next ones that no probe has run. Those that failed stay in front of the others, in order.
+//     If the first record succeeds, all of them run again, in order: the outage is over. If
+//     another one succeeds, they have failed while the downstream lived. Each is a retried record
+//     then: its copy goes to its tier, and costs no attempt.
+//   - Under OrderKey and OrderNone, a probe is a record that could run. One that failed keeps its
+//     key, so none behind it is a probe, and goes behind the other ones that could run.
+//   - A retry claims its key not before it runs.
+//   - Policy.Immediate repeats no probe. Policy.MaxAge does not count the time of a hold.
+//
+// The tests of this package play the guard beside a model of topics: testdata has what came out,
+// beside what the breaker and retry budget of package breaker do.
+//
+// # Where the numbers come from
+//
+// Retries as a fifth of all runs are the default of Finagle, Linkerd and Envoy. The other numbers
+// are the smallest, or the largest, with which the simulation shows what is promised.
+package guard

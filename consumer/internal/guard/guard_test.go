@@ -1,0 +1,482 @@
+package guard
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/internal/cases"
+)
+
+// play has a record of the source run each 50 ms, and returns the time after the last one.
+func play(g *Guard, from time.Duration, n int, o func(i int) Outcome) time.Duration {
+	for i := range n {
+		if r, ok := g.Source(from); ok {
+			g.End(from+5*time.Millisecond, r, o(i))
+		}
+		from += 50 * time.Millisecond
+	}
+	return from
+}
+
+// all and some are outcomes: always the same one, and a failure once in a while.
+func all(o Outcome) func(int) Outcome { return func(int) Outcome { return o } }
+
+func oneIn(n int) func(int) Outcome {
+	return func(i int) Outcome {
+		if i%n == 0 {
+			return Failed
+		}
+		return Good
+	}
+}
+
+// held returns a guard whose rounds of probes begin a second after the time that it returns.
+func held(t *testing.T) (*Guard, time.Duration) {
+	t.Helper()
+	g := New(defaults)
+	now := play(g, 0, 130, all(Failed))
+	expect(t, g, Held)
+	_, since := g.State()
+	return g, max(since, now-time.Second)
+}
+
+func expect(t *testing.T, g *Guard, want State) {
+	t.Helper()
+	if got, since := g.State(); got != want {
+		runs, bad := g.Share()
+		t.Fatalf("the guard is %v since %v, by %d bad ones of %d runs; want %v", got, since, bad, runs, want)
+	}
+}
+
+func TestGuard_StatesFollowTheShare(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		runs int
+		o    func(int) Outcome
+		want State
+	}{
+		"no runs":                          {0, nil, Closed},
+		"few fail":                         {enough - 1, all(Failed), Closed},
+		"enough fail":                      {enough, all(Failed), Strained},
+		"a sixth fails":                    {300, oneIn(6), Closed},
+		"a fifth fails":                    {300, oneIn(5), Strained},
+		"all fail, too few to hold":        {evidence - 1, all(Failed), Strained},
+		"all fail":                         {evidence + 1, all(Failed), Held},
+		"defects alone strain nothing":     {evidence - 1, all(Defect), Closed},
+		"defects hold":                     {evidence + 1, all(Defect), Held},
+		"one in fifty is good":             {600, func(i int) Outcome { return Failed - Outcome(min(1, i%50/49)) }, Strained},
+		"what is cut off says nothing":     {300, all(Void), Closed},
+		"answers are good":                 {300, all(Good), Closed},
+		"nine in ten fail for a long time": {5000, func(i int) Outcome { return Failed - Outcome(min(1, i%10/9)) }, Strained},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := New(defaults)
+			play(g, 0, tt.runs, tt.o)
+			expect(t, g, tt.want)
+		})
+	}
+}
+
+// What runs in a row, and is counted when it ended, leads to the same states.
+func TestGuard_CountsRunsOfAMoment(t *testing.T) {
+	t.Parallel()
+	g, now := New(defaults), time.Duration(0)
+	for range 30 {
+		g.Ran(now, Good, 40)
+		now += time.Second
+	}
+	expect(t, g, Closed)
+	if g.Ran(now, Failed, 100); true {
+		expect(t, g, Strained)
+	}
+	for range 11 {
+		now += time.Second
+		g.Ran(now, Failed, 20)
+	}
+	expect(t, g, Held)
+	if g.Ran(now, Good, 1000); true { // they began before the hold
+		expect(t, g, Held)
+	}
+}
+
+// A strained topic is not closed as soon as less than a fifth fails: a state that changes each
+// second lets retries through.
+func TestGuard_StrainEndsBelowItsShare(t *testing.T) {
+	t.Parallel()
+	g := New(defaults)
+	now := play(g, 0, 200, oneIn(4))
+	expect(t, g, Strained)
+	now = play(g, now, 1000, oneIn(6))
+	expect(t, g, Strained)
+	play(g, now, 200, oneIn(7))
+	expect(t, g, Closed)
+}
+
+// Bursts of which the failures end first are no outage, and the gap between them is no time.
+func TestGuard_BurstIsOneSample(t *testing.T) {
+	t.Parallel()
+	g := New(defaults)
+	for burst := range 30 {
+		now := time.Duration(burst) * 12 * time.Second
+		var runs []Run
+		for range 400 {
+			r, ok := g.Source(now)
+			if !ok {
+				t.Fatalf("burst %d: the source is held", burst)
+			}
+			runs = append(runs, r)
+		}
+		for i, r := range runs {
+			if i < 200 {
+				g.End(now+time.Millisecond, r, Failed)
+			} else {
+				g.End(now+time.Second, r, Good)
+			}
+		}
+	}
+	expect(t, g, Strained)
+}
+
+// In a hold nothing runs but probes: up to twenty, and ten when it lasts.
+func TestGuard_HoldRunsRoundsOfProbes(t *testing.T) {
+	t.Parallel()
+	g, now := held(t)
+	if _, ok := g.Retry(now); ok {
+		t.Error("a retry runs in a hold")
+	}
+	var rounds []string
+	from := now
+	for now < from+2*time.Minute {
+		at, ok := g.Next()
+		if !ok {
+			t.Fatal("a hold has no next round")
+		}
+		now = at
+		g.Tick(now)
+		n := 0
+		for g.Probes() {
+			r, ok := g.Source(now)
+			if !ok || !r.Probe() {
+				t.Fatalf("probe %d of the round at %v: %v, %v", n, now, r, ok)
+			}
+			g.End(now, r, Failed)
+			n++
+		}
+		rounds = append(rounds, fmt.Sprintf("%v:%d", (now-from).Round(time.Second), n))
+	}
+	if got, want := fmt.Sprint(rounds), "[1s:20 3s:20 7s:20 15s:10 30s:10 45s:10 1m0s:10 1m15s:10 1m30s:10 1m45s:10 2m0s:10]"; got != want {
+		t.Errorf("rounds of probes:\n%s, want\n%s", got, want)
+	}
+	expect(t, g, Held)
+}
+
+// opened returns a guard that had its first good probe.
+func opened(t *testing.T) (*Guard, time.Duration) {
+	t.Helper()
+	g, _ := held(t)
+	now, _ := g.Next()
+	g.Tick(now)
+	r, _ := g.Source(now)
+	g.End(now, r, Good)
+	expect(t, g, Held)
+	return g, now
+}
+
+// After a good probe two run at a time, then three, and the failures are none of probes.
+func TestGuard_HoldEndsStepByStep(t *testing.T) {
+	t.Parallel()
+	g, now := opened(t)
+	var runs []Run
+	for want := 2; want < 8; want++ {
+		for {
+			r, ok := g.Source(now)
+			if !ok {
+				break
+			}
+			if r.Probe() {
+				t.Fatal("a run is a probe, though one was good")
+			}
+			runs = append(runs, r)
+		}
+		if len(runs) != want {
+			t.Fatalf("%d run at a time, want %d", len(runs), want)
+		}
+		g.End(now, runs[0], Good)
+		runs = runs[1:]
+		expect(t, g, Held) // others wait
+	}
+	for _, r := range runs {
+		g.End(now, r, Good)
+	}
+	expect(t, g, Strained)
+	play(g, now, 3*enough, all(Good))
+	expect(t, g, Closed)
+}
+
+// One good probe may be chance: if all fail behind it, the rounds come back.
+func TestGuard_HoldGoesOnAfterOneGoodProbe(t *testing.T) {
+	t.Parallel()
+	g, now := opened(t)
+	n := 0
+	for ; n < 1000; n++ {
+		r, ok := g.Source(now)
+		if !ok {
+			break
+		}
+		g.End(now, r, Failed)
+	}
+	if n != inVain {
+		t.Errorf("%d ran after one good probe, want %d", n, inVain)
+	}
+	expect(t, g, Held)
+}
+
+// At a share below Hold a hold ends, though most runs fail while it does.
+func TestGuard_HoldEndsWhileMostFail(t *testing.T) {
+	t.Parallel()
+	g, now := held(t)
+	rng, from := rand.New(rand.NewPCG(1, 1)), now
+	for s, _ := g.State(); s == Held; s, _ = g.State() {
+		if now > from+30*time.Second {
+			t.Fatal("held for half a minute, though a tenth is good")
+		}
+		now += 10 * time.Millisecond
+		g.Tick(now)
+		if r, ok := g.Source(now); ok {
+			g.End(now, r, Failed-Outcome(1-min(1, rng.IntN(10))))
+		}
+	}
+	expect(t, g, Strained)
+}
+
+// A hold that no record waits for ends: what waits in tiers is bounded by the budget.
+func TestGuard_HoldOfAnIdleSourceEnds(t *testing.T) {
+	t.Parallel()
+	g, _ := held(t)
+	at, _ := g.Next()
+	if g.Tick(at) {
+		t.Fatal("the first round ended the hold")
+	}
+	if at, _ = g.Next(); !g.Tick(at) {
+		t.Fatal("no record ran in a round, and the hold goes on")
+	}
+	expect(t, g, Strained)
+	if _, ok := g.Retry(at); !ok {
+		t.Error("no retry may run")
+	}
+}
+
+// A handler that hangs in probes leaves one to each round, and keeps the hold for five minutes.
+func TestGuard_HangingProbes(t *testing.T) {
+	t.Parallel()
+	g, now := held(t)
+	total, last := 0, now
+	for range 1000 {
+		at, ok := g.Next()
+		if !ok {
+			break
+		}
+		now = at
+		g.Tick(now)
+		for g.Probes() && total < 40 { // then all workers hang
+			g.Source(now)
+			total, last = total+1, now
+		}
+	}
+	expect(t, g, Strained)
+	if total != 40 || now < last+hanging || now > last+hanging+longestWait {
+		t.Errorf("%d probes hang; the hold ended %v after the last", total, now-last)
+	}
+}
+
+// Runs of an earlier hold, and of before one, change nothing in a later one.
+func TestGuard_LateRuns(t *testing.T) {
+	t.Parallel()
+	g := New(defaults)
+	before, _ := g.Source(0)
+	now := play(g, 0, 130, all(Failed))
+	at, _ := g.Next()
+	g.Tick(at)
+	probe, _ := g.Source(at)
+	g.release()
+	now = play(g, max(now, at), 130, all(Failed))
+	expect(t, g, Held)
+	for _, r := range []Run{before, probe} {
+		if g.End(now, r, Good) || g.hold.running != 0 || g.hold.width != 0 {
+			t.Errorf("a run of before the hold changed it: %+v", g.hold)
+		}
+	}
+}
+
+// While the source is idle, good retries are the sample, and bad ones are not.
+func TestGuard_IdleSourceIsJudgedByGoodRetries(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Outcome{Good, Failed} {
+		g := New(defaults)
+		now := play(g, 0, 100, all(Failed))
+		expect(t, g, Strained)
+		n := 0
+		for ; n < 1000; n++ {
+			now += time.Second
+			if r, ok := g.Retry(now); ok && g.End(now, r, o) {
+				break
+			}
+		}
+		if closed := n < 1000; closed != (o == Good) {
+			t.Errorf("outcome %v: closed %v after %d retries", o, closed, n)
+		}
+	}
+}
+
+// A clock that jumps by an hour, forward or back, leaves no state for good.
+func TestGuard_ClockJumps(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour, math.MaxInt64 / 4} {
+		for _, runs := range []int{0, 30, 130} {
+			g := New(defaults)
+			play(g, 2*time.Hour, runs, all(Failed))
+			from := 2*time.Hour + jump
+			for now := from; now < from+3*time.Hour; now += time.Second {
+				g.Tick(now)
+				if r, ok := g.Source(now); ok {
+					g.End(now, r, Good)
+				}
+				if r, ok := g.Retry(now); ok {
+					g.End(now, r, Good)
+				}
+			}
+			expect(t, g, Closed)
+		}
+	}
+}
+
+// Settings that make no sense neither panic nor hold for good.
+func TestGuard_AnySettings(t *testing.T) {
+	t.Parallel()
+	shares := []float64{0, 1, math.NaN(), -1, 2, math.Inf(1), math.Inf(-1), 1e-300, 1 - 1e-16}
+	for _, hold := range shares {
+		for _, strain := range shares {
+			g := New(Settings{Hold: hold, Strain: strain})
+			now := play(g, 0, 300, all(Failed))
+			if s, _ := g.State(); hold != 1e-300 && s != Held {
+				t.Errorf("%v, %v: all fail, and the guard is %v", hold, strain, s)
+			}
+			for range 200 {
+				now += time.Second
+				g.Tick(now)
+				if r, ok := g.Retry(now); ok {
+					g.End(now, r, Good)
+				}
+				now = play(g, now, 5, all(Good))
+			}
+			if s, _ := g.State(); s == Held {
+				t.Errorf("%v, %v: held, though all is good", hold, strain)
+			}
+		}
+	}
+	off := New(Settings{Off: true, Hold: 0.95, Strain: 0.2, BudgetOff: true})
+	play(off, 0, 1000, all(Failed))
+	expect(t, off, Closed)
+	for range 1000 {
+		if _, ok := off.Retry(0); !ok {
+			t.Fatal("a retry waits for a budget that is off")
+		}
+	}
+}
+
+// A thousand topics of a process are strained, then held, at once.
+func TestGuard_ThousandTopics(t *testing.T) {
+	t.Parallel()
+	topics := make([]*Guard, 1000)
+	for i := range topics {
+		topics[i] = New(defaults)
+	}
+	retries := 0
+	for i := range 130 {
+		now := time.Duration(i) * 50 * time.Millisecond
+		for _, g := range topics {
+			g.Ran(now, Failed, 1)
+			if r, ok := g.Retry(now); ok {
+				g.End(now, r, Failed)
+				retries++
+			}
+		}
+	}
+	for _, g := range topics {
+		expect(t, g, Held)
+	}
+	if retries > 1000*(130/4+saved) {
+		t.Errorf("%d retries of 130,000 runs", retries)
+	}
+}
+
+// Whatever happened: a hold has a next round, retries are within their budget, and once all is
+// good, a topic whose source has records is closed within two minutes.
+func TestGuard_ComesBackFromAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, seed := range cases.Seeds(60) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		g, now := New(defaults), time.Duration(0)
+		var running []Run
+		bad := rng.Float64()
+		for range 3000 {
+			now += time.Duration(rng.IntN(400)) * time.Millisecond
+			switch rng.IntN(8) {
+			case 0:
+				g.Tick(now)
+			case 1:
+				if r, ok := g.Retry(now); ok {
+					running = append(running, r)
+				}
+			case 2:
+				bad = min(1, rng.Float64()*1.3)
+			case 3, 4:
+				if n := len(running); n > 0 {
+					i := rng.IntN(n)
+					o := Good
+					if rng.Float64() < bad {
+						o = Failed + Outcome(rng.IntN(2))
+					} else if rng.IntN(9) == 0 {
+						o = Void
+					}
+					g.End(now, running[i], o)
+					running = append(running[:i], running[i+1:]...)
+				}
+			default:
+				if r, ok := g.Source(now); ok && rng.IntN(50) > 0 { // one in fifty never returns
+					running = append(running, r)
+				}
+			}
+			if at, ok := g.Next(); ok && at > g.now+longestWait {
+				t.Fatalf("seed %d: the next round is at %v, and it is %v", seed, at, g.now)
+			}
+		}
+		for _, r := range running {
+			g.End(now, r, Good)
+		}
+		for end := now + 2*time.Minute; now < end; now += 20 * time.Millisecond {
+			g.Tick(now)
+			if r, ok := g.Source(now); ok {
+				g.End(now, r, Good)
+			}
+		}
+		if s, since := g.State(); s != Closed {
+			t.Fatalf("seed %d: the guard is %v since %v, and it is %v", seed, s, since, now)
+		}
+	}
+}
+
+// A run that never began ends without harm.
+func TestGuard_ZeroRun(t *testing.T) {
+	t.Parallel()
+	for _, g := range []*Guard{New(defaults), func() *Guard { g, _ := held(t); return g }()} {
+		before := *g
+		if g.End(g.now, Run{}, Failed) || *g != before {
+			t.Errorf("the zero run changed %+v to %+v", before, *g)
+		}
+	}
+}

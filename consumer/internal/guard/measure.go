@@ -1,0 +1,92 @@
+package guard
+
+import "time"
+
+const (
+	// buckets is how many buckets the measure has.
+	buckets = 10
+	// A bucket has the runs that began within bucketTime, and at least bucketRuns.
+	bucketTime = time.Second / 2
+	bucketRuns = evidence / buckets
+	// evidence is how many bad runs have to be beyond what good ones outweigh, to hold a topic.
+	evidence = 120
+	// kept is how many buckets wait for the ends of their runs, and latest for how long.
+	kept   = 64
+	latest = 5 * time.Minute
+	// old is the age from which on a bucket says nothing.
+	old = time.Hour
+)
+
+// measure counts the last runs of source records, in buckets by the time at which they began: those
+// of 5 s, or the last 120 if these took longer. So a burst is one sample, and the gap behind it no
+// time.
+type measure struct {
+	ring    [kept]bucket
+	current int64 // the number of the bucket in which runs begin
+}
+
+type bucket struct {
+	at                        time.Duration
+	began, ended, failed, bad int64
+}
+
+// known reports whether nearly all of the bucket's runs have ended. What fails may end first.
+func (b *bucket) known() bool { return b.ended > 0 && 20*b.ended >= 19*b.began }
+
+func (m *measure) of(number int64) *bucket { return &m.ring[number%kept] }
+
+// begin notes that runs begin, and returns the number of their bucket. If runs take so long that
+// few of the buckets are known, the current one becomes larger.
+func (m *measure) begin(now time.Duration, n int64) int64 {
+	b, late := m.of(m.current), m.of(m.current+1+buckets)
+	full := b.began >= bucketRuns && now-b.at >= bucketTime
+	if b.began == 0 || full && (late.began == 0 || late.known() || now-late.at >= latest) {
+		m.current++
+		b = m.of(m.current)
+		*b = bucket{at: now}
+	}
+	b.began += n
+	return m.current
+}
+
+// end notes how runs of a bucket ended.
+func (m *measure) end(number int64, o Outcome, n int64) {
+	if number <= max(m.current-kept, 0) || number > m.current {
+		return
+	}
+	b := m.of(number)
+	if o == Void {
+		b.began -= n
+		return
+	}
+	b.ended += n
+	if o.bad() {
+		b.bad += n
+	}
+	if o == Failed {
+		b.failed += n
+	}
+}
+
+// sum returns how many runs the measure has, how many of these failed retryably, and how many were
+// bad. full reports whether it has all its buckets.
+func (m *measure) sum(now time.Duration) (runs, failed, bad int64, full bool) {
+	n := 0
+	for number := m.current; number > m.current-kept && number > 0; number-- {
+		b := m.of(number)
+		if b.began == 0 || now-b.at >= old {
+			break
+		}
+		if !b.known() {
+			continue
+		}
+		runs, failed, bad = runs+b.ended, failed+b.failed, bad+b.bad
+		if n++; n == buckets {
+			return runs, failed, bad, true
+		}
+	}
+	return runs, failed, bad, false
+}
+
+// clear forgets all runs, also those that have not ended.
+func (m *measure) clear() { *m = measure{current: m.current + kept} }

@@ -1,0 +1,19 @@
+package guard
+
+// Outcome is how a run of a record ended, as far as the guard is concerned.
+type Outcome uint8
+
+const (
+	// Void is no run: its handler was cut off, or there was none.
+	Void Outcome = iota
+	// Good is an answer: the record was handled, or its failure has a name, by a rule or the
+	// handler.
+	Good
+	// Failed is a retryable failure.
+	Failed
+	// Defect is a panic, or a failure that is terminal because nothing has named it.
+	Defect
+)
+
+// bad reports whether the outcome speaks for an outage.
+func (o Outcome) bad() bool { return o == Failed || o == Defect }
