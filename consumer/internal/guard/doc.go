@@ -18,7 +18,7 @@
 //
 //	closed ── a fifth fails retryably ──▶ strained ── nearly all is bad ──▶ held
 //	   ▲                                   │    ▲                            │
-//	   └─ less than three twentieths fail ─┘    └──── probes are good ───────┘
+//	   └──── less fails, for 10 s ─────────┘    └──── probes are good ───────┘
 //
 // Closed: all records run. A failed attempt is an attempt. Retries that fail again cost the budget
 // one each, and others nothing: so what an outage left drains at full speed.
@@ -28,7 +28,7 @@
 // was, or in the first one, with the attempts that it had, until an hour after its first failure.
 // Each retry costs the budget one. The budget earns a quarter from each run of the source, so that
 // retries are a fifth of all runs and the load is at most 1.25 times what it would be; or one a
-// second, where that is more. It ends below three quarters of the share.
+// second, where that is more. It ends once the share was below three quarters of that for 10 s.
 //
 // Held, once the bad runs are more by 120 than 39 times the good ones, in a measure with all its
 // buckets: 120 without a good one, or 97.5 % of many. A topic with a share below Hold (0.95) is
@@ -52,9 +52,14 @@
 //     another one succeeds, they have failed while the downstream lived. Each is a retried record
 //     then: its copy goes to its tier, and costs no attempt.
 //   - Under OrderKey and OrderNone, a probe is a record that could run. One that failed keeps its
-//     key, so none behind it is a probe, and goes behind the other ones that could run.
+//     key, so none behind it is a probe, and goes behind the other ones that could run. In a hold,
+//     the first record that could run and the last one take turns: those in front may all be of one
+//     tenant.
 //   - A retry claims its key not before it runs.
 //   - Policy.Immediate repeats no probe. Policy.MaxAge does not count the time of a hold.
+//
+// What it cannot tell: under OrderPartition, whether thousands of records in front that fail are an
+// outage, or one tenant's. It looks behind them at the pace of the probes.
 //
 // The tests of this package play the guard beside a model of topics: testdata has what came out,
 // beside what the breaker and retry budget of package breaker do.

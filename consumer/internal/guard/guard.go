@@ -34,21 +34,25 @@ const (
 	enough = evidence / 2
 	// idle is how long no record of the source ran when good retries count in its place.
 	idle = 10 * time.Second
+	// calm is how long a strained topic has less failures before it is closed. A state that changes
+	// in between lets retries through.
+	calm = 10 * time.Second
 )
 
 // Guard is the guard of one topic in one process. The times that its methods get are since any one
 // moment. A time that is earlier than the last one counts as that.
 type Guard struct {
-	set     Settings
-	now     time.Duration
-	state   State
-	since   time.Duration
-	runs    int64 // that the measure had at the last change of the state
-	bad     int64 // of these
-	measure measure
-	budget  budget
-	hold    hold
-	ran     time.Duration // a record of the source, last
+	set      Settings
+	now      time.Duration
+	state    State
+	since    time.Duration
+	runs     int64         // that the measure had at the last change of the state
+	bad      int64         // of these
+	strained time.Duration // the share was that of Strain, last
+	measure  measure
+	budget   budget
+	hold     hold
+	ran      time.Duration // a record of the source, last
 }
 
 // Run is a run that began. The zero value is none.
@@ -176,8 +180,9 @@ func (g *Guard) judge(o Outcome) (changed bool) {
 	case runs < enough:
 		return false
 	case float64(failed) >= g.set.Strain*float64(runs):
+		g.strained = g.now
 		return g.to(Strained, runs, bad)
-	case float64(failed) < 0.75*g.set.Strain*float64(runs):
+	case float64(failed) < 0.75*g.set.Strain*float64(runs) && g.now-g.strained >= calm:
 		return g.to(Closed, runs, bad)
 	}
 	return false

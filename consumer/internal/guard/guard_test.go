@@ -112,7 +112,14 @@ func TestGuard_StrainEndsBelowItsShare(t *testing.T) {
 	expect(t, g, Strained)
 	now = play(g, now, 1000, oneIn(6))
 	expect(t, g, Strained)
-	play(g, now, 200, oneIn(7))
+	now = play(g, now, 200, oneIn(7))
+	expect(t, g, Closed)
+	// Not before it was below for ten seconds.
+	now = play(g, now, 200, oneIn(4))
+	expect(t, g, Strained)
+	now = play(g, now, 180, all(Good))
+	expect(t, g, Strained)
+	play(g, now, 200, all(Good))
 	expect(t, g, Closed)
 }
 
@@ -158,7 +165,7 @@ func TestGuard_HoldRunsRoundsOfProbes(t *testing.T) {
 		now = at
 		g.Tick(now)
 		n := 0
-		for g.Probes() {
+		for g.Probes() && n < 100 {
 			r, ok := g.Source(now)
 			if !ok || !r.Probe() {
 				t.Fatalf("probe %d of the round at %v: %v, %v", n, now, r, ok)
@@ -213,7 +220,7 @@ func TestGuard_HoldEndsStepByStep(t *testing.T) {
 		g.End(now, r, Good)
 	}
 	expect(t, g, Strained)
-	play(g, now, 3*enough, all(Good))
+	play(g, now, 5*enough, all(Good))
 	expect(t, g, Closed)
 }
 
@@ -270,26 +277,61 @@ func TestGuard_HoldOfAnIdleSourceEnds(t *testing.T) {
 	}
 }
 
-// A handler that hangs in probes leaves one to each round, and keeps the hold for five minutes.
+// A handler that hangs in probes leaves one to each round. Once there is no worker left, the hold
+// goes on for five minutes.
 func TestGuard_HangingProbes(t *testing.T) {
 	t.Parallel()
 	g, now := held(t)
 	total, last := 0, now
-	for range 1000 {
+	for n := range 1000 {
 		at, ok := g.Next()
 		if !ok {
 			break
 		}
 		now = at
 		g.Tick(now)
-		for g.Probes() && total < 40 { // then all workers hang
+		for g.Probes() && n < 10 && total < 1000 {
 			g.Source(now)
 			total, last = total+1, now
 		}
 	}
 	expect(t, g, Strained)
-	if total != 40 || now < last+hanging || now > last+hanging+longestWait {
+	if total != 2*round+9 || now < last+hanging || now > last+hanging+longestWait {
 		t.Errorf("%d probes hang; the hold ended %v after the last", total, now-last)
+	}
+}
+
+// Runs that hang behind the first good probe hold up no others for longer than a second.
+func TestGuard_HangingRunsBehindAGoodProbe(t *testing.T) {
+	t.Parallel()
+	g, now := opened(t)
+	for seconds := range 5 {
+		n := 0
+		for ; n < 100; n++ {
+			if _, ok := g.Source(now); !ok {
+				break
+			}
+		}
+		if n != 2 {
+			t.Fatalf("%d s after a good probe: %d more may run, want 2", seconds, n)
+		}
+		now, _ = g.Next()
+		g.Tick(now)
+	}
+}
+
+// A probe that was none gives its place to another.
+func TestGuard_VoidProbe(t *testing.T) {
+	t.Parallel()
+	g, _ := held(t)
+	now, _ := g.Next()
+	g.Tick(now)
+	for n := range 100 {
+		r, ok := g.Source(now)
+		if !ok {
+			t.Fatalf("no probe after %d that were none", n)
+		}
+		g.End(now, r, Void)
 	}
 }
 
@@ -332,14 +374,31 @@ func TestGuard_IdleSourceIsJudgedByGoodRetries(t *testing.T) {
 	}
 }
 
+// A batch that failed, with an idle source behind it, is held by no good retry.
+func TestGuard_IdleSourceIsNotHeld(t *testing.T) {
+	t.Parallel()
+	g := New(defaults)
+	g.Ran(0, Failed, 10_000)
+	expect(t, g, Strained)
+	for now := time.Duration(0); now < 10*time.Minute; now += time.Second {
+		if r, ok := g.Retry(now); ok {
+			g.End(now, r, Good)
+		}
+		if s, _ := g.State(); s == Held {
+			t.Fatalf("held after %v", now)
+		}
+	}
+	expect(t, g, Closed)
+}
+
 // A clock that jumps by an hour, forward or back, leaves no state for good.
 func TestGuard_ClockJumps(t *testing.T) {
 	t.Parallel()
 	for _, jump := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour, math.MaxInt64 / 4} {
-		for _, runs := range []int{0, 30, 130} {
+		for _, runs := range []int{0, 30, 100, 130} {
 			g := New(defaults)
 			play(g, 2*time.Hour, runs, all(Failed))
-			from := 2*time.Hour + jump
+			from, last := 2*time.Hour+jump, time.Duration(0)
 			for now := from; now < from+3*time.Hour; now += time.Second {
 				g.Tick(now)
 				if r, ok := g.Source(now); ok {
@@ -347,6 +406,11 @@ func TestGuard_ClockJumps(t *testing.T) {
 				}
 				if r, ok := g.Retry(now); ok {
 					g.End(now, r, Good)
+				}
+				if _, since := g.State(); since < last {
+					t.Fatalf("the guard is in its state since %v, and was in another since %v", since, last)
+				} else {
+					last = since
 				}
 			}
 			expect(t, g, Closed)

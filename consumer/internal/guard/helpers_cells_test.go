@@ -52,7 +52,7 @@ func rows(long time.Duration) []cell {
 		named("6 40 % by chance", cell{rate: 20, lasts: lasts, partitions: 4}, some(0.4, byChance)),
 		named("7 45 % by chance", cell{rate: 20, lasts: lasts, partitions: 4}, some(0.45, byChance)),
 		named("7 60 % by chance", cell{rate: 20, lasts: lasts, partitions: 4}, some(0.6, byChance)),
-		named("8 flaps, 3 s and 3 s", cell{rate: 60, lasts: lasts, partitions: 4}, flaps(3*second, 3*second, long)),
+		named("8 flaps, 3 s and 3 s", cell{rate: 20, lasts: lasts, partitions: 4}, flaps(3*second, 3*second, long)),
 		named("9 no tiers, 2 min down, 1 up", cell{rate: 20, lasts: lasts, partitions: 4, bare: true}, flaps(2*minute, minute, long)),
 		named("10 99 % defects, 10 min", cell{rate: 20, lasts: 12 * minute, partitions: 4}, trouble{share: 0.99, scope: byRecord, from: minute, to: 11 * minute, outcome: Defect}),
 	}
@@ -128,6 +128,19 @@ func grid() (all []cell) {
 		}
 		for _, share := range []float64{0.1, 0.3, 0.6, 0.9, 1} {
 			add(fmt.Sprintf("batch %v %v", share, o), cell{rate: 1, waiting: 10000, partitions: 4, order: o, lasts: second}, trouble{share: share, scope: byTenant, to: 15 * minute, outcome: Failed})
+		}
+	}
+	for _, o := range orders {
+		c := cell{rate: 10_000, partitions: 1000, members: 20, order: o, lasts: minute}
+		add(fmt.Sprintf("outage %v/s 1000×20 %v", int(c.rate), o), c, down(15*second, 45*second))
+		add(fmt.Sprintf("share 0.6 tenant %v/s 1000×20 %v", int(c.rate), o), c, trouble{share: 0.6, from: 15 * second, to: 45 * second, outcome: Failed})
+	}
+	for _, o := range orders {
+		for _, blocks := range []int{50, 400} {
+			for _, partitions := range []int{1, 4} {
+				c := cell{rate: 20, partitions: partitions, order: o, blocks: blocks, lasts: 34 * minute}
+				add(fmt.Sprintf("blocks of %v, half %v %v", blocks, partitions, o), c, trouble{share: 0.5, from: minute, to: 31 * minute, outcome: Failed})
+			}
 		}
 	}
 	return all

@@ -13,6 +13,7 @@ type guarded struct {
 	round time.Duration // when the last round of probes began
 	turn  int           // the lane that probes
 	taken int           // probes of its turn
+	turns int           // runs of holds
 	waits bool          // retries wait for the budget
 }
 
@@ -70,16 +71,28 @@ func (g *guarded) source(l *lane) (p pick, ok bool) {
 	}
 	if run.Probe() {
 		g.taken++
-	}
-	if !run.Probe() {
+	} else {
 		l.giveUp()
+	}
+	if g.holds() {
+		g.turns++
 	}
 	return pick{record: g.next1(l, run.Probe()), ticket: run}, true
 }
 
-// unprobed returns the first record of the source that did not run in this round.
+// unprobed returns a record of the source that did not run in this round: the first one and the
+// last one in turn, since those in front may all be of one tenant.
 func (g *guarded) unprobed(l *lane) int {
-	return slices.IndexFunc(l.feeds[0].all, func(r *record) bool { return !r.failed || r.probedAt < g.round })
+	is := func(r *record) bool { return !r.failed || r.probedAt < g.round || !g.g.Probes() }
+	all := l.feeds[0].all
+	if g.turns%2 == 1 && l.world.cell.order != byPartition {
+		for i, r := range slices.Backward(all) {
+			if is(r) {
+				return i
+			}
+		}
+	}
+	return slices.IndexFunc(all, is)
 }
 
 // couldProbe reports whether a lane has a record for this round.
@@ -92,9 +105,9 @@ func (g *guarded) couldProbe(l *lane) bool {
 func (g *guarded) next1(l *lane, probe bool) *record {
 	f := &l.feeds[0]
 	switch {
-	case !probe:
-	case g.w.cell.order != byPartition:
+	case g.w.cell.order != byPartition && g.holds():
 		return f.remove(g.unprobed(l))
+	case !probe:
 	case len(l.tentative) > 0 && l.headAt < g.round:
 		l.headAt = g.w.now
 		l.head = l.tentative[0]

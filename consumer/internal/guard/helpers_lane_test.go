@@ -127,6 +127,14 @@ func (l *lane) turn(retries bool) (p pick, ok bool) {
 	return p, false
 }
 
+// want has the lane ask for a slot, after the lanes that do.
+func (l *lane) want() {
+	if m := l.member; !l.wants {
+		l.wants = true
+		m.wants = append(m.wants, l)
+	}
+}
+
 // giveUp puts the records back that failed as probes.
 func (l *lane) giveUp() {
 	if len(l.tentative) == 0 {

@@ -28,6 +28,7 @@ type cell struct {
 	order               order
 	bare                bool // no tiers
 	burst               int  // so many records come at a time
+	blocks              int  // so many records of a key come one after the other
 	waiting             int  // so many come at the beginning, beside the others
 	troubles            []trouble
 	restarts            []time.Duration // of all members
@@ -191,7 +192,7 @@ func (w *world) arrive() {
 	c := w.cell
 	tenants, keys := or(c.tenants, 100), or(c.keys, 10)
 	id := len(w.records)
-	key := int(mix(uint64(id)+c.seed<<40) % uint64(tenants*keys))
+	key := int(mix(uint64(id/or(c.blocks, 1))+c.seed<<40) % uint64(tenants*keys))
 	r := &record{id: id, arrived: w.now, tenant: key % tenants, key: key}
 	r.lane = w.lanes[mix(uint64(key))%uint64(len(w.lanes))]
 	w.records = append(w.records, r)
@@ -220,10 +221,7 @@ func (w *world) wake(l *lane) {
 	m := l.member
 	for {
 		if m.slots == 0 {
-			if !l.wants {
-				l.wants = true
-				m.wants = append(m.wants, l)
-			}
+			l.want()
 			return
 		}
 		p, ok := m.gate.take(l)
@@ -269,7 +267,7 @@ func (w *world) end(e *event) {
 	if e.outcome == Good || to != stays {
 		l.release(r)
 	}
-	w.wake(l)
+	l.want()
 	for m.slots > 0 && len(m.wants) > 0 {
 		l := m.wants[0]
 		m.wants, l.wants = m.wants[1:], false
