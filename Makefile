@@ -114,6 +114,7 @@ steady:
 full:
 	$(MAKE) race FULL=1
 	$(MAKE) seeds
+	SIDING_LONG=1 go test -count=1 -timeout 30m ./consumer/internal/guard
 	$(MAKE) integration RACE=1 LONG=1
 	$(MAKE) integration KAFKA=3.9.2
 	$(MAKE) browser BROKER=kafka
