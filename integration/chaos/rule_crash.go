@@ -62,14 +62,14 @@ func misstated(ev *evidence, r *record, c *copied) string {
 	// Within the last digit of the time that it says.
 	end := by.Add(time.Millisecond).UnixNano()
 	deaths := map[int64]int{} // by the delivery's offset
-	last := int64(0)
+	some := false
 	for _, x := range r.runs {
-		if x.attempt != c.meta.Attempts || x.life != c.life() || x.end != 0 || ev.members[x.member].ended == 0 {
+		if x.attempt != c.meta.Attempts || x.life != c.life() || x.end != 0 || ev.members[x.member].ended == 0 || ev.until(x) > end {
 			continue
 		}
-		if died := ev.until(x); died <= end && !ev.zombie(x) && !ev.readAgain(tp{x.topic, x.partition}, 0, end) {
+		some = true
+		if !ev.zombie(x) && !ev.readAgain(tp{x.topic, x.partition}, 0, end) {
 			deaths[x.offset]++
-			last = max(last, died)
 		}
 	}
 	lane := tp{r.origin.Topic, r.origin.Partition}
@@ -88,7 +88,7 @@ func misstated(ev *evidence, r *record, c *copied) string {
 		return fmt.Sprintf("only %d processes died, or lost the lane, by then", left)
 	case said < least:
 		return fmt.Sprintf("%d processes died in its runs by then", least)
-	case last == 0 && r.script.kills():
+	case !some && r.script.kills():
 		return "no process had died in its runs by then"
 	}
 	return ""

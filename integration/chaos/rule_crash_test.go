@@ -54,14 +54,18 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 // The message of a crash letter is compared with the deaths that the checker saw.
 func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ message, want string }{
-		"as it was":      {said(3, 4*time.Minute), ""},
-		"others, too":    {said(4, 4*time.Minute), ""},
-		"too many":       {said(5, 4*time.Minute), "only 4 processes died, or lost the lane, by then"},
-		"too few":        {said(2, 4*time.Minute), "3 processes died in its runs by then"},
-		"too early":      {said(0, 30*time.Second), "no process had died in its runs by then"},
-		"after the copy": {said(3, 6*time.Minute), "that is later than its failure"},
-		"none":           {"", "unexpected EOF"},
+	for name, test := range map[string]struct {
+		message, want string
+		zombies       bool
+	}{
+		"as it was":      {said(3, 4*time.Minute), "", false},
+		"others, too":    {said(4, 4*time.Minute), "", false},
+		"too many":       {said(5, 4*time.Minute), "only 4 processes died, or lost the lane, by then", false},
+		"too few":        {said(2, 4*time.Minute), "3 processes died in its runs by then", false},
+		"too early":      {said(0, 30*time.Second), "no process had died in its runs by then", false},
+		"after the copy": {said(3, 6*time.Minute), "that is later than its failure", false},
+		"of zombies":     {said(2, 4*time.Minute), "", true},
+		"none":           {"", "unexpected EOF", false},
 	} {
 		lane := tp{"orders", 0}
 		r := &record{script: script{act: actKill}, origin: &kgo.Record{Topic: lane.topic}}
@@ -74,6 +78,9 @@ func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
 				continue
 			}
 			ev.members[name].ended = began + int64(50*time.Second)
+			if test.zombies {
+				ev.members[name].suspended = [][2]int64{{began, began + int64(time.Second)}}
+			}
 			if i > 0 {
 				r.runs = append(r.runs, &run{member: name, attempt: 1, start: began + 1, topic: lane.topic, lane: lane})
 			}
