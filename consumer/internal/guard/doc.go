@@ -16,9 +16,9 @@
 //
 // # Three states
 //
-//	closed ── a fifth fails retryably ──▶ strained ── nearly all is bad ──▶ held
-//	   ▲                                   │    ▲                            │
-//	   └──── less fails, for 10 s ─────────┘    └──── probes are good ───────┘
+//	closed -- a fifth fails retryably --> strained -- nearly all is bad --> held
+//	   ^                                   |    ^                            |
+//	   +---- less fails, for 10 s ---------+    +---- probes are good -------+
 //
 // Closed: all records run. A failed attempt is an attempt. Retries that fail again cost the budget
 // one each, and others nothing: so what an outage left drains at full speed.
