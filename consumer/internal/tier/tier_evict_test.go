@@ -68,7 +68,9 @@ func countFetches(t *testing.T, n int, size func(*rand.Rand) float64, rnd *rand.
 			due := began.Add(time.Duration(rnd.Int64N(int64(30 * time.Second))))
 			r := simRecord(at, began, due, 0)
 			r.Value = make([]byte, max(0, int(size(rnd)*limit*16/17)-packedLen(r)-80))
+			mu.Lock()
 			logs[i][at] = r
+			mu.Unlock()
 			lanes[i].Lock()
 			f.tracker.Deliver(at)
 			f.Admit(r, began)
