@@ -138,16 +138,43 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 }
 
 // condemned reports whether a letter's record kills nothing, and was taken for one that does: while
-// it ran alone, its process was killed from outside, or lost its membership and with it the lane;
-// or its handler ignored its timeout, and another record killed the process. The next owner cannot
-// tell that from a death by the record.
+// it ran alone, or was to, its process was killed from outside, or lost its membership and with it
+// the lane; or its handler ignored its timeout, and another record killed the process. The next
+// owner cannot tell that from a death by the record.
 func (ev *evidence) condemned(r *record, c *copied) bool {
 	if c.meta.Reason != headers.Reason(reasonCrashLoop) || r.script.kills() {
 		return false
 	}
 	return slices.ContainsFunc(r.runs, func(x *run) bool {
 		return ev.killedFromOutside(x) || ev.expelled(x) || x.end == 0 && ev.lateAt(x, ev.until(x))
-	})
+	}) || ev.lostToFault(tp{r.origin.Topic, r.origin.Partition}, c.meta.FailedAt.UnixNano())
+}
+
+// lostToFault reports whether a fault, and no record, took a lane from its last owner before a time.
+// That a record was to run alone stands in a commit, and in a journal only once it has begun.
+func (ev *evidence) lostToFault(lane tp, before int64) bool {
+	var last int64
+	var by *member
+	for name, t := range ev.told {
+		m, owned := ev.members[name], false
+		lost := func(at int64) {
+			if owned && at > last && at < before {
+				last, by = at, m
+			}
+		}
+		for _, c := range t.changes(lane, 0, before) {
+			lost(c.at)
+			owned = c.what.begins()
+		}
+		if m.ended != 0 {
+			lost(m.ended)
+		}
+	}
+	if by == nil {
+		return false
+	}
+	silent := last - int64(by.job.Service.Policy.Session) - learns
+	return by.killed && by.asked.Load() && by.ended == last || ev.stoodStill(by.job.Name, silent, last) || ev.parted(silent, last)
 }
 
 // lateAt reports whether a run ignored its timeout at a time.

@@ -51,6 +51,42 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 	}
 }
 
+// A record may be named alone in a commit, and its process be killed or suspended before it begins.
+func TestCrashLoop_ExcusesARecordThatNeverBegan(t *testing.T) {
+	t.Parallel()
+	lane := tp{"orders", 0}
+	at := func(s int) int64 { return int64(time.Duration(s) * time.Second) }
+	for name, test := range map[string]struct {
+		last *member
+		lost int64
+		want int
+	}{
+		"killed by a fault":   {&member{ended: at(100), killed: true}, 0, 0},
+		"suspended":           {&member{suspended: [][2]int64{{at(85), at(99)}}}, at(100), 0},
+		"killed by a record":  {&member{ended: at(100)}, 0, 1},
+		"suspended long ago":  {&member{suspended: [][2]int64{{at(50), at(60)}}}, at(100), 1},
+		"lost to a rebalance": {&member{}, at(100), 1},
+	} {
+		test.last.asked.Store(test.last.killed)
+		writer, before := told{lanes: []laneChange{{at(101), laneAssigned, lane}}}, told{lanes: []laneChange{{at(1), laneAssigned, lane}, {at(20), laneEnded, lane}}}
+		last := told{lanes: []laneChange{{at(70), laneAssigned, lane}}}
+		if test.lost != 0 {
+			last.lanes = append(last.lanes, laneChange{test.lost, laneEnded, lane})
+		}
+		test.last.job.Name, test.last.job.Service.Policy.Session = "last", 6*time.Second
+		ev := &evidence{
+			members: map[string]*member{"before": {ended: at(20), killed: true}, "last": test.last, "writer": {}},
+			told:    map[string]told{"before": before, "last": last, "writer": writer},
+		}
+		c := &copied{rec: &kgo.Record{}, meta: headers.Meta{Reason: headers.Reason(reasonCrashLoop), FailedAt: time.Unix(102, 0), Message: said(1, 102*time.Second)}}
+		ev.services = []*served{{records: map[int64]*record{1: {origin: &kgo.Record{Topic: lane.topic}, letters: []*copied{c}}}}}
+		f := findings{rule: "crash-loop", counted: map[string]int{}, excluded: map[string]int{}}
+		if crashLoop(ev, &f); len(f.broken) != test.want {
+			t.Errorf("%s: found %v, want %d", name, f.broken, test.want)
+		}
+	}
+}
+
 // The message of a crash letter is compared with the deaths that the checker saw.
 func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
 	t.Parallel()
