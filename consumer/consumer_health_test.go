@@ -93,6 +93,7 @@ func TestHealth_OfCommitsThatFailIsNotOK(t *testing.T) {
 func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 	each(t, cases.Cross(sourceAndTier, map[string]*kerr.Error{
 		"READ": kerr.TopicAuthorizationFailed, "server": kerr.UnknownServerError, "record": kerr.InvalidRecord,
+		"codec": kerr.UnsupportedCompressionType, "topic": kerr.InvalidTopicException,
 	}), 2, func(t *testing.T, k *consumertest.Kafka, tt cases.Pair[string, *kerr.Error]) {
 		cfg := config(busyOnce)
 		cfg.Policy.Tiers = []time.Duration{tier1}
