@@ -16,7 +16,7 @@ var (
 	ofStarts   = []string{"start"}
 	ofRestarts = []string{"restart"}
 	ofGroups   = []string{"rebalance", "sharing", "topology"}
-	ofLogs     = []string{"log"}
+	ofLogs     = []string{"letters", "log"}
 )
 
 func TestConsumer_SuiteOfRecords(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // size: copies that are too large for their topic.
@@ -91,6 +92,34 @@ var size = map[string]func(*testing.T, *fixture){
 			t.Errorf("health is %+v, want OK", h)
 		}
 	},
+	// The producer's codec makes little of a record that snappy makes too much of. It had no retry,
+	// and its letter had no value.
+	"a record that its source took by a stronger codec fits into its siblings": func(t *testing.T, f *fixture) {
+		cases.Skip(t)
+		cfg := f.config(busy)
+		cfg.Policy.Tiers = []time.Duration{tier1}
+		c := f.Run(cfg)
+		for name, codec := range map[string]kgo.Opt{"gzip": kgo.ProducerBatchCompression(kgo.GzipCompression()), "zstd": client.Strongest()} {
+			large := &kgo.Record{Topic: f.topic, Partition: 1, Key: []byte(name), Value: orders(2_700_000)}
+			cl := f.client(t, kgo.ProducerBatchMaxBytes(4<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()), codec)
+			defer cl.Close()
+			if err := cl.ProduceSync(context.Background(), large).FirstErr(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			f.Parked(large, tier1, "")
+			if m := f.DeadLettered(large, headers.ReasonExhausted); m.ValueOmitted {
+				t.Errorf("%s: the dead letter says %+v", name, m)
+			}
+			for _, topic := range []string{f.tierTopic(tier1), f.topic + ".dlq"} {
+				if r := f.find(t, topic, func(r *kgo.Record) bool { return string(r.Key) == name }); !bytes.Equal(r.Value, large.Value) {
+					t.Errorf("%s: %s has %d bytes of the value, want %d", name, topic, len(r.Value), len(large.Value))
+				}
+			}
+		}
+		if h := c.Health(); !h.OK {
+			t.Errorf("health is %+v", h)
+		}
+	},
 	"what does not even fit without its value blocks its lane until it does": func(t *testing.T, f *fixture) {
 		cfg := f.oversized(t, 9_000, 9_000)
 		log := &refusals{}
@@ -149,6 +178,17 @@ func (f *fixture) oversized(t *testing.T, tier, dlq int) consumer.Config {
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b) // never fails
+	return b
+}
+
+// orders returns some n bytes of JSON, of which gzip makes a third, and snappy more than half.
+func orders(n int) []byte {
+	random, b := noise(n/4), []byte("[")
+	for len(b) < n {
+		b = fmt.Appendf(b, `{"id":"%x","state":"shipped","total":%d},`, random[:12], random[12])
+		random = random[13:]
+	}
+	b[len(b)-1] = ']'
 	return b
 }
 
