@@ -24,6 +24,11 @@ type Entry struct {
 	// is ignored. TopicID is zero if the brokers have no ids or the writer did not know it; such an
 	// entry counts.
 	TopicID [16]byte
+	// Epochs is how many leader epochs the letter's partition had had when the letter was there:
+	// the last one's number plus one. An entry counts no more once the brokers have lost its
+	// letter, as in an unclean election, and another letter may have the offset. Zero if it is
+	// unknown; such an entry counts.
+	Epochs int32
 	// State is one of the constants.
 	State State
 	// Run is the id of the redrive run that the entry is about, if any.
@@ -60,7 +65,7 @@ func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 
 // entryJSON has the fields of an entry's JSON: version 1, and the states that came later.
 type entryJSON struct {
-	V             int
+	V, Epochs     int
 	TopicID       string
 	State         State
 	Run           string
@@ -119,6 +124,9 @@ func (e *Entry) append(b []byte) []byte {
 		b = append(b, `,"topicId":"`...)
 		b = base64.RawURLEncoding.AppendEncode(b, e.TopicID[:])
 		b = append(b, '"')
+	}
+	if e.Epochs > 0 {
+		b = strconv.AppendInt(appendName(b, "epochs"), int64(e.Epochs), 10)
 	}
 	b = appendField(b, "state", string(e.State))
 	b = appendField(b, "run", e.Run)
@@ -292,6 +300,9 @@ func parseEntry(value []byte) (e Entry, err error) {
 	case !slices.Contains(states[:], j.State):
 		return e, fmt.Errorf("its state is %.40q", j.State)
 	}
+	if j.Epochs < 0 || j.Epochs > math.MaxInt32 {
+		return e, fmt.Errorf("it names %d leader epochs", j.Epochs)
+	}
 	at, ok := parseTime(j.At)
 	if !ok {
 		return e, fmt.Errorf("its time is %.40q", j.At)
@@ -307,7 +318,8 @@ func parseEntry(value []byte) (e Entry, err error) {
 			return e, fmt.Errorf("its target %.80q: %w", j.Target, err)
 		}
 	}
-	e.State, e.Run, e.At, e.Since, e.By, e.Why, e.Class, e.Edited = j.State, j.Run, at, since, j.By, j.Why, j.Class, j.Edited
+	e.Epochs, e.State, e.Run, e.At, e.Since = int32(j.Epochs), j.State, j.Run, at, since
+	e.By, e.Why, e.Class, e.Edited = j.By, j.Why, j.Class, j.Edited
 	if len(j.Edited) == 0 {
 		e.Edited = nil
 	}

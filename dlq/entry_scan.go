@@ -52,7 +52,9 @@ func (f *fieldScanner) field() {
 	j := &f.entry
 	switch f.name {
 	case "v":
-		f.digit(&j.V)
+		f.number(&j.V)
+	case "epochs":
+		f.number(&j.Epochs)
 	case "topicId":
 		f.text(&j.TopicID)
 	case "state":
@@ -89,10 +91,14 @@ func (f *fieldScanner) text(to *string) {
 	*to = value(f, *to)
 }
 
-// digit reads a number, which as a rule has one digit.
-func (f *fieldScanner) digit(to *int) {
-	if s := f.rest; len(s) > 1 && s[0] >= '0' && s[0] <= '9' && (s[1] == ',' || s[1] == '}') {
-		*to, f.rest = int(s[0]-'0'), s[1:]
+// number reads a number, which as a rule has a few digits.
+func (f *fieldScanner) number(to *int) {
+	n, i, s := 0, 0, f.rest
+	for ; i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9'; i++ {
+		n = 10*n + int(s[i]-'0')
+	}
+	if i > 0 && i < len(s) && (s[0] != '0' || i == 1) && (s[i] == ',' || s[i] == '}') {
+		*to, f.rest = n, s[i:]
 		return
 	}
 	*to = value(f, *to)

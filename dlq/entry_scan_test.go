@@ -12,6 +12,7 @@ import (
 // does not.
 type scannedJSON struct {
 	V       int      `json:"v"`
+	Epochs  int      `json:"epochs"`
 	TopicID string   `json:"topicId"`
 	State   State    `json:"state"`
 	Run     string   `json:"run"`
@@ -33,7 +34,7 @@ func FuzzEntry_ScanAgreesWithJSON(f *testing.F) {
 		`{"v":1,"state":"failed","at":"x"}`, `{"v":1,"state":"failed","at":"x",}`, `{"v":1,"state":"failed"}}`, `{"v":1,"state":"fa\u0069led"}`,
 		`{"v":1,"at":"x","state":"failed"}`, `{"v":1,"state":"a","state":"b"}`, `{"v":1,"state":"`, `{"v":1,"state":"a"`, `{"v":1,}`,
 		` { "v" : 12 , "state" : null , "mood" : {"a":[1,"}"]} , "edited" : ["x",null] } `, `{"v":"1","state":{},"run":"r"}`, `{}`, `null`, `[]`, ``,
-		`{"v":1e9,"at":7}`, `{"v":01}`, `{null:1}`, `{"st\u0061te":"a"}`, "{\"by\":\"\xff\",\"why\":\"\x01\"}", `{"v":1} x`, `{"mood":nul}`,
+		`{"v":1e9,"at":7}`, `{"v":1,"epochs":-1}`, `{"v":1,"epochs":0123}`, `{"v":1,"epochs":4294967296}`, `{"v":1,"epochs":120}`, `{"v":01}`, `{null:1}`, `{"st\u0061te":"a"}`, "{\"by\":\"\xff\",\"why\":\"\x01\"}", `{"v":1} x`, `{"mood":nul}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -44,7 +45,7 @@ func FuzzEntry_ScanAgreesWithJSON(f *testing.F) {
 		)
 		_ = json.Unmarshal(value, &names)
 		for name := range names {
-			for _, known := range []string{"v", "topicId", "state", "run", "at", "since", "by", "why", "target", "class", "edited"} {
+			for _, known := range []string{"v", "epochs", "topicId", "state", "run", "at", "since", "by", "why", "target", "class", "edited"} {
 				if name != known && strings.EqualFold(name, known) {
 					t.Skip("no siding wrote the name of a field like this")
 				}

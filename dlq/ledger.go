@@ -13,9 +13,10 @@ import (
 
 // Ledger has the states of the letters of a dead-letter topic, from the records of its ledger
 // topic. The last entry about a letter counts. A letter is open if it has no entry, or a broken
-// one. Entries about a deleted dead-letter topic of the same name are ignored. A consumer's report
-// that it discarded a letter counts only if the letter's last entry says that the same run redrove
-// it: see [Entry.DiscardReport].
+// one. Entries about a deleted dead-letter topic of the same name are ignored, as are those about
+// letters that the brokers lost: see [Entry].Epochs. A consumer's report that it discarded a letter
+// counts only if the letter's last entry says that the same run redrove it: see
+// [Entry.DiscardReport].
 //
 // A Ledger takes at most two bytes of memory for a letter with an entry, and two more for one that
 // is [Redriven] or that a consumer reports about. It takes bits where such letters are dense, and
@@ -34,9 +35,12 @@ type Ledger struct {
 	at           Cursor
 	taken        int64 // counts what changed the states
 
-	states map[int32]*stateSets
-	runs   map[string][]byte
-	broken map[place]*EntryError // some of them
+	epochs  map[int32]int32 // see Epochs
+	checked map[int32]int32 // by partition, the epochs up to which the brokers' logs are known
+	cuts    map[int32]int64 // see Cuts
+	states  map[int32]*stateSets
+	runs    map[string][]byte
+	broken  map[place]*EntryError // some of them
 }
 
 // NewLedger returns the ledger of the dead-letter topic, without reading it. ledger is the name of
@@ -56,6 +60,7 @@ func (l *Ledger) SetOpts(opts ...kgo.Opt) { l.opts = opts }
 // forget drops everything that was read.
 func (l *Ledger) forget() {
 	l.at, l.states, l.runs, l.broken = Cursor{}, map[int32]*stateSets{}, map[string][]byte{}, map[place]*EntryError{}
+	l.checked = map[int32]int32{}
 	l.whole = false
 }
 
@@ -73,6 +78,11 @@ func (l *Ledger) TopicID() [16]byte { return l.id }
 // that were known before are forgotten then. It is zero before the first Read, without a ledger,
 // and if the brokers have no ids.
 func (l *Ledger) LedgerID() [16]byte { return l.ledgerID }
+
+// Epochs returns, by partition, how many leader epochs the dead-letter topic had had by the last
+// Read, for new entries about letters that were there before: see [Entry.Epochs]. Partitions whose
+// epoch is not known are missing.
+func (l *Ledger) Epochs() map[int32]int32 { return maps.Clone(l.epochs) }
 
 // Missing reports whether the last Read found no ledger topic, for example because siding did not
 // create the dead-letter topic. Then every letter is open, and no entry can be written until the

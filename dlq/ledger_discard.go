@@ -66,7 +66,7 @@ func (l *Ledger) Discard(ctx context.Context, f Filter, from Cursor, o DiscardOp
 			continue
 		}
 		at := place{letter.Record.Partition, letter.Record.Offset}
-		e := Entry{TopicID: l.id, State: as, At: time.Now(), By: o.By, Why: o.Why}
+		e := Entry{TopicID: l.id, Epochs: letter.Record.LeaderEpoch + 1, State: as, At: time.Now(), By: o.By, Why: o.Why}
 		if letter.State == Duplicate {
 			e.State, e.By, e.Why = Duplicate, "", ""
 			e.Target = position(l.topic, place{at.partition, letter.CopyOf})

@@ -53,7 +53,7 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 			t.Errorf("at %s", e.At)
 		}
 		e.At = time.Time{}
-		if d := cmp.Diff(Entry{TopicID: l.TopicID(), State: Discarded, By: "ada", Why: "test data"}, e); d != "" {
+		if d := cmp.Diff(Entry{TopicID: l.TopicID(), Epochs: 1, State: Discarded, By: "ada", Why: "test data"}, e); d != "" {
 			t.Error(d)
 		}
 	})

@@ -63,6 +63,7 @@ func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, er
 			notes = append(notes, n)
 		}
 	})
+	l.dropLost(ctx, cl)
 	confirmReports(l.stateCodeOf(at.partition))
 	for run, n := range reports {
 		if n.Entry.State != "" && l.stateCodeOf(at.partition).redriven.has(run, at.offset) {

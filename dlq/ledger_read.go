@@ -41,6 +41,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
 	if l.missing {
+		l.dropLost(ctx, cl)
 		return l.ended(nil)
 	}
 	s := scan{topic: l.name, cl: cl, progress: progress}
@@ -50,6 +51,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		}
 	})
 	l.reached = reached
+	l.dropLost(ctx, cl)
 	return l.ended(err)
 }
 
@@ -105,6 +107,12 @@ func (l *Ledger) found(letters, ledger kadm.TopicDetail) {
 		l.taken++
 	}
 	l.begun, l.id, l.ledgerID, l.missing = true, letters.ID, ledger.ID, ledger.Err != nil
+	l.epochs = map[int32]int32{}
+	for p, d := range letters.Partitions {
+		if d.LeaderEpoch >= 0 {
+			l.epochs[p] = d.LeaderEpoch + 1
+		}
+	}
 }
 
 // ensure reads the ledger, unless the last Read came to its end.
@@ -186,7 +194,10 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 	}
 	f := l.stateCodeOf(at.partition)
 	f.addRedriven(n.Letter, &n.Entry)
+	f.addEpochs(n.Letter, n.Entry.Epochs)
 	switch {
+	case f.isLost(n.Letter):
+		l.drop(at)
 	case broken && errors.Is(e, ErrNewerVersion):
 		f.set(n.Letter, stateNewer)
 	case broken:
@@ -209,7 +220,7 @@ const maxBroken = 100
 func (l *Ledger) stateCodeOf(partition int32) *stateSets {
 	f := l.states[partition]
 	if f == nil {
-		f = &stateSets{discardReports: discardReports{byRun{}, byRun{}}}
+		f = &stateSets{last: map[int32]int64{}, ends: map[int32]int64{}, discardReports: discardReports{byRun{}, byRun{}}}
 		l.states[partition] = f
 	}
 	return f

@@ -68,7 +68,7 @@ func (l *Ledger) Reopen(ctx context.Context, f Filter, from Cursor, o ReopenOpti
 			continue
 		}
 		at := place{letter.Record.Partition, letter.Record.Offset}
-		e := Entry{TopicID: l.id, State: Reopened, At: time.Now(), By: o.By, Why: o.Why}
+		e := Entry{TopicID: l.id, Epochs: letter.Record.LeaderEpoch + 1, State: Reopened, At: time.Now(), By: o.By, Why: o.Why}
 		if o.Pending != nil {
 			was, known := sent[position(l.topic, at)]
 			if !known || !o.Pending(position(l.topic, at), was) {

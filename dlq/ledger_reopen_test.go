@@ -54,7 +54,7 @@ func TestLedger_ReopenWithdrawsADiscard(t *testing.T) {
 		}
 		e := notes[len(notes)-1].Entry
 		e.At = time.Time{}
-		if d := cmp.Diff(Entry{TopicID: l.TopicID(), State: Reopened, By: "ben", Why: "they are real"}, e); d != "" {
+		if d := cmp.Diff(Entry{TopicID: l.TopicID(), Epochs: 1, State: Reopened, By: "ben", Why: "they are real"}, e); d != "" {
 			t.Error(d)
 		}
 		if n, err := l.Reopen(t.Context(), Filter{}, Cursor{}, ReopenOptions{By: "ben", Why: "again"}); n != 0 || err != nil {

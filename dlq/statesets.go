@@ -14,6 +14,10 @@ type stateSets struct {
 	since offsetset.Numbers              // Unix seconds at which the letters were resolved
 	// behind is how far a copy is after its letter; 0 if its entry does not name the letter.
 	behind offsetset.Numbers
+	epochs offsetset.Numbers // see Entry.Epochs
+	// last is the greatest offset of an entry, by its number of epochs, and ends where the letters
+	// of these epochs end in the brokers' log, as far as that is known.
+	last, ends map[int32]int64
 	discardReports
 }
 

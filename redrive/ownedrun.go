@@ -151,7 +151,7 @@ func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 
 // entry returns the ledger's entry about a letter of the run.
 func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
-	e.TopicID, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.ID, time.Now(), h.rec.By, h.rec.Why
+	e.TopicID, e.Epochs, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.Epochs[at.Partition], h.rec.ID, time.Now(), h.rec.By, h.rec.Why
 	return e.Record(h.topics.ledger, at.Partition, at.Offset)
 }
 

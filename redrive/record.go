@@ -36,12 +36,14 @@ type record struct {
 	V       int    `json:"v"`
 	ID      string `json:"id"`
 	TopicID string `json:"topicId,omitempty"`
-	State   State  `json:"state"`
-	Waiting string `json:"waiting,omitempty"`
-	Cause   string `json:"cause,omitempty"`
-	By      string `json:"by"`
-	Why     string `json:"why,omitempty"`
-	Owner   string `json:"owner"`
+	// by partition, for entries about its letters: see dlq.Entry.Epochs
+	Epochs  map[int32]int32 `json:"epochs,omitempty"`
+	State   State           `json:"state"`
+	Waiting string          `json:"waiting,omitempty"`
+	Cause   string          `json:"cause,omitempty"`
+	By      string          `json:"by"`
+	Why     string          `json:"why,omitempty"`
+	Owner   string          `json:"owner"`
 	// of the claim; a process with another token has lost the run
 	Token     string    `json:"token"`
 	Started   time.Time `json:"startedAt"`

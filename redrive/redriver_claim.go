@@ -114,6 +114,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	}
 	rec := r.newRecord(p, o)
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
+	rec.Epochs = ledger.Epochs()
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
 	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}

@@ -86,7 +86,7 @@ func (s *sender) report(ctx context.Context, t *transaction) error {
 		if !h.follows(o.group) {
 			e.State = dlq.Unfollowed
 		}
-		e.Target = o.target()
+		e.Epochs, e.Target = h.rec.Epochs[o.Partition], o.target()
 		t.write(ctx, e.Record(h.topics.ledger, o.Partition, o.Offset))
 	}
 	if err := t.cl.Flush(ctx); err != nil {

@@ -116,7 +116,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 				return false
 			}
 		}
-		if err == nil && !s.todo.Remove(letters.At(r.Partition, r.Offset)) {
+		if err == nil && (s.isLater(r) || !s.todo.Remove(letters.At(r.Partition, r.Offset))) {
 			continue
 		}
 		if err == nil {
@@ -143,6 +143,13 @@ func (s *source) read(ctx context.Context) (whole bool) {
 		}
 	}
 	return (same || s.still(ctx)) && s.flush(ctx) && whole
+}
+
+// isLater reports whether a letter came after the run's claim, at the offset of one that the brokers
+// have lost since.
+func (s *source) isLater(r *kgo.Record) bool {
+	epochs := s.rec.Epochs[r.Partition]
+	return epochs > 0 && r.LeaderEpoch >= epochs
 }
 
 // still reports whether the topic is still the run's topic. It hands over the error if not, or if

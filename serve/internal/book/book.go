@@ -319,9 +319,13 @@ func (b *Book) begin(c *dlq.Cursor) {
 			dropped += n
 			b.changes++
 		}
-		if end < p.next { // the log has lost its end, and is written anew from there
-			p.cut(end)
-			p.next = end
+		lost := end
+		if at, ok := b.ledger.Cuts()[id]; ok {
+			lost = min(lost, at)
+		}
+		if lost < p.next { // the log has lost its end, and is written anew from there
+			p.cut(lost)
+			p.next = lost
 			b.changes++
 		}
 		p.next = max(p.next, p.start)

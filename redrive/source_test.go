@@ -1,0 +1,47 @@
+package redrive_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/redrive"
+)
+
+// The dead-letter topic lost its letters in an unclean election while a run was stopped, and others
+// stand at their offsets. The run that went on sent those, which its operator had never seen.
+func TestResume_SendsNoLetterAtALostOffset(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		s := letters(t, k, 20, succeeding)
+		// old brokers have no ids of topics, so a topic that is recreated looks like one whose log
+		// lost its records
+		r := redriver(t, k, kgo.MaxVersions(kversion.V2_7_0()))
+		p := plan(t, r)
+		stopped(t, r, p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, 5)
+		time.Sleep(time.Minute)
+		s.set(func(ctx context.Context, r *kgo.Record) error {
+			if string(r.Value) == "new" {
+				return failing("new")(ctx, r)
+			}
+			return nil
+		})
+		k.DeleteTopic("orders.dlq")
+		k.CreateTopic("orders.dlq", 1)
+		if err := k.Cluster.MoveTopicPartition("orders.dlq", 0, 0); err != nil { // a new leader epoch
+			t.Fatal(err)
+		}
+		for _, r := range k.Produce(records(30, "new")...) {
+			k.DeadLettered(r, "terminal")
+		}
+		o, err := r.Resume(within(t, time.Hour), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
+		if c := o.Counts; err != nil || o.State != redrive.Done || c.Sent < 5 || c.Succeeded != c.Sent || c.Sent+c.Skipped[redrive.SkippedExpired] != 20 {
+			t.Errorf("the run ended with %v: %v, %+v", err, o.State, c)
+		}
+		nothingNew(t, k, r, 30)
+	})
+}
