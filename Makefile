@@ -58,7 +58,7 @@ GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version)
   -count=1 -vet=off -ldflags=-w -exec $(CURDIR)/.ci/cpu $(2)
 endef
 
-.PHONY: all lint fmt test race reach seeds full steady house files integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
+.PHONY: all lint fmt test race left-out reach seeds full steady house files integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -77,15 +77,22 @@ fmt: $(golangci)
 test:
 	@$(call tests,test,-p 4 -timeout 30m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
 
-# The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases. FULL=1 has all.
+# The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases, without the
+# tests that .ci/left-out names: others reach what they reach. FULL=1 has all.
 race:
-	@$(call tests,race,-race $(if $(FULL),-tags full,$(only_own)) -p 2 -timeout $(if $(FULL),180m,30m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),CGO_ENABLED=1 $(heap))
+	@$(call tests,race,-race $(if $(FULL),-tags full,$(only_own)) -p 2 -timeout $(if $(FULL),180m,30m) $(if $(ONLY),-run '$(ONLY)') $(concurrent),CGO_ENABLED=1 $(heap) \
+	  $(if $(FULL)$(ONLY),,SIDING_LEFT_OUT=$(CURDIR)/.ci/left-out))
 
-# Which blocks of code all cases reach and the few of the race detector do not. Without the race detector, since what is
-# reached depends on the cases. It prints them.
+# Chooses the tests that make race leaves out, and writes .ci/left-out.
+left-out:
+	@GOWORK=$(CURDIR)/go.work $(heap) go run ./internal/reach $(concurrent)
+
+# Which blocks of code all cases of all tests reach and the few of make race do not. Without the race detector, since what
+# is reached depends on the cases. It prints them.
 reach:
-	@mkdir -p .cache/reach; for tag in few all; do \
-	  GOWORK=$(CURDIR)/go.work $(heap) go test -tags $$tag -count=1 -p 2 -timeout 30m -coverprofile .cache/reach/$$tag.out \
+	@mkdir -p .cache/reach; export SIDING_ROOT=$(CURDIR) SIDING_CPU=/dev/null; for tag in few all; do \
+	  [ $$tag = few ] && export SIDING_LEFT_OUT=$(CURDIR)/.ci/left-out || unset SIDING_LEFT_OUT; \
+	  GOWORK=$(CURDIR)/go.work $(heap) go test -tags $$tag -count=1 -p 2 -timeout 30m -exec $(CURDIR)/.ci/cpu -coverprofile .cache/reach/$$tag.out \
 	    -coverpkg $$(echo $(concurrent) | tr ' ' ,) $(concurrent) >.cache/reach/$$tag.log || { cat .cache/reach/$$tag.log; exit 1; }; \
 	done; \
 	awk 'FNR == 1 { run++; next } { if ($$3 > 0) { if (run == 1) few[$$1] = 1; else all[$$1] = $$2 } } \
