@@ -15,8 +15,8 @@ import (
 // records that are due last are evicted, and fetched again shortly before they are due. Each tier
 // always has room for its next record, so that a long tier cannot starve a short one.
 //
-// Up to half of the budget is first come, first served. The other half is divided equally, so that
-// a blocked lane with many overdue records cannot starve the others.
+// Up to five eighths of the budget are first come, first served. Beyond them a tier has its share,
+// so that a blocked lane with many overdue records cannot starve the others.
 //
 // Its exported methods are safe for concurrent use, and need no lane's lock.
 // See DESIGN.md, "Parked records".
@@ -39,9 +39,8 @@ type Budget struct {
 }
 
 // soon is how long before they are due evicted records are fetched again, in milliseconds: long
-// enough for a leader to move meanwhile. An answer also contains records that are due somewhat
-// later. Records within a tier's reach are kept, and are never evicted for records that are due
-// later, see reach.
+// enough for a leader to move meanwhile. An answer also contains records that are due later. They
+// are kept if there is room: otherwise they would be fetched twice.
 const soon = 3_000
 
 // NewBudget makes a budget of limit bytes. It calls resume, without a lock, with the lanes whose
@@ -89,7 +88,8 @@ func (b *Budget) admits(due, size int64) bool {
 }
 
 // room returns how much t may fetch again. It holds held bytes, and may hold in all what no
-// eviction takes: its share, or more while half of the budget is free.
+// eviction takes: its share, or more while the tiers use less than five eighths of the budget. That
+// is an eighth less than an eviction leaves them, so what it took is not fetched again at once.
 func (b *Budget) room(t *Tier, held int64) room {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,19 +97,16 @@ func (b *Budget) room(t *Tier, held int64) room {
 	if _, holds := b.holders[t]; !holds {
 		share = b.limit / 2 / int64(len(b.holders)+1)
 	}
-	free := b.limit/2 - b.bytes
+	free := b.limit/8*5 - b.bytes
 	r := room{bytes: max(min(max(share-held, free), b.limit-b.bytes), 0), enough: min(b.limit/8, share/2), freed: b.freed}
-	switch {
-	case free < 0:
+	if free < 0 {
 		r.over = max(held-share, 0)
-	case b.horizon == math.MaxInt64:
-		r.early = free
 	}
 	return r
 }
 
-// share returns what each tier may hold while more than half of the budget is in use, in bytes. The
-// caller holds the lock.
+// share returns what each tier may hold however much the others hold, in bytes. The caller holds
+// the lock.
 func (b *Budget) share() int64 { return b.limit / 2 / int64(max(len(b.holders), 1)) }
 
 // hold notes that a tier without records takes its first.

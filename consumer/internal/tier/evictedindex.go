@@ -152,6 +152,12 @@ func (a *evictedIndex) remove(offset, size int64) {
 	}
 }
 
+// has reports whether a record of the offset's block is in the index.
+func (a *evictedIndex) has(offset int64) bool {
+	p, i := a.search(offset &^ evictedMask)
+	return p < len(a.pages) && a.pages[p].blocks[i].base == offset&^evictedMask
+}
+
 // each returns the average size of a record, in bytes.
 func (a *evictedIndex) each() int64 { return a.bytes / int64(max(a.n, 1)) }
 
@@ -239,7 +245,7 @@ func (a *evictedIndex) leave(base, due int64, whole bool) {
 	for _, r := range a.sorted(base) {
 		due = min(due, r.due)
 	}
-	if p, i := a.search(base); p < len(a.pages) && a.pages[p].blocks[i].base == base {
+	if a.has(base) {
 		a.block(base, due)
 	}
 }

@@ -3,7 +3,6 @@ package tier
 // room is how much a tier may fetch again. Sizes are in bytes.
 type room struct {
 	bytes  int64
-	early  int64 // the part of bytes for records that are not due soon
 	over   int64 // how much the tier holds beyond its share
 	enough int64 // less is not worth a fetch: a block would be fetched once for each of its records
 	freed  int64 // for waitForRoom, if the room does not suffice

@@ -71,10 +71,13 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// reach is how far ahead of now a pass looks, in milliseconds: what was read together is due within
-// the tier's jitter. So one pass over a block finds most of it, and nothing within the reach is
-// evicted for records that are due later.
-func (c *Config) reach() int64 { return max((c.Wait-c.Delay).Milliseconds(), soon) + soon }
+// reach is how far ahead of now records are soon due, in milliseconds. What was written together is
+// due within the tier's jitter, and is fetched together. So nothing within the reach is evicted for
+// records that are due later.
+func (c *Config) reach() int64 { return max(c.jitter(), soon) + soon }
+
+// jitter is how far the due times of records lie apart that failed together, in milliseconds.
+func (c *Config) jitter() int64 { return (c.Wait - c.Delay).Milliseconds() }
 
 // Partition names a partition for a fetch.
 type Partition struct {

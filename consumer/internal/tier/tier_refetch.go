@@ -140,7 +140,7 @@ func (t *Tier) wantedBlock(now int64) int64 {
 	if b == nil {
 		return 0
 	}
-	return max(min(t.evicted.run(b.base, now+t.cfg.reach()), maxRefetch), 1)
+	return max(min(t.evicted.run(b.base, now+soon), maxRefetch), 1)
 }
 
 // refetchFailed logs a failed fetch, and waits before the next try. again reports that the fetch
@@ -217,8 +217,9 @@ type candidate struct {
 }
 
 // restore parks the evicted records among got, which is what the log has of the offsets from up to
-// next. The records that are due first go first, as long as there is room. due is the earliest due
-// time of the records below end that stay evicted. lost is how many the log no longer has.
+// next. The records that are due first go first, as long as there is room. Once a record that is due
+// soon found none, only such records are kept. due is the earliest due time of the records below end
+// that stay evicted. lost is how many the log no longer has.
 func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	var found []candidate
 	now := time.Now()
@@ -242,18 +243,14 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 	room.bytes += t.evictFor(found, room.bytes, early)
 	due = math.MaxInt64
 	for _, r := range found {
-		if r.size <= room.bytes && (r.due <= early || r.size <= room.early) || t.isNext(r.due) {
+		if r.size <= room.bytes && (r.due <= early || t.starvedOf == 0) || t.isNext(r.due) {
 			room.bytes -= r.size
-			room.early -= r.size
 			t.evicted.remove(r.rec.Offset, r.size)
 			t.keep(pack(r.rec, r.due))
 			continue
 		}
-		if r.due <= early {
-			room.early = 0 // the room left is for records that are due soon
-			if t.starvedOf == 0 || r.size < t.starvedOf {
-				t.starvedOf = r.size
-			}
+		if r.due <= early && (t.starvedOf == 0 || r.size < t.starvedOf) {
+			t.starvedOf = r.size
 		}
 		t.evicted.seen.note(r.rec.Offset, r.due, r.size)
 		if r.rec.Offset < end {
