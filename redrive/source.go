@@ -145,7 +145,7 @@ func (s *source) read(ctx context.Context) (whole bool) {
 	return (same || s.still(ctx)) && s.flush(ctx) && whole
 }
 
-// isLater reports whether a letter came after the run's claim, at the offset of one that the brokers
+// isLater reports whether a letter came after the run's claim, at the offset of one that brokers
 // have lost since.
 func (s *source) isLater(r *kgo.Record) bool {
 	epochs := s.rec.Epochs[r.Partition]

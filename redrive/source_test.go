@@ -32,7 +32,8 @@ func TestResume_SendsNoLetterAtALostOffset(t *testing.T) {
 		})
 		k.DeleteTopic("orders.dlq")
 		k.CreateTopic("orders.dlq", 1)
-		if err := k.Cluster.MoveTopicPartition("orders.dlq", 0, 0); err != nil { // a new leader epoch
+		// a new leader epoch
+		if err := k.Cluster.MoveTopicPartition("orders.dlq", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range k.Produce(records(30, "new")...) {

@@ -23,7 +23,8 @@ func TestServer_LettersAtLostOffsetsAreOpen(t *testing.T) {
 		})
 		k.DeleteTopic("orders.dlq")
 		k.CreateTopic("orders.dlq", 1)
-		if err := k.Cluster.MoveTopicPartition("orders.dlq", 0, 0); err != nil { // a new leader epoch
+		// a new leader epoch
+		if err := k.Cluster.MoveTopicPartition("orders.dlq", 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		is.letterOf("bug", time.Now()) // no rule is about it
