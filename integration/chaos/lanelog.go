@@ -202,6 +202,21 @@ func (t told) begunBy(lane tp, at int64) (began int64) {
 	return began
 }
 
+// lostLast returns when the process, which may have ended, last lost a lane; 0 if never.
+func (t told) lostLast(lane tp, before, ended int64) (last int64) {
+	owned := false
+	for _, c := range t.changes(lane, 0, before) {
+		if owned {
+			last = c.at
+		}
+		owned = c.what.begins()
+	}
+	if owned && ended != 0 && ended < before {
+		last = ended
+	}
+	return last
+}
+
 // kept returns how many of a partition's lanes, begun by a time, were not handed over in order.
 func (t told) kept(lane tp, by int64) (n int) {
 	owned := false

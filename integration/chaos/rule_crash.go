@@ -147,27 +147,17 @@ func (ev *evidence) condemned(r *record, c *copied) bool {
 	}
 	return slices.ContainsFunc(r.runs, func(x *run) bool {
 		return ev.killedFromOutside(x) || ev.expelled(x) || x.end == 0 && ev.lateAt(x, ev.until(x))
-	}) || ev.lostToFault(tp{r.origin.Topic, r.origin.Partition}, c.meta.FailedAt.UnixNano())
+	}) || lostToFault(ev, tp{r.origin.Topic, r.origin.Partition}, c.meta.FailedAt.UnixNano())
 }
 
-// lostToFault reports whether a fault, and no record, took a lane from its last owner before a time.
-// That a record was to run alone stands in a commit, and in a journal only once it has begun.
-func (ev *evidence) lostToFault(lane tp, before int64) bool {
+// lostToFault reports whether a fault, and no record, took a lane from its last owner.
+// A commit says that a record is to run alone; a journal has it only once it has begun.
+func lostToFault(ev *evidence, lane tp, before int64) bool {
 	var last int64
 	var by *member
 	for name, t := range ev.told {
-		m, owned := ev.members[name], false
-		lost := func(at int64) {
-			if owned && at > last && at < before {
-				last, by = at, m
-			}
-		}
-		for _, c := range t.changes(lane, 0, before) {
-			lost(c.at)
-			owned = c.what.begins()
-		}
-		if m.ended != 0 {
-			lost(m.ended)
+		if at := t.lostLast(lane, before, ev.members[name].ended); at > last {
+			last, by = at, ev.members[name]
 		}
 	}
 	if by == nil {
