@@ -72,11 +72,6 @@ func (ev *evidence) stoodStill(name string, from, to int64) bool {
 	return m != nil && slices.ContainsFunc(m.suspended, func(s [2]int64) bool { return s[0] < to && s[1] > from })
 }
 
-// starved reports whether the member's timers were late for so long in a time.
-func (t *told) starved(from, to int64, least time.Duration) bool {
-	return overlap(t.late, from, to) >= least
-}
-
 // until is when a run ended; of one whose process died, when that died.
 func (ev *evidence) until(r *run) int64 {
 	if r.end != 0 {

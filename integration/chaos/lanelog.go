@@ -205,14 +205,11 @@ func (t told) begunBy(lane tp, at int64) (began int64) {
 // lostLast returns when the process, which may have ended, last lost a lane; 0 if never.
 func (t told) lostLast(lane tp, before, ended int64) (last int64) {
 	owned := false
-	for _, c := range t.changes(lane, 0, before) {
-		if owned {
-			last = c.at
+	for _, c := range append(t.changes(lane, 0, before), laneChange{at: ended}) {
+		if owned && c.at < before {
+			last = max(last, c.at)
 		}
 		owned = c.what.begins()
-	}
-	if owned && ended != 0 && ended < before {
-		last = ended
 	}
 	return last
 }
@@ -262,4 +259,17 @@ func (t told) suspected(r *run) bool {
 		return s.feed == tp{r.topic, r.partition} && s.from <= r.offset && r.offset < s.to && s.at <= r.start+lineSlack &&
 			(s.at > r.start || !slices.ContainsFunc(t.changes(r.lane, s.at, r.start), func(c laneChange) bool { return c.what.begins() }))
 	})
+}
+
+// starved reports whether the member's timers were late for so long in a time.
+func (t *told) starved(from, to int64, least time.Duration) bool {
+	return overlap(t.late, from, to) >= least
+}
+
+// overlap is how much of a time lies in others, which do not overlap.
+func overlap(others [][2]int64, from, to int64) (sum time.Duration) {
+	for _, o := range others {
+		sum += time.Duration(max(0, min(o[1], to)-max(o[0], from)))
+	}
+	return sum
 }

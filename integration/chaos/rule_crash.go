@@ -153,18 +153,13 @@ func (ev *evidence) condemned(r *record, c *copied) bool {
 // lostToFault reports whether a fault, and no record, took a lane from its last owner.
 // A commit says that a record is to run alone; a journal has it only once it has begun.
 func lostToFault(ev *evidence, lane tp, before int64) bool {
-	var last int64
-	var by *member
+	var last run // as if it had run then
 	for name, t := range ev.told {
-		if at := t.lostLast(lane, before, ev.members[name].ended); at > last {
-			last, by = at, ev.members[name]
+		if at := t.lostLast(lane, before, ev.members[name].ended); at > last.end {
+			last = run{member: name, start: at, end: at}
 		}
 	}
-	if by == nil {
-		return false
-	}
-	silent := last - int64(by.job.Service.Policy.Session) - learns
-	return by.killed && by.asked.Load() && by.ended == last || ev.stoodStill(by.job.Name, silent, last) || ev.parted(silent, last)
+	return last.end != 0 && (ev.killedFromOutside(&last) || ev.zombie(&last))
 }
 
 // lateAt reports whether a run ignored its timeout at a time.

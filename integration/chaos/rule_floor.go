@@ -74,14 +74,6 @@ func (ev *evidence) outlasting(s *served) (all [][2]int64) {
 	return all
 }
 
-// overlap is how much of a time lies in others, which do not overlap.
-func overlap(others [][2]int64, from, to int64) (sum time.Duration) {
-	for _, o := range others {
-		sum += time.Duration(max(0, min(o[1], to)-max(o[0], from)))
-	}
-	return sum
-}
-
 // stalled: in a calm, no floor stands still that has a record above it.
 func stalled(ev *evidence, f *findings) {
 	if len(ev.samples) == 0 {

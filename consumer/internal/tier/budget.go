@@ -38,11 +38,6 @@ type Budget struct {
 	paused     map[*Tier]struct{} // tiers whose fetch waits for room
 }
 
-// soon is how long before they are due evicted records are fetched again, in milliseconds: long
-// enough for a leader to move meanwhile. An answer also contains records that are due later. They
-// are kept if there is room: otherwise they would be fetched twice.
-const soon = 3_000
-
 // NewBudget makes a budget of limit bytes. It calls resume, without a lock, with the lanes whose
 // [Lane.Reopen] it called.
 func NewBudget(limit int64, resume func([]Lane)) *Budget {

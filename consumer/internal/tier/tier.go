@@ -5,7 +5,6 @@ package tier
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // Lane is the lane that owns a tier. Its lock guards the tier. The tier holds the lock when it
@@ -57,33 +55,6 @@ type Env struct {
 	// Go runs a goroutine that ends soon after the lane's context.
 	Go       func(func())
 	Throttle *logthrottle.Throttle
-}
-
-// Config describes a retry partition.
-type Config struct {
-	Topic     string
-	Partition int32
-	Delay     time.Duration
-	// Wait is the longest that an ordinary failure waits in the tier. MaxWait is the longest for a
-	// failure whose error asks for a wait of its own.
-	Wait, MaxWait time.Duration
-	Provision     retrytopics.Spec
-	Log           *slog.Logger
-}
-
-// reach is how far ahead of now records are soon due, in milliseconds. What was written together is
-// due within the tier's jitter, and is fetched together. So nothing within the reach is evicted for
-// records that are due later.
-func (c *Config) reach() int64 { return max(c.jitter(), soon) + soon }
-
-// jitter is how far the due times of records lie apart that failed together, in milliseconds.
-func (c *Config) jitter() int64 { return (c.Wait - c.Delay).Milliseconds() }
-
-// Partition names a partition for a fetch.
-type Partition struct {
-	Topic     string
-	ID        [16]byte // of the topic; zero before Kafka 2.8, whose brokers have none
-	Partition int32
 }
 
 // Tier holds the waiting records of one retry partition. See the package's comment for its lock.

@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -27,7 +26,7 @@ func (t *Tier) evict(cutoff, want int64) (freed int64) {
 		t.evicted.add(p.offset, p.due, p.size())
 		freed += p.size()
 	}
-	earliest := int64(math.MaxInt64)
+	var earliest int64
 	for n > least && freed < want && t.parked[n-1].due >= cutoff {
 		n--
 		drop(&t.parked[n])

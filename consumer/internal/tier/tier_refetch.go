@@ -217,9 +217,9 @@ type candidate struct {
 }
 
 // restore parks the evicted records among got, which is what the log has of the offsets from up to
-// next. The records that are due first go first, as long as there is room. Once a record that is due
-// soon found none, only such records are kept. due is the earliest due time of the records below end
-// that stay evicted. lost is how many the log no longer has.
+// next. The records that are due first go first, as long as there is room. Once a record that is
+// due soon found none, only such records are kept. due is the earliest due time of the records
+// below end that stay evicted. lost is how many the log no longer has.
 func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int64) {
 	var found []candidate
 	now := time.Now()
