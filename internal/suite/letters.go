@@ -38,7 +38,7 @@ var letters = map[string]func(*testing.T, *fixture){
 				})
 			}
 		}()
-		r := f.redriver(t)
+		r := newRedriver(t, f)
 		p, err := r.Plan(t.Context(), redrive.Selection{Topic: f.topic + ".dlq", Target: redrive.Target{Topic: f.topic}})
 		if err != nil {
 			t.Fatal(err)
@@ -54,14 +54,14 @@ var letters = map[string]func(*testing.T, *fixture){
 			t.Fatal(err)
 		}
 		for i := range int64(4) {
-			f.letter(1, i, int32(i%2), nil)
+			putLetter(f, 1, i, int32(i%2), nil)
 		}
 		sent := dlq.Entry{State: dlq.Redriven, Run: "r", At: time.Now(), Target: headers.Position{Topic: f.tierTopic(tier1), Partition: 1}}
 		f.Produce(sent.Record(f.topic+".dlq.ledger", 1, 1))
 		f.DeleteTopic(f.topic)
 		f.CreateTopic(f.topic, 1)
 		f.Run(f.config(ok))
-		r := f.redriver(t)
+		r := newRedriver(t, f)
 		var p *redrive.Plan
 		eventually(t, "a plan leaves out what has no partition", func() bool {
 			var err error
@@ -91,14 +91,14 @@ var letters = map[string]func(*testing.T, *fixture){
 	// counted the damaged ones differently.
 	"letters that cannot be redriven stay one by one": func(t *testing.T, f *fixture) {
 		f.Run(f.config(ok))
-		f.letter(1, 0, 1, nil)
-		f.letter(1, 1, 99, nil)
-		f.letter(1, 2, 1, func(h *kgo.RecordHeader) {
+		putLetter(f, 1, 0, 1, nil)
+		putLetter(f, 1, 1, 99, nil)
+		putLetter(f, 1, 2, 1, func(h *kgo.RecordHeader) {
 			if h.Key == headers.Attempts {
 				h.Value = []byte("many")
 			}
 		})
-		r := f.redriver(t)
+		r := newRedriver(t, f)
 		p, err := r.Plan(t.Context(), redrive.Selection{Topic: f.topic + ".dlq"})
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ var letters = map[string]func(*testing.T, *fixture){
 	},
 }
 
-func (f *fixture) redriver(t *testing.T) *redrive.Redriver {
+func newRedriver(t *testing.T, f *fixture) *redrive.Redriver {
 	t.Helper()
 	r, err := redrive.New(redrive.Config{Kafka: f.Opts()})
 	if err != nil {
@@ -129,9 +129,9 @@ func byAnn(p redrive.Pace) redrive.RunOptions {
 	return redrive.RunOptions{By: "ann", Why: "OPS-1", Pace: p}
 }
 
-// letter writes a letter to a partition, of a record of the source. change, if not nil, is called
-// for each header.
-func (f *fixture) letter(partition int32, offset int64, of int32, change func(*kgo.RecordHeader)) {
+// putLetter writes a letter to a partition, of a record of the source. change, if not nil, is
+// called for each header.
+func putLetter(f *fixture, partition int32, offset int64, of int32, change func(*kgo.RecordHeader)) {
 	m := f.copyOf(offset, 1, time.Now())
 	m.Original.Partition, m.Reason, m.NotBefore = of, headers.ReasonTerminal, time.Time{}
 	r := &kgo.Record{Topic: f.topic + ".dlq", Partition: partition, Value: []byte("x"), Headers: m.Append(nil)}
