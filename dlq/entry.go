@@ -63,18 +63,6 @@ func (e *Entry) behind(topic string, at place) (behind uint32, ok bool) {
 	return uint32(distance), ok
 }
 
-// entryJSON has the fields of an entry's JSON: version 1, and the states that came later.
-type entryJSON struct {
-	V, Epochs     int
-	TopicID       string
-	State         State
-	Run           string
-	At, Since     string
-	By, Why       string
-	Target, Class string
-	Edited        []string
-}
-
 // entryVersion is the newest version that can be read. A new state gets a new version, so that an
 // older siding rejects the entry instead of taking its letter for open.
 const entryVersion = 3
@@ -192,16 +180,6 @@ func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
-}
-
-// plain reports whether a text needs no escapes in JSON.
-func plain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
 }
 
 // ErrNewerVersion reports an entry that a newer siding wrote. Its meaning is not known, so leave

@@ -31,6 +31,18 @@ func scanEntry(s string) (entryJSON, error) {
 	return f.entry, f.err
 }
 
+// entryJSON has the fields of an entry's JSON: version 1, and the states that came later.
+type entryJSON struct {
+	V, Epochs     int
+	TopicID       string
+	State         State
+	Run           string
+	At, Since     string
+	By, Why       string
+	Target, Class string
+	Edited        []string
+}
+
 // fieldScanner reads the fields of an entry, one after another.
 type fieldScanner struct {
 	entry  entryJSON
@@ -135,4 +147,14 @@ func (f *fieldScanner) space() {
 	if f.rest != "" && f.rest[0] <= ' ' {
 		f.rest = strings.TrimLeft(f.rest, " \t\r\n")
 	}
+}
+
+// plain reports whether a text needs no escapes in JSON.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }

@@ -35,12 +35,10 @@ type Ledger struct {
 	at           Cursor
 	taken        int64 // counts what changed the states
 
-	epochs  map[int32]int32 // see Epochs
-	checked map[int32]int32 // by partition, the epochs up to which the brokers' logs are known
-	cuts    map[int32]int64 // see Cuts
-	states  map[int32]*stateSets
-	runs    map[string][]byte
-	broken  map[place]*EntryError // some of them
+	lost   lostLetters
+	states partitionStates
+	runs   map[string][]byte
+	broken map[place]*EntryError // some of them
 }
 
 // NewLedger returns the ledger of the dead-letter topic, without reading it. ledger is the name of
@@ -48,7 +46,7 @@ type Ledger struct {
 // cluster, and may tune fetching. Each method that reads or writes opens its own clients, and
 // closes them before it returns.
 func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
-	l := &Ledger{topic: topic, name: ledger, opts: opts}
+	l := &Ledger{topic: topic, name: ledger, opts: opts, lost: lostLetters{map[int32]int32{}, map[int32]int32{}, map[int32]int64{}}}
 	l.forget()
 	return l
 }
@@ -59,8 +57,7 @@ func (l *Ledger) SetOpts(opts ...kgo.Opt) { l.opts = opts }
 
 // forget drops everything that was read.
 func (l *Ledger) forget() {
-	l.at, l.states, l.runs, l.broken = Cursor{}, map[int32]*stateSets{}, map[string][]byte{}, map[place]*EntryError{}
-	l.checked = map[int32]int32{}
+	l.at, l.states, l.runs, l.broken = Cursor{}, partitionStates{}, map[string][]byte{}, map[place]*EntryError{}
 	l.whole = false
 }
 
@@ -79,10 +76,10 @@ func (l *Ledger) TopicID() [16]byte { return l.id }
 // and if the brokers have no ids.
 func (l *Ledger) LedgerID() [16]byte { return l.ledgerID }
 
-// Epochs returns, by partition, how many leader epochs the dead-letter topic had had by the last
-// Read, for new entries about letters that were there before: see [Entry.Epochs]. Partitions whose
-// epoch is not known are missing.
-func (l *Ledger) Epochs() map[int32]int32 { return maps.Clone(l.epochs) }
+// TakeCut returns the offset of a partition from which letters that were read may be others by now:
+// the Reads since the last call found letters lost there, or a leader that began there. It is
+// [math.MaxInt64] if there is none. It changes the ledger, as [Ledger.Read] does.
+func (l *Ledger) TakeCut(partition int32) int64 { return l.lost.takeCut(partition) }
 
 // Missing reports whether the last Read found no ledger topic, for example because siding did not
 // create the dead-letter topic. Then every letter is open, and no entry can be written until the

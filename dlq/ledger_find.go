@@ -63,10 +63,11 @@ func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, er
 			notes = append(notes, n)
 		}
 	})
-	l.dropLost(ctx, cl)
-	confirmReports(l.stateCodeOf(at.partition))
+	l.lost.drop(ctx, cl, l.topic, l.states)
+	f := l.states.of(at.partition)
+	f.confirmReports()
 	for run, n := range reports {
-		if n.Entry.State != "" && l.stateCodeOf(at.partition).redriven.has(run, at.offset) {
+		if n.Entry.State != "" && f.redriven.has(run, at.offset) {
 			notes = append(notes, n)
 		}
 	}

@@ -300,7 +300,7 @@ func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
 	for i, copies := range p.duplicates {
 		for offset := range copies.All() {
 			letter := place{i, offset - int64(copies.behind.Of(offset))}
-			n.write(ctx, place{i, offset}, Entry{TopicID: l.id, Epochs: l.epochs[i], State: Duplicate, At: time.Now(), Target: position(l.topic, letter)})
+			n.write(ctx, place{i, offset}, Entry{TopicID: l.id, Epochs: copies.epochs, State: Duplicate, At: time.Now(), Target: position(l.topic, letter)})
 		}
 	}
 	if _, err = n.close(ctx); err == nil {

@@ -41,7 +41,7 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		return fmt.Errorf("dlq: read ledger %q: %w", l.name, err)
 	}
 	if l.missing {
-		l.dropLost(ctx, cl)
+		l.lost.drop(ctx, cl, l.topic, l.states)
 		return l.ended(nil)
 	}
 	s := scan{topic: l.name, cl: cl, progress: progress}
@@ -51,7 +51,9 @@ func (l *Ledger) Read(ctx context.Context, progress func(read, total int64), eac
 		}
 	})
 	l.reached = reached
-	l.dropLost(ctx, cl)
+	if l.lost.drop(ctx, cl, l.topic, l.states) {
+		l.taken++
+	}
 	return l.ended(err)
 }
 
@@ -81,7 +83,7 @@ func (l *Ledger) ended(err error) error {
 	}
 	for p, f := range l.states {
 		if l.Known(p) {
-			confirmReports(f)
+			f.confirmReports()
 		}
 	}
 	if err != nil {
@@ -107,12 +109,7 @@ func (l *Ledger) found(letters, ledger kadm.TopicDetail) {
 		l.taken++
 	}
 	l.begun, l.id, l.ledgerID, l.missing = true, letters.ID, ledger.ID, ledger.Err != nil
-	l.epochs = map[int32]int32{}
-	for p, d := range letters.Partitions {
-		if d.LeaderEpoch >= 0 {
-			l.epochs[p] = d.LeaderEpoch + 1
-		}
-	}
+	l.lost.found(letters.Partitions)
 }
 
 // ensure reads the ledger, unless the last Read came to its end.
@@ -173,7 +170,7 @@ func (l *Ledger) among(topics kadm.TopicDetails, unanswered error) (letters, led
 // take stores a record of the ledger, and reports whether it is about this topic.
 func (l *Ledger) take(n *LedgerRecord) bool {
 	if run, ok := n.DiscardReport(); ok {
-		l.addReport(run, n)
+		l.states.of(n.Record.Partition).addReport(run, n.Letter, n.Entry.State != "")
 		return true
 	}
 	if n.Run != "" {
@@ -192,12 +189,12 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 	if broken && len(l.broken) < maxBroken {
 		l.broken[at] = e
 	}
-	f := l.stateCodeOf(at.partition)
+	f := l.states.of(at.partition)
 	f.addRedriven(n.Letter, &n.Entry)
-	f.addEpochs(n.Letter, n.Entry.Epochs)
+	f.epochs.add(n.Letter, n.Entry.Epochs)
 	switch {
-	case f.isLost(n.Letter):
-		l.drop(at)
+	case f.epochs.isLost(n.Letter):
+		f.drop(n.Letter)
 	case broken && errors.Is(e, ErrNewerVersion):
 		f.set(n.Letter, stateNewer)
 	case broken:
@@ -216,15 +213,6 @@ func (l *Ledger) take(n *LedgerRecord) bool {
 
 // maxBroken is how many broken entries of a ledger are kept, for display.
 const maxBroken = 100
-
-func (l *Ledger) stateCodeOf(partition int32) *stateSets {
-	f := l.states[partition]
-	if f == nil {
-		f = &stateSets{last: map[int32]int64{}, ends: map[int32]int64{}, discardReports: discardReports{byRun{}, byRun{}}}
-		l.states[partition] = f
-	}
-	return f
-}
 
 // keep stores the state of a run. Other records of a run have longer keys, and only go to the
 // callback of Read.
@@ -254,32 +242,4 @@ func (l *Ledger) newer() error {
 		}
 	}
 	return fmt.Errorf("dlq: read ledger %q: %d letters: %w", l.name, n, ErrNewerVersion)
-}
-
-// addReport adds a consumer's discard report. A report without an entry, revoked or broken, removes
-// the report before it, which compaction deletes.
-func (l *Ledger) addReport(run string, n *LedgerRecord) {
-	f := l.stateCodeOf(n.Record.Partition)
-	if n.Entry.State != "" {
-		if len(f.reported) < maxDiscardReports || f.reported[run] != nil {
-			f.reported.add(run, n.Letter)
-		}
-		return
-	}
-	f.reported.remove(run, n.Letter)
-	if f.redriven.has(run, n.Letter) && f.sets[stateCode(Discarded)].Has(n.Letter) {
-		f.set(n.Letter, stateCode(Redriven))
-	}
-}
-
-// confirmReports marks the letters of a partition as discarded that a report and the entry's run
-// agree about.
-func confirmReports(f *stateSets) {
-	for run, reported := range f.reported {
-		for offset := range reported.All() {
-			if f.redriven.has(run, offset) {
-				f.set(offset, stateCode(Discarded))
-			}
-		}
-	}
 }

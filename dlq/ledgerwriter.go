@@ -82,7 +82,11 @@ func (n *ledgerWriter) write(ctx context.Context, at place, e Entry) {
 // revokeReports revokes the discard reports about a letter, behind its entry: without the entry, a
 // letter whose report is gone would look processed.
 func (n *ledgerWriter) revokeReports(ctx context.Context, at place) {
-	for run, reported := range n.ledger.stateCodeOf(at.partition).reported {
+	f := n.ledger.states[at.partition]
+	if f == nil {
+		return
+	}
+	for run, reported := range f.reported {
 		if !reported.Has(at.offset) {
 			continue
 		}

@@ -30,6 +30,7 @@ type prunedPart struct {
 type duplicates struct {
 	offsetset.Set
 	behind offsetset.Numbers // how far each is after its letter
+	epochs int32             // see Entry.Epochs
 }
 
 func (p *pruning) add(r *kgo.Record) {
@@ -54,6 +55,7 @@ func (p *pruning) add(r *kgo.Record) {
 		if p.judge.behind > 0 {
 			part.duplicates.Add(r.Offset)
 			part.duplicates.behind.Set(r.Offset, p.judge.behind)
+			part.duplicates.epochs = max(part.duplicates.epochs, r.LeaderEpoch+1)
 		}
 	case part.stays:
 	case open || pending:

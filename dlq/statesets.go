@@ -14,11 +14,20 @@ type stateSets struct {
 	since offsetset.Numbers              // Unix seconds at which the letters were resolved
 	// behind is how far a copy is after its letter; 0 if its entry does not name the letter.
 	behind offsetset.Numbers
-	epochs offsetset.Numbers // see Entry.Epochs
-	// last is the greatest offset of an entry, by its number of epochs, and ends where the letters
-	// of these epochs end in the brokers' log, as far as that is known.
-	last, ends map[int32]int64
+	epochs letterEpochs
 	discardReports
+}
+
+// partitionStates are the states of a topic's letters by partition.
+type partitionStates map[int32]*stateSets
+
+func (p partitionStates) of(partition int32) *stateSets {
+	f := p[partition]
+	if f == nil {
+		f = &stateSets{discardReports: discardReports{byRun{}, byRun{}}}
+		p[partition] = f
+	}
+	return f
 }
 
 // The first two sets have the letters whose last entry cannot be read. The sets of the states
@@ -40,6 +49,14 @@ func (f *stateSets) set(offset int64, fate int) {
 	}
 	if fate != none {
 		f.sets[fate].Add(offset)
+	}
+}
+
+// drop removes a letter, and which run redrove it.
+func (f *stateSets) drop(offset int64) {
+	f.set(offset, none)
+	for run := range f.redriven {
+		f.redriven.remove(run, offset)
 	}
 }
 
@@ -68,6 +85,32 @@ func (f *stateSets) addRedriven(offset int64, e *Entry) {
 	}
 	if e.State == Redriven && e.Run != "" {
 		f.redriven.add(e.Run, offset)
+	}
+}
+
+// addReport adds a consumer's discard report. A report without an entry, revoked or broken, removes
+// the report before it, which compaction deletes.
+func (f *stateSets) addReport(run string, offset int64, hasEntry bool) {
+	if hasEntry {
+		if len(f.reported) < maxDiscardReports || f.reported[run] != nil {
+			f.reported.add(run, offset)
+		}
+		return
+	}
+	f.reported.remove(run, offset)
+	if f.redriven.has(run, offset) && f.sets[stateCode(Discarded)].Has(offset) {
+		f.set(offset, stateCode(Redriven))
+	}
+}
+
+// confirmReports marks the letters as discarded that a report and the entry's run agree about.
+func (f *stateSets) confirmReports() {
+	for run, reported := range f.reported {
+		for offset := range reported.All() {
+			if f.redriven.has(run, offset) {
+				f.set(offset, stateCode(Discarded))
+			}
+		}
 	}
 }
 

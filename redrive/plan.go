@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
@@ -45,10 +47,11 @@ type Plan struct {
 	// Warnings are notices for the operator.
 	Warnings []string
 
-	topics     *topics      // nil in a stored plan
-	stored     *storedNames // nil in a plan of this process
-	topicID    [16]byte     // of the dead-letter topic
-	toTier     bool         // the letters go to retry topics
+	topics     *topics         // nil in a stored plan
+	stored     *storedNames    // nil in a plan of this process
+	topicID    [16]byte        // of the dead-letter topic
+	epochs     map[int32]int32 // by partition, of its letters and duplicates: see dlq.Entry.Epochs
+	toTier     bool            // the letters go to retry topics
 	chosen     letters.Set
 	unknown    int64 // letters whose last outcome is unknown
 	duplicates []duplicate
@@ -202,6 +205,7 @@ func (p *Plan) take(l *dlq.Letter) bool {
 	if !p.chosen.Add(letters.At(l.Record.Partition, l.Record.Offset)) {
 		return false
 	}
+	p.saw(l.Record)
 	p.Letters++
 	p.ByClass[classKey(l.Meta.Class, l.Meta.Fingerprint)]++
 	p.ByPartition[l.Record.Partition]++
@@ -211,6 +215,20 @@ func (p *Plan) take(l *dlq.Letter) bool {
 		p.oldest = at
 	}
 	return true
+}
+
+// addDuplicate adds a second letter of a failure.
+func (p *Plan) addDuplicate(l *dlq.Letter) {
+	p.duplicates = append(p.duplicates, duplicate{letters.At(l.Record.Partition, l.Record.Offset), l.CopyOf})
+	p.saw(l.Record)
+}
+
+// saw stores the leader epoch of a letter. Metadata may be stale, and name fewer epochs than that:
+// the letter would count as lost.
+func (p *Plan) saw(r *kgo.Record) {
+	if r.LeaderEpoch >= 0 {
+		p.epochs[r.Partition] = max(p.epochs[r.Partition], r.LeaderEpoch+1)
+	}
 }
 
 // skip counts a letter that stays. It returns false.

@@ -44,6 +44,7 @@ type storedPlan struct {
 	Warnings    []string         `json:"warnings"`
 
 	Chosen       []piece             `json:"chosen"`
+	Epochs       map[int32]int32     `json:"epochs,omitempty"`
 	Destinations []storedDestination `json:"destinations"`
 	Duplicates   []storedDuplicate   `json:"duplicates,omitempty"`
 	// topics with the original records of letters without a value
@@ -83,7 +84,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 		Target: p.Selection.Target, MaxRedrives: p.Selection.MaxRedrives, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit},
 		Letters: p.Letters, ByClass: p.ByClass, ByPartition: p.ByPartition, ByGroup: p.ByGroup, Targets: p.Targets,
 		SeenBy: p.SeenBy, Watched: p.Watched, Skipped: p.Skipped, Warnings: p.Warnings,
-		Originals: slices.Sorted(maps.Keys(p.elsewhere)), Oldest: p.oldest, Unknown: p.unknown, Unread: p.unread, First: p.first,
+		Originals: slices.Sorted(maps.Keys(p.elsewhere)), Oldest: p.oldest, Unknown: p.unknown, Unread: p.unread, First: p.first, Epochs: p.epochs,
 	}
 	if p.unfit != nil {
 		s.Unfit = p.unfit.Error()
@@ -158,7 +159,7 @@ func parsePlan(text []byte) (*Plan, error) {
 		ID:        s.ID, Created: s.Created, Letters: s.Letters, ByClass: s.ByClass, ByPartition: s.ByPartition, ByGroup: s.ByGroup,
 		Targets: s.Targets, SeenBy: s.SeenBy, Watched: s.Watched, Skipped: s.Skipped, Warnings: s.Warnings,
 		topicID: parseID(s.TopicID), stored: &storedNames{s.Source, s.Ledger}, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
-		oldest: s.Oldest, unknown: s.Unknown, unread: s.Unread, first: s.First,
+		oldest: s.Oldest, unknown: s.Unknown, unread: s.Unread, first: s.First, epochs: s.Epochs,
 	}
 	if s.Unfit != "" {
 		p.unfit = errors.New(s.Unfit)

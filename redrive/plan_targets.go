@@ -84,7 +84,7 @@ func newPlan(ctx context.Context, cl *kgo.Client, s Selection, t *topics, toTier
 	p := &Plan{
 		Selection: s, ID: newID(now), Created: now, topics: t, toTier: toTier, chosen: letters.Set{}, by: map[destination]int64{}, elsewhere: map[string]bool{},
 		ByClass: map[string]int64{}, ByPartition: map[int32]int64{}, ByGroup: map[string]int64{}, Targets: map[string]int64{}, Skipped: map[string]int64{},
-		first: map[string]string{},
+		first: map[string]string{}, epochs: map[int32]int32{},
 	}
 	err := p.findHomes(ctx, kadm.NewClient(cl))
 	return p, err

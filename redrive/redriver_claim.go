@@ -114,7 +114,6 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	}
 	rec := r.newRecord(p, o)
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
-	rec.Epochs = ledger.Epochs()
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
 	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
@@ -143,7 +142,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
 	now := time.Now()
 	rec := &record{
-		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Token: token(8), Started: now, Heartbeat: now,
+		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Epochs: p.epochs, Token: token(8), Started: now, Heartbeat: now,
 		Target: p.Selection.Target, Tiers: p.tiers, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(),
 	}
 	rec.setClasses(slices.Sorted(maps.Keys(p.ByClass)))

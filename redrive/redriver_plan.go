@@ -7,7 +7,6 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
-	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/resolved"
 )
@@ -58,7 +57,7 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 		}
 		switch l.State {
 		case dlq.Duplicate:
-			p.duplicates = append(p.duplicates, duplicate{letters.At(l.Record.Partition, l.Record.Offset), l.CopyOf})
+			p.addDuplicate(l)
 		case dlq.Unknown:
 			p.unknown++
 		}

@@ -12,9 +12,15 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// The dead-letter topic lost its letters in an unclean election while a run was stopped, and others
-// stand at their offsets. The run that went on sent those, which its operator had never seen.
-func TestResume_SendsNoLetterAtALostOffset(t *testing.T) {
+// The dead-letter topic lost its letters in an unclean election while a run was stopped, or between
+// plan and run, and others stand at their offsets. The run sent those, which its operator had never
+// seen.
+func TestResume_SendsNoLetterAtALostOffset(t *testing.T) { sendsNoLetterAtALostOffset(t, 5) }
+
+func TestRun_SendsNoLetterAtALostOffset(t *testing.T) { sendsNoLetterAtALostOffset(t, 0) }
+
+func sendsNoLetterAtALostOffset(t *testing.T, stoppedAfter int64) {
+	t.Helper()
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		s := letters(t, k, 20, succeeding)
@@ -22,7 +28,9 @@ func TestResume_SendsNoLetterAtALostOffset(t *testing.T) {
 		// lost its records
 		r := redriver(t, k, kgo.MaxVersions(kversion.V2_7_0()))
 		p := plan(t, r)
-		stopped(t, r, p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, 5)
+		if stoppedAfter > 0 {
+			stopped(t, r, p, redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, stoppedAfter)
+		}
 		time.Sleep(time.Minute)
 		s.set(func(ctx context.Context, r *kgo.Record) error {
 			if string(r.Value) == "new" {
@@ -39,8 +47,14 @@ func TestResume_SendsNoLetterAtALostOffset(t *testing.T) {
 		for _, r := range k.Produce(records(30, "new")...) {
 			k.DeadLettered(r, "terminal")
 		}
-		o, err := r.Resume(within(t, time.Hour), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
-		if c := o.Counts; err != nil || o.State != redrive.Done || c.Sent < 5 || c.Succeeded != c.Sent || c.Sent+c.Skipped[redrive.SkippedExpired] != 20 {
+		var o redrive.Outcome
+		var err error
+		if stoppedAfter > 0 {
+			o, err = r.Resume(within(t, time.Hour), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
+		} else {
+			o, err = r.Run(within(t, time.Hour), p, ann(redrive.Pace{}, nil))
+		}
+		if c := o.Counts; err != nil || o.State != redrive.Done || c.Sent < stoppedAfter || c.Succeeded != c.Sent || c.Sent+c.Skipped[redrive.SkippedExpired] != 20 {
 			t.Errorf("the run ended with %v: %v, %+v", err, o.State, c)
 		}
 		nothingNew(t, k, r, 30)

@@ -319,11 +319,7 @@ func (b *Book) begin(c *dlq.Cursor) {
 			dropped += n
 			b.changes++
 		}
-		lost := end
-		if at, ok := b.ledger.Cuts()[id]; ok {
-			lost = min(lost, at)
-		}
-		if lost < p.next { // the log has lost its end, and is written anew from there
+		if lost := min(end, b.ledger.TakeCut(id)); lost < p.next { // it is written anew from there
 			p.cut(lost)
 			p.next = lost
 			b.changes++

@@ -61,7 +61,7 @@ func TestKinds_LoseTheClassLast(t *testing.T) {
 func TestKinds_GoWithTheirLetters(t *testing.T) {
 	t.Parallel()
 	b := New("orders.dlq", "orders.dlq.ledger")
-	b.partitions[0] = &partition{}
+	b.ledger, b.partitions[0] = dlq.NewLedger(b.topic, b.ledgerTopic), &partition{}
 	b.complete = time.Now()
 	b.add(failures("http.503", 0, mostKinds, time.Now()))
 	const left = mostKinds - 100
