@@ -70,7 +70,7 @@ func (ev *evidence) overlaps(all []*delivered, f *findings) {
 	}
 }
 
-// overtakes checks that first attempts on a source started in the order of the offsets.
+// overtakes checks the order of first attempts on a source, but of what only a zombie ran.
 func (ev *evidence) overtakes(all []*delivered, f *findings) {
 	var source []*delivered
 	for _, d := range all {
@@ -80,7 +80,7 @@ func (ev *evidence) overtakes(all []*delivered, f *findings) {
 	}
 	slices.SortFunc(source, func(a, b *delivered) int { return cmp.Compare(a.offset, b.offset) })
 	for i, b := range source[min(1, len(source)):] {
-		if a := source[i]; b.runs[0].start < a.runs[0].start {
+		if a := source[i]; b.runs[0].start < a.runs[0].start && (len(a.runs) > 1 || !ev.zombie(a.runs[0])) {
 			f.add(b.of, b.of.origin, []*run{b.runs[0], a.runs[0]}, "it ran before record %d, which has a lower offset", a.of.id)
 		}
 	}
