@@ -343,6 +343,16 @@ func (f *feed) readTrouble(err error) {
 // Finish implements forward.Origin.
 func (f *feed) Finish(offset int64) { f.tracker.Finish(offset) }
 
+// anyRead reports whether one of the feeds that are read meets a condition.
+func anyRead(l *lane, is func(*feed) bool) bool {
+	for f := range l.read() {
+		if is(f) {
+			return true
+		}
+	}
+	return false
+}
+
 // standing returns the partitions that may be held up, since they are not read on.
 func standing(lanes []*lane) (all []opentxn.Partition) {
 	for _, l := range lanes {

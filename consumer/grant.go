@@ -260,21 +260,26 @@ func (g *grant) evidence(self uint64, tracker *offsets.Tracker, next int64, now 
 		e.Until = g.suspects.handEnd()
 		return e
 	}
-	g.widen(now)
+	g.widen(now, floor >= g.begun)
 	e.Until = max(g.until, max(g.begun, next, floor)+g.window)
 	return e
 }
 
 // widen sets the window for the next commit: three times of what ran in an interval between
 // commits, so that half of it lasts longer than one. A commit that comes earlier, because half of
-// the window was used, doubles it.
-func (g *grant) widen(now time.Time) {
+// the window was used, doubles it. If all that started has finished before that commit, the lane
+// outruns its commits: each further one would hold up what was fetched for the lane.
+func (g *grant) widen(now time.Time, idle bool) {
 	since := now.Sub(g.made)
 	switch early := since < g.interval*9/10; {
 	case g.made.IsZero():
 		g.window = firstWindow
 	case g.held || early && g.until-g.begun < g.window/2:
-		g.window = min(2*g.window, maxWindow)
+		times := int64(2)
+		if idle {
+			times = 8
+		}
+		g.window = min(times*g.window, maxWindow)
 	case !early:
 		g.window = max(firstWindow, int64(float64(3*g.ran)*float64(g.interval)/float64(since)))
 	}

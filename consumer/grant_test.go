@@ -62,3 +62,31 @@ func TestGrant_SuspectsOfATierHoldUpNoOther(t *testing.T) {
 		}
 	}
 }
+
+// A lane that outruns its commits needs few of them: what was fetched for it waits for each. If its
+// handlers are slow, a commit names no more than twice as many.
+func TestGrant_OutrunCommitsNameManyMore(t *testing.T) {
+	t.Parallel()
+	const records = 4000
+	for _, c := range []struct {
+		finished bool // all that started has finished when a commit is made
+		commits  int
+	}{{true, 3}, {false, 6}} {
+		g := &grant{limit: 3, interval: time.Second, asks: func() {}, restUntil: new(atomic.Int64)}
+		g.start(beginAt(0), 1)
+		tracker, now, n := offsets.New(0, 0), time.Now(), 0
+		for tracker.DeliverRange(0, records-1); g.until < records; n++ {
+			if g.until > 0 {
+				g.begin(int(g.until-g.begun), g.until-1)
+			}
+			if c.finished {
+				tracker.FinishRange(0, g.until-1)
+			}
+			g.accept(g.evidence(1, &tracker, -1, now, false), g.asked)
+			now = now.Add(10 * time.Millisecond)
+		}
+		if n != c.commits {
+			t.Errorf("finished when a commit is made: %v; %d commits name %d records, want %d", c.finished, n, records, c.commits)
+		}
+	}
+}

@@ -99,20 +99,12 @@ func (l *lane) CouldProbe() (source, any bool) {
 // isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
 // the lock.
 func (l *lane) isIsolated() bool {
-	for f := range l.read() {
-		if f.grant.isIsolated() {
-			return true
-		}
-	}
-	return false
+	return anyRead(l, func(f *feed) bool { return f.grant.isIsolated() })
 }
 
 // hasSuspects reports whether suspects wait to be named; the caller holds the lock.
 func (l *lane) hasSuspects() bool {
-	for f := range l.read() {
-		if f.grant.isIsolated() && slices.ContainsFunc(f.waiting(), f.grant.isSuspect) {
-			return true
-		}
-	}
-	return false
+	return anyRead(l, func(f *feed) bool {
+		return f.grant.isIsolated() && slices.ContainsFunc(f.waiting(), f.grant.isSuspect)
+	})
 }

@@ -51,12 +51,9 @@ func (l *lane) committedEverywhere() bool {
 	if l.state != laneStarting {
 		return true
 	}
-	for f := range l.read() {
-		if f.tracker.Committed < 0 || f.grant.limit > 0 && f.grant.answered == 0 {
-			return false
-		}
-	}
-	return l.positionsLoaded
+	return l.positionsLoaded && !anyRead(l, func(f *feed) bool {
+		return f.tracker.Committed < 0 || f.grant.limit > 0 && f.grant.answered == 0
+	})
 }
 
 // unsaved returns the feeds with something to commit; the caller holds the lock.
@@ -108,7 +105,7 @@ func (l *lane) tell() (all []isolation) {
 func (l *lane) asksForCommit() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.unsaved(time.Now()), func(f *feed) bool { return f.grant.isAsked() })
+	return l.state != laneGone && l.positionsLoaded && anyRead(l, func(f *feed) bool { return f.grant.isAsked() })
 }
 
 // runs reports whether a handler runs a record of the feed; the caller holds the lock.
