@@ -27,6 +27,8 @@ type Settings struct {
 	// on.
 	Hold, Strain float64
 	BudgetOff    bool
+	// MaxOutage is for how long after its first failure those of a record are no attempts.
+	MaxOutage time.Duration
 }
 
 const (
@@ -64,6 +66,12 @@ type Run struct {
 	probe  bool
 }
 
+// Began reports whether there is a run.
+func (r Run) Began() bool { return r != Run{} }
+
+// Held reports whether the run is one of those that a hold lets through.
+func (r Run) Held() bool { return r.epoch != 0 }
+
 // Probe reports whether the run is a probe. See the package about a failed one.
 func (r Run) Probe() bool { return r.probe }
 
@@ -93,6 +101,9 @@ func (g *Guard) Share() (runs, bad int64) { return g.runs, g.bad }
 // Probes reports whether records of the source may run now, but as probes only.
 func (g *Guard) Probes() bool { return g.state == Held && g.hold.width == 0 && g.hold.probes > 0 }
 
+// Free returns how many more runs there may be at a time while a hold ends.
+func (g *Guard) Free() int { return max(g.hold.width-g.hold.running, 0) }
+
 func (g *Guard) turn(now time.Duration) { g.now = max(g.now, now) }
 
 // Source begins a run of a source record, if one may run now.
@@ -121,10 +132,15 @@ func (g *Guard) Ran(now time.Duration, o Outcome, n int64) (changed bool) {
 	return g.judge(o)
 }
 
+// HoldsRetries reports whether no record that failed before may run now.
+func (g *Guard) HoldsRetries(now time.Duration) bool {
+	g.turn(now)
+	return g.state == Held || !g.set.BudgetOff && !g.budget.has(g.now, &g.measure)
+}
+
 // Retry begins a run of a record that failed before, if one may run now.
 func (g *Guard) Retry(now time.Duration) (r Run, ok bool) {
-	g.turn(now)
-	if g.state == Held || !g.set.BudgetOff && !g.budget.has(g.now, &g.measure) {
+	if g.HoldsRetries(now) {
 		return r, false
 	}
 	r = Run{retry: true, paid: g.state == Strained}

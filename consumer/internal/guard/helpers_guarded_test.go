@@ -19,9 +19,6 @@ type guarded struct {
 
 var defaults = Settings{Hold: 0.95, Strain: 0.2}
 
-// perTurn is how many probes a lane has at a time: its first record, and some behind it.
-const perTurn = 5
-
 func newGuarded(w *world, m *member) gate { return &guarded{w: w, m: m, g: New(defaults)} }
 
 func (g *guarded) holds() bool {

@@ -1,0 +1,475 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Lane is a lane of the topic.
+type Lane interface {
+	// Number is the number of its partition.
+	Number() int32
+	// Wake makes the lane look again at whether it may run.
+	Wake()
+	// WakeRetries makes it look again at its due retries.
+	WakeRetries()
+	// CouldProbe reports whether a record of its source could run now, if the guard lets it.
+	CouldProbe() bool
+}
+
+// Env is what a process gives to the guard of a topic.
+type Env struct {
+	// Elapsed returns the time since any one moment.
+	Elapsed func() time.Duration
+	// Lanes returns the lanes of the topic, in any order.
+	Lanes func() []Lane
+	// Ended reports whether no lane is left.
+	Ended func() bool
+	// Note takes an event. It is called under the topic's lock, and must not call the topic.
+	Note func(Event)
+}
+
+// Event is a transition, or that the budget is used up.
+type Event struct {
+	Retries  bool // the budget; the other fields are of a transition
+	From, To State
+	At       time.Time
+	Status   Status
+}
+
+// Status is the state of a topic's guard.
+type Status struct {
+	State     State
+	Since     time.Time // it has this state
+	Began     time.Time // it was closed last, unless it is
+	Runs, Bad int64     // which led to the state
+	Probes    int       // that have ended since Began
+	NextProbe time.Time // the next round; zero unless there are rounds
+	Last      BadRun
+}
+
+// BadRun is a failure that speaks for an outage.
+type BadRun struct{ Class, Message string }
+
+// perTurn is how many probes a lane has at a time: its first record, and some behind it.
+const perTurn = 5
+
+// turnLasts is how long a lane that is to probe may take before another one may.
+const turnLasts = time.Second
+
+// tellLast is how often at most the last failure is noted.
+const tellLast = time.Second
+
+// Topic is the guard of a source topic in one process: it has the lock and the timer, and tells the
+// topic's lanes. A nil Topic holds nothing. It is safe for concurrent use. No lock is taken under
+// its own but those of Env.Elapsed and Env.Note, and a lane may call it under the lane's, except
+// where a method says otherwise.
+//
+// See DESIGN.md, "The guard".
+type Topic struct {
+	env *Env
+	set Settings
+
+	held        atomic.Bool
+	heldRetries atomic.Bool
+	free        atomic.Bool  // the state is not closed
+	round       atomic.Int64 // counts the rounds of probes, and their ends
+
+	mu    sync.Mutex
+	g     *Guard
+	timer *time.Timer
+	rests Rests
+	// The lane that probes, until turnEnds, and how many probes of its turn there were.
+	turn     Lane
+	taken    int
+	turnEnds time.Duration
+	ran      int32  // the partition that ran last, in a hold
+	waiting  []Lane // for a run while a hold ends, in order
+	// retries of lanes wait for the budget, until wakeRetries
+	retriesWait  bool
+	last         BadRun
+	lastAt       time.Duration
+	probes       int
+	since, began time.Time
+	times        [3]time.Duration // in each state, until since
+}
+
+// NewTopic makes the guard of a topic.
+func NewTopic(env *Env, set Settings) *Topic {
+	return &Topic{env: env, set: set, g: New(set), ran: -1, since: time.Now()}
+}
+
+// Off reports whether the state is always closed: what is counted is for the budget only.
+func (t *Topic) Off() bool { return t == nil || t.set.Off }
+
+// Holds reports whether the topic's records wait, except for probes.
+func (t *Topic) Holds() bool { return t != nil && t.held.Load() }
+
+// HoldsRetries reports whether the topic's retries wait.
+func (t *Topic) HoldsRetries() bool { return t != nil && t.heldRetries.Load() }
+
+// Strains reports whether all retries cost the budget.
+func (t *Topic) Strains() bool { return t != nil && t.free.Load() }
+
+// Free reports whether a retryable failure now is no attempt of a record whose retries began then.
+func (t *Topic) Free(since, now time.Time) bool {
+	return t.Strains() && now.Sub(since) < t.set.MaxOutage
+}
+
+// Round returns the number of the round of probes: a record that failed as a probe in an earlier
+// one may run again.
+func (t *Topic) Round() int64 { return t.round.Load() }
+
+// Ran counts runs of source records that no Source began, and that ended alike, at a reading of the
+// coarse clock. is has the failure, for the log. The caller holds no lock.
+func (t *Topic) Ran(reading int64, o Outcome, n int64, is func() BadRun) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	now := time.Duration(reading)
+	from := t.g.state
+	changed := t.g.Ran(now, o, n)
+	t.noteLast(o, changed, now, is)
+	if changed {
+		t.changed(from)
+	}
+	t.mu.Unlock()
+	if changed {
+		t.wakeChanged(from)
+	}
+}
+
+// Source begins a run of a lane's source record, if one may run now. If none may because as many
+// run as may, the lane is woken when another one may. Each run has to be ended.
+func (t *Topic) Source(l Lane) (r Run, ok bool) {
+	if t == nil {
+		return r, true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.env.Elapsed()
+	if t.g.state == Held && !t.offersTo(l, now) {
+		return r, false
+	}
+	r, ok = t.g.Source(now)
+	switch {
+	case !ok:
+		if !slices.Contains(t.waiting, l) {
+			t.waiting = append(t.waiting, l)
+		}
+	case r.Probe():
+		if t.turn != l {
+			t.turn, t.taken = l, 0
+		}
+		t.taken++
+		t.turnEnds, t.ran = now+turnLasts, l.Number()
+		t.arm()
+	case r.Held():
+		t.ran = l.Number()
+	}
+	return r, ok
+}
+
+// Offers reports whether a lane may ask for a run of its source. While a hold ends, it may at any
+// time: if as many run as may, it waits for one of these.
+func (t *Topic) Offers(l Lane) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.g.state == Held && t.offersTo(l, t.env.Elapsed())
+}
+
+// offersTo is Offers in a hold; the caller holds the lock.
+func (t *Topic) offersTo(l Lane, now time.Duration) bool {
+	if t.g.hold.width > 0 {
+		return true
+	}
+	return t.g.Probes() && (t.turn == nil || t.turn == l && t.taken < perTurn || now >= t.turnEnds)
+}
+
+// Retry begins a run of a record that failed before, if one may run now. Each has to be ended.
+func (t *Topic) Retry() (r Run, ok bool) {
+	if t == nil {
+		return r, true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.env.Elapsed()
+	r, ok = t.g.Retry(now)
+	t.judgeRetries(now)
+	return r, ok
+}
+
+// End ends a run that Source or Retry began, after its record is back where it stays. is has the
+// failure, for the log. The caller holds no lock.
+func (t *Topic) End(r Run, o Outcome, is func() BadRun) {
+	if t == nil || !r.Began() {
+		return
+	}
+	t.mu.Lock()
+	now := t.env.Elapsed()
+	from, rounds := t.g.state, t.g.hold.width == 0
+	changed := t.g.End(now, r, o)
+	if r.Probe() && o != Void {
+		t.probes++
+	}
+	t.noteLast(o, changed, now, is)
+	if r.retry {
+		t.judgeRetries(now)
+	}
+	var next []Lane
+	all, probe := false, false
+	switch {
+	case changed:
+		t.changed(from)
+	case t.g.state != Held:
+	case t.g.hold.width == 0:
+		probe = t.g.Probes()
+		t.arm()
+	case rounds: // the first good probe
+		all = true
+		t.endTurn()
+		t.arm()
+	default:
+		n := min(len(t.waiting), t.g.Free())
+		next, t.waiting = t.waiting[:n:n], t.waiting[n:]
+	}
+	t.mu.Unlock()
+	switch {
+	case changed:
+		t.wakeChanged(from)
+	case all:
+		t.wakeAll()
+	case probe:
+		t.giveTurn()
+	}
+	for _, l := range next {
+		l.Wake()
+	}
+}
+
+// noteLast keeps a failure, for the log; the caller holds the lock.
+func (t *Topic) noteLast(o Outcome, changed bool, now time.Duration, is func() BadRun) {
+	if o.bad() && is != nil && (changed || t.g.state != Closed && now-t.lastAt >= tellLast) {
+		t.last, t.lastAt = is(), now
+	}
+}
+
+// judgeRetries notes whether retries wait; the caller holds the lock. Once the budget has room, the
+// timer tells the lanes, within a second.
+func (t *Topic) judgeRetries(now time.Duration) {
+	held := t.g.HoldsRetries(now)
+	if t.heldRetries.Store(held); held && t.g.state != Held && !t.retriesWait {
+		t.retriesWait = true
+		t.arm()
+		t.env.Note(Event{Retries: true})
+	}
+}
+
+// changed notes a transition; the caller holds the lock, and calls wakeChanged after it.
+func (t *Topic) changed(from State) {
+	to, now := t.g.state, time.Now()
+	t.times[from] += now.Sub(t.since)
+	t.since = now
+	if from == Closed {
+		t.began, t.probes = now, 0
+	}
+	if to == Held {
+		t.rests.Begin(now)
+	} else {
+		t.rests.End(now)
+	}
+	t.endTurn()
+	t.held.Store(to == Held)
+	t.free.Store(to != Closed)
+	t.judgeRetries(t.env.Elapsed())
+	t.env.Note(Event{From: from, To: to, At: now, Status: t.status(now)})
+	t.arm()
+}
+
+// endTurn begins a round of probes, or ends them; the caller holds the lock.
+func (t *Topic) endTurn() {
+	t.round.Add(1)
+	t.turn, t.taken, t.waiting = nil, 0, nil
+}
+
+// arm sets the timer for what comes next: a round of probes, the end of a turn, or the next look at
+// the budget. The caller holds the lock.
+func (t *Topic) arm() {
+	now := t.env.Elapsed()
+	at, ok := t.g.Next()
+	if t.g.Probes() { // a lane may have become free to run without being told
+		at = min(at, now+turnLasts)
+	}
+	if t.retriesWait {
+		if second := now.Truncate(time.Second) + time.Second; !ok || second < at {
+			at, ok = second, true
+		}
+	}
+	if !ok || t.env.Ended() {
+		return
+	}
+	if t.timer == nil {
+		t.timer = time.AfterFunc(at-now, t.tick)
+		return
+	}
+	t.timer.Reset(at - now)
+}
+
+// tick is the timer's callback.
+func (t *Topic) tick() {
+	if t.env.Ended() {
+		return
+	}
+	t.mu.Lock()
+	now, from := t.env.Elapsed(), t.g.state
+	at, _ := t.g.Next()
+	changed := t.g.Tick(now)
+	switch {
+	case changed:
+		t.changed(from)
+	case from == Held && now >= at && t.g.hold.width == 0:
+		t.endTurn()
+	}
+	probe := t.g.Probes()
+	slots := t.g.state == Held && t.g.Free() > 0
+	t.judgeRetries(now)
+	// also while the budget is used up: others may wait for the keys of its retries
+	retries := t.retriesWait
+	t.retriesWait = t.heldRetries.Load() && t.g.state != Held
+	t.arm()
+	t.mu.Unlock()
+	switch {
+	case changed:
+		t.wakeChanged(from)
+	case slots:
+		t.wakeAll()
+	case probe:
+		t.giveTurn()
+	}
+	if retries {
+		t.wakeRetries()
+	}
+}
+
+// Stop ends the timer, when Run ends.
+func (t *Topic) Stop() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// wakeChanged wakes the lanes after a transition. One between closed and strained changes nothing
+// of what they may run.
+func (t *Topic) wakeChanged(from State) {
+	switch {
+	case from == Held:
+		t.wakeAll()
+		t.wakeRetries()
+	case t.Holds():
+		t.wakeAll()
+	}
+}
+
+// wakeAll makes the topic's lanes look again at whether they may run.
+func (t *Topic) wakeAll() {
+	for _, l := range t.lanes() {
+		l.Wake()
+	}
+}
+
+// wakeRetries wakes the lanes whose retries wait, or waited, for the budget.
+func (t *Topic) wakeRetries() {
+	for _, l := range t.lanes() {
+		l.WakeRetries()
+	}
+}
+
+// lanes returns the topic's lanes, beginning with the one after that which ran last in a hold.
+func (t *Topic) lanes() []Lane {
+	all := t.env.Lanes()
+	t.mu.Lock()
+	ran := t.ran
+	t.mu.Unlock()
+	slices.SortFunc(all, func(l, m Lane) int {
+		return cmp.Or(compareBool(l.Number() <= ran, m.Number() <= ran), cmp.Compare(l.Number(), m.Number()))
+	})
+	return all
+}
+
+// compareBool orders false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// giveTurn lets the lane probe whose turn it is, else the next one that could.
+func (t *Topic) giveTurn() {
+	t.mu.Lock()
+	turn, goesOn := t.turn, t.turn != nil && t.taken < perTurn
+	t.mu.Unlock()
+	if goesOn && turn.CouldProbe() {
+		turn.Wake()
+		return
+	}
+	all := t.lanes()
+	i := slices.IndexFunc(all, Lane.CouldProbe)
+	t.mu.Lock()
+	t.turn, t.taken = nil, 0 // the first lane that gets a record probes
+	if i >= 0 {
+		t.turn, t.turnEnds = all[i], t.env.Elapsed()+turnLasts
+	}
+	t.mu.Unlock()
+	if i >= 0 {
+		all[i].Wake()
+	}
+}
+
+// Rested returns for how much of the time since a moment the topic was held.
+func (t *Topic) Rested(since, now time.Time) time.Duration {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rests.Since(since, now)
+}
+
+// Status returns the state of the guard.
+func (t *Topic) Status(now time.Time) Status {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.status(now)
+}
+
+// status is Status; the caller holds the lock.
+func (t *Topic) status(now time.Time) Status {
+	is := Status{State: t.g.state, Since: t.since, Began: t.began, Probes: t.probes, Last: t.last}
+	is.Runs, is.Bad = t.g.Share()
+	if at, ok := t.g.Next(); ok && t.g.hold.width == 0 {
+		is.NextProbe = now.Add(max(at-t.env.Elapsed(), 0))
+	}
+	return is
+}
+
+// Times returns for how long the guard has had each state.
+func (t *Topic) Times(now time.Time) (times [3]time.Duration, is State) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	times = t.times
+	times[t.g.state] += now.Sub(t.since)
+	return times, t.g.state
+}
