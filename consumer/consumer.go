@@ -39,7 +39,7 @@ type Consumer struct {
 	siblings map[string]retrytopics.Siblings
 	policies map[string]*Policy
 	hooks    hooks
-	breakers breakers
+	guards   guards
 	groups   []string // the group, then its former names, the latest first
 	host     string
 	process  uint64 // a random number, by which a commit's evidence knows its own process
@@ -160,7 +160,7 @@ func New(cfg Config) (*Consumer, error) {
 		p := cfg.policyOf(t)
 		c.policies[t] = &p
 	}
-	c.breakers.init(c)
+	initGuards(c)
 	c.tierEnv = c.newTierEnv()
 	c.host, _ = os.Hostname() // only a hint for operators, so it may be empty
 	c.paused.Store(&map[string]bool{})
@@ -236,7 +236,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	c.wg.Go(func() {
 		opentxn.Asker{Cluster: c.cluster, Admin: c.admin, Log: c.log}.Run(polls, func() []opentxn.Partition { return standing(c.lanesNow()) })
 	})
-	c.wg.Go(func() { c.breakerLoop(life) })
+	c.wg.Go(func() { c.guardLoop(life) })
 	if len(c.hooks.laneState) > 0 {
 		c.wg.Go(func() { c.pollLaneStates(life) })
 	}

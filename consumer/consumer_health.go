@@ -36,12 +36,7 @@ func (c *Consumer) Health() Health {
 	slices.SortFunc(h.Lanes, func(a, b LaneHealth) int {
 		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
-	for _, topic := range slices.Sorted(slices.Values(c.cfg.Topics)) {
-		if b := c.breakers.of[topic]; b.Holds() {
-			is := b.Status(now)
-			h.Breakers = append(h.Breakers, BreakerHealth{Topic: topic, State: is.State.String(), Since: is.Since, NextProbe: is.NextProbe, Probes: is.Probes, Why: is.Why})
-		}
-	}
+	h.Topics = c.topicHealth(now)
 	h.Stuck = c.outlasting(now)
 	h.OK = h.OK && len(h.Stuck) == 0
 	return h

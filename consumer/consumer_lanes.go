@@ -111,7 +111,7 @@ func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
 		member:    member,
 		siblings:  c.siblings[topic],
 		policy:    c.policies[topic],
-		breaker:   c.breakers.of[topic],
+		guard:     c.guards.of[topic],
 		log:       c.log.With("topic", topic, "partition", partition),
 		begin:     -1,
 		since:     time.Now(),

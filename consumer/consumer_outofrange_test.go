@@ -68,7 +68,7 @@ func TestConsumerOutOfRange_CountsExpiredOfASource(t *testing.T) {
 func TestConsumerOutOfRange_CountsExpiredOfATier(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker, RetryBudget: noBudget}
 		first := k.Run(cfg)
 		records := k.Produce(many(20)...)
 		committed(t, k, "orders", 0, 20)
@@ -124,7 +124,7 @@ func TestConsumerOutOfRange_LaneOvertakenByRetention(t *testing.T) {
 func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, HandlerTimeout: -1, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, HandlerTimeout: -1, Breaker: noBreaker, RetryBudget: noBudget}
 		first := k.Run(cfg)
 		records := inBatches(k, 40, 100, 100*time.Millisecond)
 		committed(t, k, "orders", 0, 4000)
@@ -157,7 +157,7 @@ func TestConsumerOutOfRange_TierOvertakenByRetention(t *testing.T) {
 func TestConsumerOutOfRange_CountsExpiredParkedRecords(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker, RetryBudget: noBudget}
 		cfg.MaxParkedBytes = 5000
 		log, expired := metered(&cfg, "orders.retry.1m")
 		c := k.Run(cfg)

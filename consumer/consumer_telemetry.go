@@ -36,7 +36,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		l.mu.Lock()
 		stuck += int64(len(l.overdue(now)))
 		due[l.topic] += 0
-		if l.breaker.HoldsRetries() {
+		if l.guard.HoldsRetries() {
 			due[l.topic] += int64(l.heldRetries())
 		}
 		add := func(f *feed, parked int, due int64) {
@@ -78,7 +78,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	for topic, n := range due {
 		o.ObserveInt64(g.waiting, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
 	}
-	c.observeBreakers(o, g, now)
+	c.observeGuards(o, g, now)
 	with := metric.WithAttributes(group)
 	o.ObserveInt64(g.evicted, c.tierEnv.Budget.Evicted(), with)
 	o.ObserveInt64(g.refetched, c.tierEnv.Budget.Refetched(), with)

@@ -61,7 +61,7 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 	each(t, outages, 2, func(t *testing.T, k *consumertest.Kafka, c outage) {
 		var done ran
 		cfg := config(done.after(busyOnce))
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1, time.Hour}, Breaker: noBreaker, RetryBudget: noBudget}
 		cfg.Kafka, cfg.Provision.Mode = c.A, retrytopics.Verify
 		log := logged(&cfg)
 		provision(t, k, cfg)

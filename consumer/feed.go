@@ -56,31 +56,6 @@ func (f *feed) push(it *item) {
 	}
 }
 
-// takeBack takes back a single record that stays. A failed probe goes behind the other records, so
-// that the next one takes another. If none of these is a sample, all may fail for good: it goes
-// behind those of its key, too. The caller holds the lane's lock.
-func (f *feed) takeBack(u *unit) {
-	l, it := f.lane, u.item
-	if u.tier != nil {
-		u.tier.parked.PutBack(it.parked)
-	} else {
-		l.source.enter(1, it.size)
-	}
-	if !u.permit.Probe() {
-		f.ready.PushFront(it)
-		return
-	}
-	it.probed = true
-	if slices.ContainsFunc(f.ready.All(), f.isSample) || slices.ContainsFunc(f.first.All(), f.isSample) || !l.swapKey(f, it) {
-		f.push(it)
-	}
-}
-
-// isSample reports whether a record neither failed as a probe before nor is a leftover.
-func (f *feed) isSample(it *item) bool {
-	return !it.probed && (f.tier.Topic != "" || !f.tracker.IsLeftover(it.offset()))
-}
-
 // mayCut reports whether a worker may take a unit, if the feed has one.
 func (f *feed) mayCut() bool { return !f.busy || f.lane.c.cfg.Order != OrderPartition }
 
@@ -161,14 +136,13 @@ func (f *feed) nextOffset() int64 {
 	return -1
 }
 
-// waiting returns the offsets of the records that wait for a worker, in their order. While the
-// breaker is not closed, those that failed as probes come last.
+// waiting returns the offsets of the records that wait for a worker, in their order.
 func (f *feed) waiting() (found []int64) {
 	if f.busy && !f.mayCut() {
 		return nil
 	}
 	queues := []*fifo.Queue[*item]{&f.first, &f.ready}
-	if f.tier.Topic != "" && f.lane.breaker.HoldsRetries() {
+	if f.tier.Topic != "" && f.lane.guard.HoldsRetries() {
 		queues = queues[:1] // the others wait for the retry budget
 	}
 	for _, queue := range queues {
@@ -177,19 +151,14 @@ func (f *feed) waiting() (found []int64) {
 		}
 	}
 	if s := f.lane.source; f == &s.feed {
-		var failed []int64
-		for _, r := range s.failed {
-			failed = append(failed, r.Offset)
-		}
-		if !f.lane.breaker.Holds() {
-			found, failed = append(found, failed...), nil
+		for _, x := range s.failed {
+			found = append(found, x.rec.Offset)
 		}
 		for _, b := range s.batches.All() {
 			for _, r := range b.recs {
 				found = append(found, r.Offset)
 			}
 		}
-		found = append(found, failed...)
 	}
 	return found
 }
@@ -294,7 +263,7 @@ func (f *feed) unrun(spans []offsets.Span) (left, late []offsets.Span) {
 		}
 	}
 	// Under OrderPartition, one that is not among them may be in front.
-	if l.mayIsolate() && (f != &l.source.feed || l.source.hasWork()) {
+	if l.isRunning() && (f != &l.source.feed || l.source.hasWork()) {
 		for _, at := range f.waiting() {
 			if offsets.In(spans, at) {
 				left = append(left, offsets.Span{First: at, Last: at})

@@ -149,6 +149,10 @@ func (g *grant) allows(offset int64) bool {
 	return offset < g.until
 }
 
+// granted reports whether a commit lets the record at an offset start. Unlike allows, it asks for
+// none.
+func (g *grant) granted(offset int64) bool { return g.limit < 1 || offset < g.until && !g.only }
+
 // wait notes that a record waits for a commit.
 func (g *grant) wait() {
 	if g.waits.IsZero() {

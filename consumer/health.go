@@ -30,10 +30,10 @@ type Health struct {
 	// lost, the oldest first. Each holds a slot of Config.Concurrency until it returns. Handlers of
 	// present lanes that ignore their timeout make their lanes [StateStuck] instead.
 	Stuck []StuckHandler `json:"stuck,omitempty"`
-	// Breakers lists the topics whose [Breaker] holds their records. That alone is no reason for
-	// health not to be OK: the consumer does what it should, and the log and the metrics tell of
-	// it.
-	Breakers []BreakerHealth `json:"breakers,omitempty"`
+	// Topics lists the topics of which so many records fail that they are strained or held, see
+	// [Breaker]. That is no reason for health not to be OK: the consumer does what it should, and a
+	// restart of all processes would not help.
+	Topics []TopicHealth `json:"topics,omitempty"`
 }
 
 // State is the state of a lane in health.
@@ -49,8 +49,11 @@ const (
 	StateWaiting State = "waiting"
 	// StatePaused: Consumer.Pause paused the topic.
 	StatePaused State = "paused"
-	// StateHeld: most records of the topic fail, and its breaker lets only probes run. Why says
-	// what failed. No restart helps.
+	// StateStrained: many records of the topic fail. All of its records run, and those that fail
+	// wait for another try that costs no attempt. Why says what failed.
+	StateStrained State = "strained"
+	// StateHeld: nearly all records of the topic fail, and only probes run. Why says what failed.
+	// No restart helps.
 	StateHeld State = "held"
 	// StateBlocked: copies cannot be written, records not be read, or no commit is accepted. The
 	// lane waits until they can.
@@ -63,18 +66,28 @@ const (
 	StateStopped State = "stopped"
 )
 
-// BreakerHealth is the state of a topic's breaker that is not closed, in this process.
-type BreakerHealth struct {
+// TopicHealth is the state of a topic that is strained or held, in this process. See [Breaker].
+type TopicHealth struct {
 	Topic string `json:"topic"`
-	// State is "open" while only probes run, and "ramp" once they succeed, while more and more
-	// records run at a time.
-	State string    `json:"state"`
-	Since time.Time `json:"since"` // when it opened
-	// NextProbe is when the next probe is due. It is zero in a ramp. Without a record that could
-	// run, there is no probe.
+	// State is [StateStrained] or [StateHeld].
+	State State     `json:"state"`
+	Since time.Time `json:"since"`
+	// Share of Runs failed, when the topic came into its state: runs of records of the source.
+	Share float64 `json:"share"`
+	Runs  int64   `json:"runs"`
+	// Class and LastError are those of the last failure.
+	Class     string `json:"class"`
+	LastError string `json:"last_error"`
+	// Waiting is how many records wait: those that failed and, while the topic is held, those of
+	// the source as well, as of the last fetch.
+	Waiting int64 `json:"waiting"`
+	// Probes is how many probes have ended since the topic was held. NextProbe is when the next
+	// ones are due, and zero once one has succeeded. Without a record that could run, there is
+	// none.
+	Probes    int       `json:"probes,omitempty"`
 	NextProbe time.Time `json:"next_probe,omitzero"`
-	Probes    int       `json:"probes"` // that have ended since
-	Why       string    `json:"why"`
+	// Do is what an operator can do.
+	Do string `json:"do"`
 }
 
 // StuckHandler is a handler that ignores its cancellation, by the position at which its record was

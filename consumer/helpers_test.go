@@ -104,13 +104,16 @@ func takes(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// noBreaker is for handlers that fail most records on purpose.
-var noBreaker = consumer.Breaker{Off: true}
+// noBreaker and noBudget are for handlers that fail most records on purpose.
+var (
+	noBreaker = consumer.Breaker{Off: true}
+	noBudget  = consumer.RetryBudget{Off: true}
+)
 
 func config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: "billing", Topics: []string{"orders"}, Handler: h,
-		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: noBreaker},
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: noBreaker, RetryBudget: noBudget},
 		CommitInterval: 100 * time.Millisecond,
 	}
 }

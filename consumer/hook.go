@@ -62,9 +62,9 @@ type HookLaneState interface {
 	OnLaneState(LaneChange)
 }
 
-// HookBreaker is called when the breaker of a topic has changed its state, once for each change and
-// in order. It runs on a goroutine of its own, one call at a time, as the lines of the log about
-// breakers do. It may take its time: Run returns after its last call.
+// HookBreaker is called when a topic has become strained, held or closed, see [Breaker], once for
+// each change and in order. It runs on a goroutine of its own, one call at a time, as the lines of
+// the log about it do. It may take its time: Run returns after its last call.
 type HookBreaker interface {
 	OnBreaker(BreakerChange)
 }
@@ -102,13 +102,13 @@ type LaneChange struct {
 // BreakerChange is a change of state of a topic's [Breaker].
 type BreakerChange struct {
 	Topic string
-	// From and To are "closed", "open" or "ramp".
+	// From and To are "closed", "strained" or "held".
 	From, To string
 	At       time.Time
-	// Since is when the breaker left "closed", and Probes how many probes have ended since.
+	// Since is when the topic was closed last, and Probes how many probes have ended since.
 	Since  time.Time
 	Probes int
-	// Why says what opened it.
+	// Why says which runs led to the change.
 	Why string
 }
 

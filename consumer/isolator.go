@@ -195,7 +195,7 @@ func (s *isolator) candidates() (found suspected) {
 	for _, l := range s.c.lanesNow() {
 		l.mu.Lock()
 		l.updateHold() // so that room, once there is some, wakes it
-		if l.mayIsolate() && l.isIsolated() {
+		if l.isRunning() && l.isIsolated() {
 			for f := range l.read() {
 				if f.grant.isIsolated() {
 					found.add(f, s.hands[f], now)

@@ -157,8 +157,7 @@ func TestIsolator_RetryBudgetHoldsUpNoOtherTopic(t *testing.T) {
 		})
 		cfg.Topics = []string{"orders", "third"}
 		cfg.Policy.Tiers, cfg.Policy.Jitter = []time.Duration{5 * time.Minute}, -1
-		cfg.Policy.MaxAttempts = 20
-		cfg.Policy.RetryBudget.MinPerSecond = 1
+		cfg.Policy.MaxAttempts, cfg.Policy.RetryBudget.Off = 20, false
 		cfg.Order = order
 		first := k.Run(cfg)
 		for range 20 {

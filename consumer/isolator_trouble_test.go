@@ -100,8 +100,8 @@ func TestIsolator_CommitsALetterBeforeTheNextRuns(t *testing.T) {
 }
 
 // What is left of the records that ran when processes died are mostly those that fail. That is no
-// outage: the breaker would have no other records to probe with, since none overtakes a suspect.
-func TestIsolator_SuspectsThatFailOpenNoBreaker(t *testing.T) {
+// outage: there would be no other records to probe with, since none overtakes a suspect.
+func TestIsolator_SuspectsThatFailHoldNothing(t *testing.T) {
 	cases.Skip(t)
 	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=300", "alone": "n=2 s=300 g=AKwC"}), 1,
 		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
@@ -130,13 +130,13 @@ func TestIsolator_SuspectsThatFailOpenNoBreaker(t *testing.T) {
 				}
 			}
 			if all := opened.list(); len(all) > 0 {
-				t.Errorf("the breaker's changes: %q", all)
+				t.Errorf("the topic's changes: %q", all)
 			}
 		})
 }
 
-// A breaker that opens while suspects run has probes, and closes.
-func TestIsolator_SuspectsProbeAnOpenBreaker(t *testing.T) {
+// A topic that is held while suspects run probes without them, and they run after it.
+func TestIsolator_SuspectsWaitInAHold(t *testing.T) {
 	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=1000", "alone": "n=2 s=1000 g=AOgH", "both": "n=2 s=1000 g=AGQ"}), 2,
 		func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, string]) {
 			s := &service{}
@@ -174,7 +174,6 @@ func TestIsolator_GoesOnAfterAnOutage(t *testing.T) {
 			suspects, _ := strconv.ParseInt(c.B[len("n=2 s="):], 10, 64)
 			cfg := withBreaker(s)
 			cfg.Order = c.A
-			cfg.Policy.Breaker = consumer.Breaker{MinRuns: 10, MaxInterval: time.Second}
 			began := time.Now()
 			cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
 				if r.Partition == 0 && time.Since(began) < time.Second {

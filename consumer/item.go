@@ -16,7 +16,7 @@ type item struct {
 	parked *tier.Item  // a tier's record
 	hash   keyHash     // of its key, once enqueued
 	fresh  bool        // redriven, and did not run since
-	probed bool        // failed as a probe
+	probed int64       // the round in which it failed as a probe
 }
 
 // offset returns where the record is in its topic.

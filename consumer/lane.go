@@ -12,8 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -31,7 +31,7 @@ type lane struct {
 	member    string // the id of the member that was assigned the lane; see Consumer.completeCommit
 	siblings  retrytopics.Siblings
 	policy    *Policy
-	breaker   *breaker.Topic // nil if there is none
+	guard     *guard.Topic // nil if there is none
 	log       *slog.Logger
 
 	// hold is true while no record may start. A worker checks nothing else before each record.
@@ -152,7 +152,7 @@ func (l *lane) wake() {
 
 func (l *lane) wakeLocked() {
 	l.claimRetries()
-	if l.mayStart() && l.hasWork() {
+	if l.mayStart() {
 		l.c.workerPool.ready(l)
 	}
 	if l.isIsolated() {
@@ -165,40 +165,34 @@ func (l *lane) hasWork() bool {
 }
 
 // take returns the next unit. The feeds take turns, so that neither the source nor a tier starves
-// the others.
+// the others. While the topic is held, only the source has a turn.
 func (l *lane) take() (u *unit, more bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.claimRetries()
-	permit, ok := l.permit()
-	if ok {
-		u = l.cut(permit)
+	switch {
+	case l.mayRun():
+		u = l.cut()
+	case l.guard.Holds() && l.couldProbe():
+		u = l.source.cutHeld()
 	}
 	if u == nil {
-		l.mu.Unlock()
-		l.breaker.End(breaker.Run{Permit: permit})
 		return nil, false
 	}
-	defer l.mu.Unlock()
 	l.units[u] = struct{}{}
-	if u.retry {
-		l.breaker.Begin()
-	}
-	return u, l.hasWork()
+	return u, l.hasWork() && (!u.run.Held() || l.mayStart())
 }
 
 // cut returns the next unit, nil if there is none; the caller holds the lock.
-func (l *lane) cut(permit breaker.Permit) *unit {
+func (l *lane) cut() *unit {
 	tiers := l.tiers()
-	if permit.Probe() && l.source.hasUnprobed() {
-		l.nextFeed = 0
-	}
 	for i := range 1 + len(tiers) {
 		at := (l.nextFeed + i) % (1 + len(tiers))
 		cut := l.source.cut
 		if at > 0 {
 			cut = tiers[at-1].cut
 		}
-		if u := cut(permit); u != nil {
+		if u := cut(); u != nil {
 			l.nextFeed = at + 1
 			return u
 		}
@@ -217,7 +211,7 @@ func (l *lane) release(u *unit) (more bool) {
 	resume := false
 	switch {
 	case u.item != nil && u.stays && l.state < laneDraining:
-		u.feed.takeBack(u)
+		l.source.putItemBack(u)
 	case u.tier != nil:
 		l.releaseKey(u.key)
 		u.tier.parked.Done(u.item.parked)
@@ -226,7 +220,7 @@ func (l *lane) release(u *unit) (more bool) {
 		l.source.putBack(u)
 		resume = l.source.mayResume()
 	}
-	more = l.mayStart() && l.hasWork()
+	more = l.mayStart()
 	if l.isIsolated() || l.c.isolator.isAlone() {
 		l.c.isolator.signal()
 	}

@@ -459,7 +459,7 @@ func TestLane_OversizeCountsARecordOnce(t *testing.T) {
 	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
 		makeSiblings(t, k, unlimited, 9_000)
 		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("bad") })
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1}, OnOversize: c.how, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1}, OnOversize: c.how, Breaker: noBreaker, RetryBudget: noBudget}
 		log := logged(&cfg)
 		h := k.Run(cfg)
 		k.Produce(&kgo.Record{Topic: "orders", Value: noise(c.size)})

@@ -71,17 +71,22 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 		h.Why = "paused by Consumer.Pause"
 		return StatePaused
 	}
-	if l.breaker.Holds() {
-		is := l.breaker.Status(now)
-		h.Since, h.Why = is.Since, "held by the breaker of its topic: "+is.Why
+	if l.guard.Holds() {
+		is := l.guard.Status(now)
+		h.Since, h.Why = is.Since, "held, but for probes: "+whyOf(&is)
 		return StateHeld
 	}
 	if why := l.isolation(); why != "" {
 		h.Why = why
 		return StateRunning
 	}
+	if l.guard.Strains() {
+		is := l.guard.Status(now)
+		h.Since, h.Why = is.Since, "strained: "+whyOf(&is)
+		return StateStrained
+	}
 	if l.holdsRetries() {
-		h.Why = "due retries wait, since too many failed again"
+		h.Why = "due retries wait for the retry budget"
 		return StateRunning
 	}
 	if sum := l.awaited(); sum.N > 0 {
@@ -146,6 +151,20 @@ func (l *lane) unnamed(now time.Time, patience time.Duration) (since time.Time, 
 		return at, why
 	}
 	return time.Time{}, ""
+}
+
+// waiting returns how many records of the lane wait for their guard: those that failed before, and
+// in a hold those of the source as well, as of the last fetch that brought records.
+func (l *lane) waiting(held bool) (n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.tiers() {
+		n += int64(f.ready.Len() + f.first.Len() + f.unclaimed.Len() + f.parked.Waiting())
+	}
+	if held {
+		n += max(l.source.end-l.source.tracker.Floor(), 0)
+	}
+	return n
 }
 
 // awaited sums up which open transactions hold up partitions of the lane; the caller holds the

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"hash/maphash"
-	"slices"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
@@ -37,7 +36,7 @@ func (l *lane) enqueue(f *feed, it *item) {
 		f.push(it)
 		return
 	}
-	if _, busy := l.keys[key]; busy && !it.isRetry() && l.breaker.HoldsRetries() {
+	if _, busy := l.keys[key]; busy && !it.isRetry() && l.guard.HoldsRetries() {
 		l.unclaimRetries()
 	}
 	q, busy := l.keys[key]
@@ -93,7 +92,7 @@ func (l *lane) unclaimRetries() {
 // claimRetries makes retries ready, or queues them for their keys, once the budget has room; the
 // caller holds the lock.
 func (l *lane) claimRetries() {
-	if l.keys == nil || l.breaker.HoldsRetries() {
+	if l.keys == nil || l.guard.HoldsRetries() {
 		return
 	}
 	for _, f := range l.tiers() {
@@ -101,26 +100,4 @@ func (l *lane) claimRetries() {
 			l.enqueue(&f.feed, f.unclaimed.Pop())
 		}
 	}
-}
-
-// swapKey puts an item behind the others of its key, of which the first becomes ready. It reports
-// whether there was one; the caller holds the lock. An item does not come behind a record that
-// waits for suspects, since these may wait for the item's key.
-func (l *lane) swapKey(f *feed, it *item) bool {
-	q := l.keys[it.hash]
-	if it.hash == 0 || q == nil || q.Len() == 0 {
-		return false
-	}
-	behind := slices.IndexFunc(q.All(), func(w waitingItem) bool { return w.feed.grant.followsSuspects(w.item.offset()) })
-	if behind == 0 {
-		return false
-	}
-	l.queue(q, waitingItem{f, it})
-	if behind > 0 {
-		all := q.All()
-		copy(all[behind+1:], all[behind:])
-		all[behind] = waitingItem{f, it}
-	}
-	l.releaseKey(it.hash)
-	return true
 }

@@ -6,8 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
-
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 )
 
 // Over all feeds of a lane, one record of each key runs at a time, in the order in which they
@@ -26,10 +24,10 @@ func TestKeyQueue_RunsAllInOrderOneAtATime(t *testing.T) {
 
 		ready := func() (all []func() *unit) {
 			if source.ready.Len() > 0 {
-				all = append(all, func() *unit { return source.cut(breaker.Permit{}) })
+				all = append(all, func() *unit { return source.cut() })
 			}
 			if tier.ready.Len() > 0 {
-				all = append(all, func() *unit { return tier.cut(breaker.Permit{}) })
+				all = append(all, func() *unit { return tier.cut() })
 			}
 			return all
 		}

@@ -17,9 +17,10 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 	meta := l.failedMeta(seen, prev, err, r, now)
 	var rested time.Duration
 	if l.policy.MaxAge > 0 {
-		rested = l.breaker.Rested(retriedSince(&meta), now)
+		rested = l.guard.Rested(retriedSince(&meta), now)
 	}
-	d := l.policy.decide(l.siblings, f.tier, &meta, now, rested, r)
+	free := l.guard.Free(retriedSince(&meta), now)
+	d := l.policy.decide(l.siblings, f.tier, &meta, now, rested, free, r)
 	switch {
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
@@ -39,7 +40,9 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 		l.forward(f, seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
-	meta.NotBefore = d.due
+	if meta.NotBefore = d.due; free {
+		meta.Attempts = max(meta.Attempts-1, 1) // a copy without any is redriven
+	}
 	l.reportParked(&meta, d.tier.Delay, now)
 	l.forward(f, seen, d.tier.Topic, &meta, now)
 	return outcomeRetried, meta.Message, true

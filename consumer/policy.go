@@ -34,7 +34,7 @@ type Policy struct {
 	MaxAttempts int
 
 	// MaxAge ends the retries of a record once its first failure is this old, or its last redrive
-	// if it was redriven. The time for which this process's breaker of the topic was open does not
+	// if it was redriven. The time for which this process held the topic, see [Breaker], does not
 	// count. Default none.
 	MaxAge time.Duration
 
@@ -54,8 +54,8 @@ type Policy struct {
 	// topic may delete it.
 	Jitter float64
 
-	// Breaker holds the topic's records while most of them fail. RetryBudget bounds the retries
-	// that fail again. Each process has its own, and both are on by default.
+	// Breaker is what happens while many of the topic's records fail, and RetryBudget bounds the
+	// retries. Each process has its own, and both are on by default.
 	Breaker     Breaker
 	RetryBudget RetryBudget
 
@@ -138,7 +138,7 @@ func (p Policy) withDefaults() Policy {
 	p.Immediate.Attempts = max(p.Immediate.Attempts, 0)
 	p.Immediate.Base = cmp.Or(p.Immediate.Base, 10*time.Millisecond)
 	p.Immediate.Max = cmp.Or(p.Immediate.Max, 200*time.Millisecond)
-	p.Breaker, p.RetryBudget = p.Breaker.withDefaults(), p.RetryBudget.withDefaults()
+	p.Breaker = p.Breaker.withDefaults()
 	return p
 }
 
@@ -162,7 +162,6 @@ func (p Policy) problems(of string) (all []error) {
 		add("Immediate.Base and Immediate.Max must be positive")
 	}
 	p.Breaker.problems(add)
-	p.RetryBudget.problems(add)
 	for name, d := range map[string]Disposition{"OnExhausted": p.OnExhausted, "OnTerminal": p.OnTerminal, "OnOversize": p.OnOversize} {
 		if d > Stop {
 			add("%s is Disposition(%d): DeadLetter, Discard or Stop", name, d)
@@ -209,8 +208,9 @@ func plus(sum, d time.Duration, times int) time.Duration {
 
 // decide returns what the policy does with a failed record. m counts its deliveries, this one
 // included. from is the tier that it failed on, or zero for the source. rested is the time
-// that does not count for MaxAge.
-func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, rested time.Duration, r classify.Result) decision {
+// that does not count for MaxAge. A failure that is free is no attempt: the record waits in from
+// again, or in the first tier.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, rested time.Duration, free bool, r classify.Result) decision {
 	switch {
 	case r.Verdict == classify.VerdictDiscard:
 		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
@@ -218,11 +218,14 @@ func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *header
 		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
 	case p.MaxAge > 0 && now.Sub(retriedSince(m))-rested >= p.MaxAge:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
-	case m.Attempts >= p.maxAttempts(m) || len(s.Tiers) == 0:
+	case !free && m.Attempts >= p.maxAttempts(m) || len(s.Tiers) == 0:
 		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
 	}
 	asked := p.asked(r)
 	tier := next(s, from, asked)
+	if free {
+		tier = next(s, retrytopics.Tier{}, max(from.Delay, asked))
+	}
 	wait := max(tier.Delay, asked)
 	return decision{tier: tier, due: wholeMillis(now.Add(plus(wait, spread(p.Jitter, wait), 1)))}
 }

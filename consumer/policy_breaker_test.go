@@ -2,72 +2,68 @@ package consumer
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 )
 
-// The zero value is on, and what cannot be meant is refused.
+// The defaults hold, and what no breaker can be is refused.
 func TestBreaker_Settings(t *testing.T) {
 	p := Policy{}.withDefaults()
-	want := breaker.Settings{
-		Failures: 0.5, Defects: 0.9, Runs: 100, Row: 20, Interval: time.Second, MaxInterval: 15 * time.Second, Probes: 10,
-		BudgetShare: 0.2, BudgetFloor: 100,
+	want := guard.Settings{Hold: 0.95, Strain: 0.2, MaxOutage: time.Hour}
+	if got := p.guardSettings(); got != want || len(p.problems("Policy")) > 0 {
+		t.Errorf("the defaults are %+v, want %+v; problems %v", got, want, p.problems("Policy"))
 	}
-	if got := p.breakerSettings(); got != want || len(p.problems("Policy")) > 0 {
-		t.Errorf("the defaults are %+v with the problems %v, want %+v", got, p.problems("Policy"), want)
+	for name, tt := range map[string]struct {
+		b    Breaker
+		want string
+	}{
+		"a share of one":          {Breaker{Hold: 1}, "Breaker.Hold is 1"},
+		"a share above one":       {Breaker{Hold: 1.1}, "Breaker.Hold is 1.1"},
+		"a negative share":        {Breaker{Strained: -0.5}, "Breaker.Strained is -0.5"},
+		"no number":               {Breaker{Hold: math.NaN()}, "Breaker.Hold is NaN"},
+		"no number as a strain":   {Breaker{Strained: math.NaN()}, "Breaker.Strained is NaN"},
+		"infinite":                {Breaker{Hold: math.Inf(1)}, "Breaker.Hold is +Inf"},
+		"holds before it strains": {Breaker{Hold: 0.2}, "Breaker.Hold is 0.2"},
+		"strains not before":      {Breaker{Strained: 0.97}, "Breaker.Hold is 0.95"},
+		"a negative outage":       {Breaker{MaxOutage: -1}, "Breaker.MaxOutage is -1ns"},
+		"a long outage":           {Breaker{MaxOutage: math.MaxInt64}, ""},
+		"early":                   {Breaker{Hold: 0.5, Strained: 0.1}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := Policy{Breaker: tt.b}.withDefaults()
+			got := errors.Join(p.problems("Policy")...)
+			if tt.want == "" && got != nil || tt.want != "" && (got == nil || !strings.Contains(got.Error(), tt.want)) {
+				t.Errorf("the problems of %+v are %v, want %q", tt.b, got, tt.want)
+			}
+		})
 	}
-	// A floor of "no limit" overflowed to a negative one, and no retry ran while the source was
-	// idle.
-	p = Policy{RetryBudget: RetryBudget{MinPerSecond: math.MaxInt}}.withDefaults()
-	if got := p.breakerSettings().BudgetFloor; got < math.MaxInt32 {
-		t.Errorf("the largest floor becomes %d", got)
-	}
-	type row struct {
-		policy Policy
-		want   string // of the problem; none if empty
-	}
-	each(t, map[string]row{
-		"a share above one":          {Policy{Breaker: Breaker{Failures: 1.1}}, "Breaker.Failures is 1.1"},
-		"a negative share":           {Policy{Breaker: Breaker{Failures: -0.5}}, "Breaker.Failures is -0.5"},
-		"defects above one":          {Policy{Breaker: Breaker{Defects: 2}}, "Breaker.Defects is 2"},
-		"no defects":                 {Policy{Breaker: Breaker{Defects: -1}}, ""},
-		"no row":                     {Policy{Breaker: Breaker{InARow: -1}}, ""},
-		"negative runs":              {Policy{Breaker: Breaker{MinRuns: -1}}, "Breaker.MinRuns is -1"},
-		"a negative interval":        {Policy{Breaker: Breaker{Interval: -1}}, "Breaker.Interval is -1ns"},
-		"an interval above the most": {Policy{Breaker: Breaker{Interval: time.Minute, MaxInterval: time.Second}}, "Breaker.MaxInterval 1s"},
-		"a long interval":            {Policy{Breaker: Breaker{Interval: time.Minute}}, ""},
-		"a budget above one":         {Policy{RetryBudget: RetryBudget{Share: 20}}, "RetryBudget.Share is 20"},
-		"a negative floor":           {Policy{RetryBudget: RetryBudget{MinPerSecond: -1}}, "RetryBudget.MinPerSecond is -1"},
-	}, func(t *testing.T, tt row) {
-		got := fmt.Sprint(tt.policy.withDefaults().problems("Policy"))
-		if tt.want == "" && got != "[]" || !strings.Contains(got, tt.want) {
-			t.Errorf("the problems are %s, want %q", got, tt.want)
-		}
-	})
 }
 
-// What a failure says of an outage depends on who called it what.
+// What a failure says of an outage: whoever names it terminal has an answer.
 func TestBreaker_OutcomeOfFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
-		want breaker.Outcome
+		want guard.Outcome
 	}{
-		"retryable":           {classify.Retryable(errors.New("x")), breaker.Failed},
-		"unknown":             {errors.New("x"), breaker.Defect},
-		"unknown, with class": {classify.As(errors.New("x"), "y"), breaker.Defect},
-		"a panic":             {&classify.PanicError{Value: "x"}, breaker.Defect},
-		"terminal":            {classify.Terminal(errors.New("x")), breaker.Decided},
-		"discard":             {classify.Discard(errors.New("x")), breaker.Decided},
-		"undecodable":         {classify.Undecodable(errors.New("x")), breaker.Decided},
+		"retryable":           {classify.Retryable(errors.New("x")), guard.Failed},
+		"unknown":             {errors.New("x"), guard.Defect},
+		"unknown, with class": {classify.As(errors.New("x"), "y"), guard.Defect},
+		"a panic":             {&classify.PanicError{Value: "x"}, guard.Defect},
+		"terminal":            {classify.Terminal(errors.New("x")), guard.Good},
+		"discard":             {classify.Discard(errors.New("x")), guard.Good},
+		"undecodable":         {classify.Undecodable(errors.New("x")), guard.Good},
 	} {
-		if got := outcomeOf((&classify.Classifier{}).Classify(tt.err)); got != tt.want {
-			t.Errorf("%s: outcome %d, want %d", name, got, tt.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := outcomeOf(new(classify.Classifier).Classify(tt.err)); got != tt.want {
+				t.Errorf("the outcome of %v is %v, want %v", tt.err, got, tt.want)
+			}
+		})
 	}
 }

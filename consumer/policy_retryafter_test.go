@@ -42,7 +42,7 @@ func TestPolicy_RetryAfterSpreadsItsRecords(t *testing.T) {
 			at[time.Now().UnixMilli()]++
 			return nil
 		})
-		cfg.Policy = consumer.Policy{Tiers: tiers, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: tiers, Breaker: noBreaker, RetryBudget: noBudget}
 		k.Run(cfg)
 		handledOnce(k, k.Produce(many(records)...))
 		first, last := slices.Min(slices.Collect(maps.Keys(at))), slices.Max(slices.Collect(maps.Keys(at)))

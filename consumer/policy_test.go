@@ -48,6 +48,7 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		attempts int
 		age      time.Duration
 		redrive  headers.Redrive
+		free     bool
 		result   classify.Result
 		want     decision
 	}
@@ -87,6 +88,15 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		"a removed tier of a configured delay":     {from: retrytopics.Tier{Delay: s5, Topic: "orders.retry.old.5s"}, attempts: 2, result: retry, want: waits(second, s30)},
 		"a removed tier longer than all":           {from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
 		"a removed tier and a longer RetryAfter":   {from: removed, attempts: 2, result: after(time.Minute), want: waits(last, m5)},
+		"free: the first tier":                     {free: true, from: source, attempts: 1, result: retry, want: waits(first, s5)},
+		"free: the same tier":                      {free: true, from: second, attempts: 3, result: retry, want: waits(second, s30)},
+		"free: with no attempt left":               {free: true, policy: Policy{OnExhausted: Stop}, from: last, attempts: 4, result: retry, want: waits(last, m5)},
+		"free, of age":                             {free: true, policy: Policy{MaxAge: time.Minute}, from: first, attempts: 2, age: time.Minute, result: retry, want: rests(DeadLetter, headers.ReasonExpired)},
+		"free, and a longer RetryAfter":            {free: true, from: first, attempts: 2, result: after(20 * time.Second), want: waits(second, s30)},
+		"free, and RetryAfter beyond the tiers":    {free: true, from: first, attempts: 2, result: after(20 * time.Minute), want: waits(last, 20*time.Minute)},
+		"free, of a removed tier":                  {free: true, from: removed, attempts: 2, result: retry, want: waits(second, s30)},
+		"free, of a removed tier longer than all":  {free: true, from: retrytopics.Tier{Delay: time.Hour, Topic: "orders.retry.1h"}, attempts: 2, result: retry, want: waits(last, m5)},
+		"terminal is not free":                     {free: true, from: source, attempts: 1, result: terminal("x"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"terminal":                                 {from: source, attempts: 1, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"terminal in a tier":                       {from: second, attempts: 3, result: terminal("orders.SKUError"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"terminal goes before expired":             {policy: Policy{MaxAge: 1}, from: first, attempts: 9, age: time.Hour, result: terminal("x"), want: rests(DeadLetter, headers.ReasonTerminal)},
@@ -107,7 +117,7 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		p := tt.policy
 		p.Jitter = -1
 		p = p.withDefaults()
-		if got := p.decide(siblings, tt.from, &headers.Meta{Attempts: tt.attempts, FirstFailedAt: now.Add(-tt.age), Redrive: tt.redrive}, now, 0, tt.result); got != tt.want {
+		if got := p.decide(siblings, tt.from, &headers.Meta{Attempts: tt.attempts, FirstFailedAt: now.Add(-tt.age), Redrive: tt.redrive}, now, 0, tt.free, tt.result); got != tt.want {
 			t.Errorf("got  %+v\nwant %+v", got, tt.want)
 		}
 	})
@@ -153,7 +163,7 @@ func TestPolicy_JitterIsOnTopOfTheDelay(t *testing.T) {
 	} {
 		var longest time.Duration
 		for range 500 {
-			d := p.decide(s, retrytopics.Tier{}, &headers.Meta{Attempts: 1, FirstFailedAt: now}, now, 0, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
+			d := p.decide(s, retrytopics.Tier{}, &headers.Meta{Attempts: 1, FirstFailedAt: now}, now, 0, false, classify.Result{Verdict: classify.VerdictRetry, RetryAfter: asked})
 			wait := d.due.Sub(now)
 			if wait < least || wait > least*3/2 {
 				t.Fatalf("asked for %v: due after %v, want %v to %v", asked, wait, least, least*3/2)

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -34,10 +34,10 @@ type runner struct {
 	from       int64
 	handled    int64 // the records among them
 	reportedAt int64 // coarse reading of the last report to the tracker
-	// Runs that ended alike within a tick, and of which the breaker was not told. There are none
-	// unless it is off: then only the budget of retries counts, and can wait for a tick.
+	// Runs that ended alike within a tick, and of which the guard was not told. There are none
+	// unless it never holds: then only the budget of retries counts, and can wait for a tick.
 	untold struct {
-		outcome breaker.Outcome
+		outcome guard.Outcome
 		reading int64
 		n       int64
 	}
@@ -111,13 +111,16 @@ func (r *runner) runRecords() {
 		}
 	}
 	r.report()
+	if u := r.unit; u.run.Probe() && !u.head && u.outcome == guard.Good {
+		r.routeFailed()
+	}
 }
 
 // runFrom runs records until the unit ends (true) or must end early (false).
 func (r *runner) runFrom(recs []*kgo.Record) bool {
 	limited := r.c.workerPool.limit > 0
 	for r.unit.ran < len(recs) {
-		if r.lane.hold.Load() && !r.unit.permit.OK() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
+		if r.lane.hold.Load() && !r.unit.run.Held() || limited && r.c.workerPool.contended() && r.unit.ran > 0 && r.reportedAt != r.c.clock.Reading.Load() {
 			return false
 		}
 		rec := recs[r.unit.ran]
@@ -126,13 +129,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		if r.doneTo != 0 {
 			a.unreported = uint32(min(rec.Offset-r.from, math.MaxUint32))
 		}
-		r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
-		r.read = rec.Headers
-		if len(rec.Headers) > 0 {
-			r.source.redriven = r.lane.cleanSource(rec)
-		}
-		r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
-		r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
+		r.see(rec)
 
 		err := r.attempt(a, rec, nil)
 		if err != nil {
@@ -150,6 +147,17 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		}
 	}
 	return true
+}
+
+// see notes what a forward needs of a source record, and takes the reserved headers from it.
+func (r *runner) see(rec *kgo.Record) {
+	r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
+	r.read = rec.Headers
+	if len(rec.Headers) > 0 {
+		r.source.redriven = r.lane.cleanSource(rec)
+	}
+	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
+	r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
 }
 
 // runItem handles a single record.
@@ -180,7 +188,7 @@ func (r *runner) runItem(it *item) {
 		} else {
 			r.unit.handled = a.off + 1
 			r.c.recordLog.counts.handled.Add(1)
-			r.succeeded(1)
+			r.tell(guard.Good, 1)
 		}
 		return true
 	})
@@ -308,7 +316,7 @@ func (r *runner) report() {
 	}
 	r.lane.mu.Unlock()
 	r.c.recordLog.counts.handled.Add(r.handled)
-	r.succeeded(r.handled)
+	r.tell(guard.Good, r.handled)
 	r.doneTo, r.handled = 0, 0
 }
 
@@ -325,7 +333,7 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 	if r.counted(a, rec, err, result) {
 		return false
 	}
-	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 {
+	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 && !r.unit.run.Held() {
 		var over bool
 		if err, result, over = r.retryInPlace(a, rec, err, result); over {
 			return err == nil
@@ -379,9 +387,16 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}
-		if r.lane.breaker.Holds() && !r.unit.permit.OK() || r.c.isPaused(r.lane.topic) {
+		if r.lane.guard.Holds() || r.c.isPaused(r.lane.topic) {
 			r.leave(rec)
 			return err, result, true
+		}
+		var run guard.Run
+		if r.lane.guard.Strains() {
+			var ok bool
+			if run, ok = r.lane.guard.Retry(); !ok {
+				break
+			}
 		}
 		next := &attempt{off: a.off}
 		r.attemptTelemetry.before = before
@@ -389,16 +404,20 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		err = r.attemptSafely(next, rec)
 		switch {
 		case err == nil:
+			r.lane.guard.End(run, guard.Good, nil)
 			r.finished(a.off)
+			r.handled-- // the first run is the guard's sample
+			r.c.recordLog.counts.handled.Add(1)
 			r.report()
 			return nil, result, true
 		case next.drained():
+			r.lane.guard.End(run, guard.Void, nil)
 			r.cutOff()
 			return err, result, true
 		}
 		a = next
 		result = r.c.cfg.Classifier.Classify(err)
-		r.counted(a, rec, err, result)
+		r.lane.guard.End(run, outcomeOf(result), nil)
 	}
 	return err, result, false
 }

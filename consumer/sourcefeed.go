@@ -5,9 +5,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 )
 
 // sourceFeed is the intake of a lane's source partition.
@@ -16,11 +16,10 @@ type sourceFeed struct {
 	batches fifo.Queue[batch] // under OrderPartition
 	queued  int               // delivered records that no worker took yet
 	bytes   int64             // of the queued records
-	// Records in front of the batches that failed as probes. They stay in order, and the next probe
-	// takes a later one.
-	failed      []*kgo.Record
-	failedBytes int64
-	failedTo    int64 // the highest offset that failed as a probe, and one
+	// Records in front of the batches that failed as probes, in order. They are queued as well.
+	failed    []*failedRun
+	headRound int64 // the round of probes in which the first of them ran
+	heldRuns  int64 // how many single records have run in holds
 }
 
 // unitRecords is the number of records of a source partition that a worker takes at a time. It
@@ -107,13 +106,15 @@ func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {
 }
 
 func (f *sourceFeed) hasWork() bool {
-	if !f.mayCut() {
+	switch {
+	case !f.mayCut():
 		return false
+	case len(f.failed) > 0:
+		return f.grant.allows(f.failed[0].rec.Offset)
+	case f.batches.Len() > 0:
+		return f.mayCutNext()
 	}
-	if f.batches.Len() == 0 && len(f.failed) == 0 {
-		return f.nextReady() >= 0
-	}
-	return f.mayCutFailed() || f.mayCutNext()
+	return f.nextReady() >= 0
 }
 
 // mayCutNext reports whether the first record of the batches may start.
@@ -121,97 +122,43 @@ func (f *sourceFeed) mayCutNext() bool {
 	return f.batches.Len() > 0 && f.grant.allows(f.batches.Head().recs[0].Offset)
 }
 
-// mayCutFailed reports whether the first of the records that failed as probes may start.
-func (f *sourceFeed) mayCutFailed() bool {
-	return len(f.failed) > 0 && f.grant.allows(f.failed[0].Offset)
-}
-
-// hasUnprobed reports whether the feed has work, and a record that is a sample may start. The
-// source is the better sample, but only once: else a record of it that fails for good would hide
-// the retry topics.
-func (f *sourceFeed) hasUnprobed() bool {
-	if !f.hasWork() {
-		return false
-	}
-	at := f.sample()
-	return at >= 0 && f.grant.allows(at)
-}
-
-// sample returns the offset of the first record that waits, neither failed as a probe before nor is
-// a leftover; -1 if there is none.
-func (f *sourceFeed) sample() int64 {
-	if i := slices.IndexFunc(f.ready.All(), f.isSample); i >= 0 {
-		return f.ready.All()[i].offset()
-	}
-	for _, b := range f.batches.All() {
-		for _, r := range b.recs {
-			if r.Offset >= f.failedTo && !f.tracker.IsLeftover(r.Offset) {
-				return r.Offset
-			}
-		}
-	}
-	return -1
-}
-
-// setAside puts the records in front of one with those that failed as probes.
-func (f *sourceFeed) setAside(sample int64) {
-	for f.batches.Head().recs[0].Offset < sample {
-		b := f.batches.Head()
-		n := slices.IndexFunc(b.recs, func(r *kgo.Record) bool { return r.Offset >= sample })
-		if n < 0 {
-			n = len(b.recs)
-		}
-		f.failed = append(f.failed, b.recs[:n]...)
-		f.failedBytes += b.each * int64(n)
-		if b.recs = b.recs[n:]; len(b.recs) == 0 {
-			f.batches.Pop()
-		}
-	}
-}
-
 // cut returns the next unit, nil if none may start. That can be so although hasWork found one a
-// moment ago, since a grant may rest until a time. With a permit it has one record.
-func (f *sourceFeed) cut(permit breaker.Permit) *unit {
+// moment ago, since a grant may rest until a time, and the guard changes without the lane's lock.
+func (f *sourceFeed) cut() *unit {
 	if !f.hasWork() {
 		return nil
 	}
-	u := &unit{feed: &f.feed, permit: permit}
-	sampled := permit.Probe() && !f.grant.isIsolated() && f.hasUnprobed()
 	if f.ready.Len() > 0 {
 		i := f.nextReady()
-		if sampled {
-			i = slices.IndexFunc(f.ready.All(), f.isSample)
-		}
 		if i < 0 {
 			return nil
 		}
-		f.busy = true
-		u.item = f.popFrom(&f.ready, i)
-		u.key, u.repeated = u.item.hash, u.item.probed
-		u.is(u.item.offset(), u.item.offset())
-		f.leave(1, u.item.size)
-		return u
-	}
-	f.busy = true
-	// Suspects run as a commit has named them: before those in front, or behind them.
-	switch {
-	case sampled:
-		f.setAside(f.sample())
-	case !permit.Probe() && !f.grant.isIsolated(), !f.mayCutNext(), f.grant.isIsolated() && f.mayCutFailed():
-		f.putFailedBack()
-	}
-	b := f.batches.Head()
-	n := f.grant.prefix(b.recs[:min(len(b.recs), unitRecords)])
-	if permit.OK() {
-		n = 1
-	} else if f.tracker.IsLeftover(b.recs[0].Offset) {
-		// The breaker counts the others.
-		if i := slices.IndexFunc(b.recs[:n], func(r *kgo.Record) bool { return !f.tracker.IsLeftover(r.Offset) }); i > 0 {
-			n = i
+		run, ok := f.lane.guard.Source(f.lane)
+		if !ok {
+			return nil
 		}
+		return f.cutItem(i, run)
 	}
-	u.recs = b.recs[:n:n]
-	u.repeated = u.recs[0].Offset < f.failedTo
+	f.putFailedBack()
+	return f.cutRecords(unitRecords)
+}
+
+// cutItem makes a unit of a single record that is ready.
+func (f *sourceFeed) cutItem(i int, run guard.Run) *unit {
+	u := &unit{feed: &f.feed, run: run, item: f.popFrom(&f.ready, i), round: f.lane.guard.Round()}
+	f.busy = true
+	u.key = u.item.hash
+	u.is(u.item.offset(), u.item.offset())
+	f.leave(1, u.item.size)
+	return u
+}
+
+// cutRecords makes a unit of the first records of the batches, of which the first may start.
+func (f *sourceFeed) cutRecords(most int) *unit {
+	b := f.batches.Head()
+	n := f.grant.prefix(b.recs[:min(len(b.recs), most)])
+	u := &unit{feed: &f.feed, recs: b.recs[:n:n]}
+	f.busy = true
 	u.is(u.recs[0].Offset, u.recs[n-1].Offset)
 	f.grant.begin(n, u.recs[n-1].Offset)
 	f.leave(n, b.each*int64(n))
@@ -221,8 +168,85 @@ func (f *sourceFeed) cut(permit breaker.Permit) *unit {
 	return u
 }
 
-// putBack takes back the records of a unit that did not run. A draining lane drops them: the next
-// owner reads them.
+// couldProbe reports whether cutHeld would find a record.
+func (f *sourceFeed) couldProbe(round int64) bool {
+	if f.lane.c.cfg.Order != OrderPartition {
+		return f.nextHeld(round) >= 0
+	}
+	return f.mayCut() && (f.mayRepeat(round) || f.mayCutNext())
+}
+
+// cutHeld returns the next record while the topic is held, nil if none may start. Package guard
+// says which one that is.
+func (f *sourceFeed) cutHeld() (u *unit) {
+	l, round := f.lane, f.lane.guard.Round()
+	next, repeats := -1, false
+	if l.c.cfg.Order != OrderPartition {
+		next = f.nextHeld(round)
+	} else {
+		repeats = f.mayRepeat(round)
+	}
+	if next < 0 && !repeats && !f.mayCutNext() {
+		return nil
+	}
+	run, ok := l.guard.Source(l)
+	switch {
+	case !ok:
+		return nil
+	case next >= 0:
+		f.heldRuns++
+		return f.cutItem(next, run)
+	case !run.Probe():
+		f.putFailedBack()
+		u = f.cutRecords(1)
+	case repeats:
+		u = f.cutFailed()
+	default:
+		u = f.cutRecords(1)
+		u.head = len(f.failed) == 0
+	}
+	u.run, u.round = run, round
+	return u
+}
+
+// mayRepeat reports whether the first of the records that failed as probes may run again: it has
+// not run in this round.
+func (f *sourceFeed) mayRepeat(round int64) bool {
+	return len(f.failed) > 0 && f.headRound < round && f.grant.allows(f.failed[0].rec.Offset)
+}
+
+// cutFailed makes a unit of the first record that failed as a probe.
+func (f *sourceFeed) cutFailed() *unit {
+	rec := f.failed[0].rec
+	f.failed = f.failed[1:]
+	u := &unit{feed: &f.feed, recs: []*kgo.Record{rec}, head: true}
+	f.busy = true
+	u.is(rec.Offset, rec.Offset)
+	f.leave(1, forward.RecordSize(rec))
+	return u
+}
+
+// nextHeld returns the index of the next record that is ready while the topic is held, -1 if none
+// may start: one that has not run in this round of probes. The first one and the last one take
+// turns, since those in front may all be of one tenant.
+func (f *sourceFeed) nextHeld(round int64) int {
+	all := f.ready.All()
+	if f.heldRuns%2 == 1 {
+		for i, it := range slices.Backward(all) {
+			if it.probed < round && f.grant.granted(it.offset()) {
+				return i
+			}
+		}
+	}
+	i := slices.IndexFunc(all, func(it *item) bool { return it.probed < round })
+	if i >= 0 && !f.grant.allows(all[i].offset()) {
+		return -1
+	}
+	return i
+}
+
+// putBack takes back the records of a unit that did not run, or stay. A draining lane drops them:
+// the next owner reads them.
 func (f *sourceFeed) putBack(u *unit) {
 	rest := u.recs[u.ran:]
 	if len(rest) == 0 || f.lane.state >= laneDraining {
@@ -232,26 +256,62 @@ func (f *sourceFeed) putBack(u *unit) {
 	for _, r := range rest {
 		size += forward.RecordSize(r)
 	}
-	if u.stays && u.permit.Probe() {
-		f.failed = append(f.failed, rest...)
-		f.failedTo = max(f.failedTo, rest[0].Offset+1)
-		f.failedBytes += size
-		f.enter(len(rest), size)
+	f.enter(len(rest), size)
+	switch {
+	case !u.stays || !u.run.Probe():
+		f.putFailedBack()
+		f.pushFront(rest, size)
+	case u.head:
+		f.failed, f.headRound = slices.Insert(f.failed, 0, u.failure), u.round
+	default:
+		f.failed = append(f.failed, u.failure)
+	}
+}
+
+// putItemBack takes back a single record that stays. One that failed as a probe goes behind the
+// others that are ready, and keeps its key.
+func (f *sourceFeed) putItemBack(u *unit) {
+	f.enter(1, u.item.size)
+	if !u.run.Probe() {
+		f.ready.PushFront(u.item)
 		return
 	}
-	f.batches.PushFront(batch{recs: rest, each: size / int64(len(rest))})
-	f.enter(len(rest), size/int64(len(rest))*int64(len(rest)))
+	u.item.probed = u.round
+	f.ready.Push(u.item)
 }
 
 // putFailedBack puts the records that failed as probes in front of the batches again.
 func (f *sourceFeed) putFailedBack() {
-	n := int64(len(f.failed))
-	if n == 0 {
+	if len(f.failed) == 0 {
 		return
 	}
-	f.batches.PushFront(batch{recs: f.failed, each: f.failedBytes / n})
-	f.leave(0, f.failedBytes%n)
-	f.failed, f.failedBytes = nil, 0
+	var recs []*kgo.Record
+	var size int64
+	for _, x := range f.failed {
+		recs = append(recs, x.rec)
+		size += forward.RecordSize(x.rec)
+	}
+	f.failed = nil
+	f.pushFront(recs, size)
+}
+
+// pushFront puts queued records in front of the batches. Only whole bytes of each are counted from
+// here on.
+func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
+	n := int64(len(recs))
+	f.batches.PushFront(batch{recs: recs, each: size / n})
+	f.leave(0, size%n)
+}
+
+// takeFailed takes out the records that failed as probes. A draining lane has none.
+func (f *sourceFeed) takeFailed() (all []*failedRun) {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	all, f.failed = f.failed, nil
+	for _, x := range all {
+		f.leave(1, forward.RecordSize(x.rec))
+	}
+	return all
 }
 
 // enter and leave count queued records and their bytes, in this feed and for the process.
@@ -266,20 +326,9 @@ func (f *sourceFeed) leave(n int, bytes int64) { f.enter(-n, -bytes) }
 // drop drops all queued records.
 func (f *sourceFeed) drop() {
 	f.batches = fifo.Queue[batch]{}
-	f.failed, f.failedBytes = nil, 0
+	f.failed = nil
 	f.ready = fifo.Queue[*item]{}
 	f.leave(f.queued, f.bytes)
-}
-
-// withoutMarkers removes the markers that end transactions. Markers come in log order: everything
-// below a marker was read, or will never be delivered. So the floor passes a marker, and with it
-// the records of an aborted transaction.
-func withoutMarkers(recs []*kgo.Record) (data []*kgo.Record, size int64) {
-	data = slices.DeleteFunc(recs, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
-	for _, r := range data {
-		size += forward.RecordSize(r)
-	}
-	return data, size
 }
 
 // isFull reports whether the feed holds so much that its fetch should pause. The budget for bytes

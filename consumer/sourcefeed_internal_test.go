@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 )
 
 // While a join waits, records beyond what a commit has named may start, until a session is over.
@@ -33,7 +31,7 @@ func TestSourceFeed_CutsWhileAGrantRestsNoMore(t *testing.T) {
 	}()
 	began := time.Now()
 	for cuts, refusals := 0, 0; cuts < 10_000 || refusals < 10_000; {
-		u := f.cut(breaker.Permit{})
+		u := f.cut()
 		if u == nil {
 			refusals++
 		} else {

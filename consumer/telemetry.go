@@ -27,7 +27,7 @@ const (
 	outcomeDiscarded    = "discarded"
 	outcomeStopped      = "stopped"
 	outcomeDrained      = "drained" // on spans only: it is no attempt
-	outcomeProbed       = "probed"  // a failed probe of an open breaker: it is no attempt
+	outcomeProbed       = "probed"  // a failed probe of a topic that is held: it is no attempt
 )
 
 const (
@@ -37,8 +37,7 @@ const (
 	keyReason  = attribute.Key("siding.reason")
 	keyState   = attribute.Key("siding.lane.state")
 	keyMember  = attribute.Key("siding.member.state")
-	keyBreaker = attribute.Key("siding.breaker.state")
-	keyOpening = attribute.Key("siding.breaker.reason")
+	keyGuard   = attribute.Key("siding.guard.state")
 )
 
 // maxClasses bounds the class names that a consumer uses as metric attributes. A class name that

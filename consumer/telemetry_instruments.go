@@ -16,7 +16,7 @@ import (
 // attributes add up, unlike a gauge's.
 type gauges struct {
 	parked, oldest, inflight, evicted, refetched, lanes, stuck, members, failing, gaps, lag metric.Int64Observable
-	breakers, openings, held, waiting, open                                                 metric.Int64Observable
+	guards, guarded, waiting, open                                                          metric.Int64Observable
 }
 
 // newTelemetry makes the instruments, which observe fills. values is the context that Run was
@@ -31,7 +31,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 	}
 	g := &gauges{}
-	var errs [21]error
+	var errs [20]error
 	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of a run of the handler."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -63,17 +63,15 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Offsets that are finished ahead of an unfinished one: a crash repeats them."))
 	g.stuck, errs[14] = meter.Int64ObservableUpDownCounter("siding.handlers.stuck", metric.WithUnit("{handler}"),
 		metric.WithDescription("Handlers that ignore their timeout, or the end of their lane."))
-	g.breakers, errs[15] = meter.Int64ObservableUpDownCounter("siding.breakers", metric.WithUnit("{breaker}"),
-		metric.WithDescription("Breakers of source topics by state."))
-	g.openings, errs[16] = meter.Int64ObservableCounter("siding.breaker.openings", metric.WithUnit("{opening}"),
-		metric.WithDescription("How often the breaker of a source topic opened."))
-	g.held, errs[17] = meter.Int64ObservableCounter("siding.breaker.held_time", metric.WithUnit("s"),
-		metric.WithDescription("Time for which the breaker of a source topic was not closed."))
-	g.waiting, errs[18] = meter.Int64ObservableUpDownCounter("siding.retries.held", metric.WithUnit("{record}"),
+	g.guards, errs[15] = meter.Int64ObservableUpDownCounter("siding.guards", metric.WithUnit("{topic}"),
+		metric.WithDescription("Source topics by the state of their guard: closed, strained, held."))
+	g.guarded, errs[16] = meter.Int64ObservableCounter("siding.guard.time", metric.WithUnit("s"),
+		metric.WithDescription("Time for which a source topic was strained, or held."))
+	g.waiting, errs[17] = meter.Int64ObservableUpDownCounter("siding.retries.held", metric.WithUnit("{record}"),
 		metric.WithDescription("Due retries that wait for the retry budget."))
-	g.lag, errs[19] = meter.Int64ObservableUpDownCounter("siding.lag", metric.WithUnit("{offset}"),
+	g.lag, errs[18] = meter.Int64ObservableUpDownCounter("siding.lag", metric.WithUnit("{offset}"),
 		metric.WithDescription("Offsets between the first unfinished one and the end of the partition, as of the last fetch that brought records."))
-	g.open, errs[20] = meter.Int64ObservableUpDownCounter("siding.transactions.awaited", metric.WithUnit("{partition}"),
+	g.open, errs[19] = meter.Int64ObservableUpDownCounter("siding.transactions.awaited", metric.WithUnit("{partition}"),
 		metric.WithDescription("Partitions of sources and retry topics that a transaction which stays open holds up."))
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
@@ -83,6 +81,6 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		observe(o, g)
 		return nil
 	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps, g.lag,
-		g.breakers, g.openings, g.held, g.waiting, g.open)
+		g.guards, g.guarded, g.waiting, g.open)
 	return t, err
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/reserved"
@@ -107,7 +107,7 @@ func (f *tierFeed) hasWork() bool {
 // next returns the queue of the next record, and its index there, -1 if none may start. Redriven
 // records and retries take turns.
 func (f *tierFeed) next() (from *fifo.Queue[*item], i int) {
-	held := f.lane.breaker.HoldsRetries()
+	held := f.lane.guard.HoldsRetries()
 	if f.firstNext || f.ready.Len() == 0 || held {
 		if i = f.nextIn(&f.first); i >= 0 || held {
 			return &f.first, i
@@ -121,16 +121,26 @@ func (f *tierFeed) next() (from *fifo.Queue[*item], i int) {
 
 // cut returns the next unit, nil if none may start. That can be so although hasWork found one a
 // moment ago, since the budget changes without the lane's lock.
-func (f *tierFeed) cut(permit breaker.Permit) *unit {
+func (f *tierFeed) cut() *unit {
+	if !f.mayCut() {
+		return nil
+	}
 	from, i := f.next()
-	if i < 0 || !f.mayCut() {
+	var run guard.Run
+	if i >= 0 && from == &f.ready {
+		var ok bool
+		if run, ok = f.lane.guard.Retry(); !ok {
+			from, i = &f.first, f.nextIn(&f.first)
+		}
+	}
+	if i < 0 {
 		return nil
 	}
 	it := f.popFrom(from, i)
 	f.firstNext = !it.fresh
 	f.busy = true
 	f.parked.Take(it.parked)
-	u := &unit{feed: &f.feed, tier: f, item: it, key: it.hash, permit: permit, retry: !it.fresh, repeated: it.probed}
+	u := &unit{feed: &f.feed, tier: f, item: it, key: it.hash, run: run}
 	u.is(it.offset(), it.offset())
 	return u
 }
@@ -184,7 +194,7 @@ func (f *tierFeed) Closing() bool { return f.lane.state >= laneDraining }
 
 func (f *tierFeed) Enqueue(it *tier.Item) {
 	due := &item{parked: it, fresh: it.Fresh()}
-	if l := f.lane; l.keys != nil && !due.fresh && l.breaker.HoldsRetries() {
+	if l := f.lane; l.keys != nil && !due.fresh && l.guard.HoldsRetries() {
 		f.unclaimed.Push(due)
 		return
 	}
@@ -194,7 +204,7 @@ func (f *tierFeed) Enqueue(it *tier.Item) {
 // Ready does not count the retries that wait for the budget. Redriven records behind them become
 // ready.
 func (f *tierFeed) Ready() int {
-	if f.lane.breaker.HoldsRetries() {
+	if f.lane.guard.HoldsRetries() {
 		return f.first.Len()
 	}
 	return f.first.Len() + f.ready.Len()

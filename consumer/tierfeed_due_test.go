@@ -28,7 +28,7 @@ func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 			return nil
 		})
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 2000
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker, RetryBudget: noBudget}
 		k.Run(cfg)
 		handledOnce(k, k.Produce(many(700)...))
 		late.check(t, time.Minute)
@@ -54,7 +54,7 @@ func TestTierFeed_ABusyKeyHoldsUpNoOther(t *testing.T) {
 			return nil
 		})
 		cfg.Order = consumer.OrderKey
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1, Breaker: noBreaker, RetryBudget: noBudget}
 		k.Run(cfg)
 		var records []*kgo.Record
 		for range 599 {

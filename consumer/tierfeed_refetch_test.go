@@ -35,7 +35,7 @@ func TestTierFeed_FetchesFromUpgradedBrokers(t *testing.T) {
 			return versionsOf(tt.before, r), nil, true
 		})
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, Breaker: noBreaker, RetryBudget: noBudget}
 		cfg.MaxParkedBytes = 10_000
 		c := k.Run(cfg)
 		records := k.Produce(many(500)...)

@@ -74,7 +74,7 @@ func TestTierFeed_ReadsAnOverdueBacklogWithinItsBudget(t *testing.T) {
 	cases.Skip(t)
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		cfg := config(busyOnce)
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Minute}, HandlerTimeout: -1, Breaker: noBreaker, RetryBudget: noBudget}
 		first := k.Run(cfg)
 		records := inBatches(k, 40, 100, 100*time.Millisecond)
 		committed(t, k, "orders", 0, int64(len(records)))

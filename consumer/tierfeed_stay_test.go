@@ -60,7 +60,7 @@ func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
 					late.note(consumer.DeliveryOf(ctx, r))
 					return classify.Retryable(errBusy)
 				})
-				cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, MaxAttempts: 3, Breaker: noBreaker}
+				cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, MaxAttempts: 3, Breaker: noBreaker, RetryBudget: noBudget}
 				k.Run(cfg)
 				records := k.Produce(many(20)...)
 				for _, r := range records {
@@ -116,7 +116,7 @@ func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 			}
 			return nil
 		})
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, Breaker: noBreaker}
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, Breaker: noBreaker, RetryBudget: noBudget}
 		cfg.Provision = retrytopics.Spec{TierRetention: tt.retention}
 		cfg.MaxParkedBytes = tt.budget
 		c := k.Run(cfg)

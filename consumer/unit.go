@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -20,19 +20,19 @@ type unit struct {
 	key  keyHash       // under OrderKey, the key that the unit occupies
 	// The offsets of its records lie in span, whatever the handler makes of the records.
 	span offsets.Span
-	// remnant: it may have killed a process, or an earlier owner finished later records. It says
-	// nothing of an outage, since what is left of the records that ran then are mostly those that
-	// fail.
-	remnant bool
+	// The record may have killed a process. It says nothing of an outage: what is left of the
+	// records that ran then are mostly those that fail.
+	suspect bool
 	// the record killed a process when it ran alone: it does not run again
 	condemned *crashError
 
-	permit  breaker.Permit  // of the topic's breaker, while it is not closed
-	retry   bool            // the record failed before
-	outcome breaker.Outcome // of the last run
-	stays   bool            // the record that ran last stays where it was
-	// the record failed as a probe before
-	repeated bool
+	// What the topic's guard calls the run, if the unit is one for it: a single record.
+	run     guard.Run
+	outcome guard.Outcome // of that
+	failure *failedRun    // the last one
+	round   int64         // of probes, in which it began
+	head    bool          // as a probe, it is the first record of its partition
+	stays   bool          // the record that ran last stays where it was
 
 	ran       int                     // number of recs that ran; the others go back
 	handled   int64                   // the item's offset + 1, once its handler succeeded
@@ -56,5 +56,5 @@ func (u *unit) overdue(now time.Time) *attempt {
 // is notes the offsets of the unit's records.
 func (u *unit) is(first, last int64) {
 	u.span = offsets.Span{First: first, Last: last}
-	u.remnant, u.condemned = u.feed.grant.isSuspect(first) || u.tier == nil && u.feed.tracker.IsLeftover(first), u.feed.grant.condemned(first)
+	u.suspect, u.condemned = u.feed.grant.isSuspect(first), u.feed.grant.condemned(first)
 }

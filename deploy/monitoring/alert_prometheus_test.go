@@ -240,7 +240,7 @@ func (s *scene) services() {
 	})
 	run(consumer.Config{
 		Group: s.prefix + "shipping", Topics: []string{s.prefix + "parcels"},
-		Policy: consumer.Policy{Tiers: []time.Duration{time.Second}, Breaker: consumer.Breaker{MinRuns: 20}},
+		Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
 		Handler: func(context.Context, *kgo.Record) error {
 			if s.down.Load() {
 				return classify.Retryable(errors.New("connection refused"))

@@ -53,11 +53,11 @@ var service = Board{
 			}},
 		}},
 		{"What holds records", []Panel{
-			{"Breakers by state", "Source topics by the state of their breaker, once for each process. Open: most records fail, and only probes run.", Lines, "short", []Query{
-				{`sum by (siding_breaker_state) (siding_breakers` + ofSource + `)`, "{{siding_breaker_state}}"},
+			{"Topics by state", "Source topics, once for each process. Strained: many records fail, and failures are no attempts. Held: nearly all fail, and only probes run.", Lines, "short", []Query{
+				{`sum by (siding_guard_state) (siding_guards` + ofSource + `)`, "{{siding_guard_state}}"},
 			}},
-			{"Held by a breaker", "The share of the time for which a breaker held its topic.", Lines, "percentunit", []Query{
-				{`max by (messaging_destination_name) (rate(siding_breaker_held_time_seconds_total` + ofSource + `[$__rate_interval]))`, "{{messaging_destination_name}}"},
+			{"Strained or held", "The share of the time for which a topic was strained, or held.", Lines, "percentunit", []Query{
+				{`max by (messaging_destination_name, siding_guard_state) (rate(siding_guard_time_seconds_total` + ofSource + `[$__rate_interval]))`, "{{messaging_destination_name}} {{siding_guard_state}}"},
 			}},
 			{"Retries that wait for the budget", "Due retries that wait, because too many failed again.", Lines, "short", []Query{
 				{`sum by (messaging_destination_name) (siding_retries_held` + ofSource + `)`, "{{messaging_destination_name}}"},

@@ -1,6 +1,6 @@
 // Package outage counts an incident: what a service depends on is down for ten minutes, and each
-// call of the handler fails. It runs the incident with siding's breaker and without it, in virtual
-// time on a broker inside the process:
+// call of the handler fails. It runs the incident with siding's breaker and retry budget and
+// without them, in virtual time on a broker inside the process:
 //
 //	go test ./examples/outage -v
 //
@@ -62,7 +62,7 @@ func (g *gateway) charge(context.Context, *kgo.Record) error {
 func configure(g *gateway, withoutBreaker bool, c *copies) consumer.Config {
 	return consumer.Config{
 		Group: "billing", Topics: []string{topic}, Handler: g.charge,
-		Policy: consumer.Policy{Breaker: consumer.Breaker{Off: withoutBreaker}},
+		Policy: consumer.Policy{Breaker: consumer.Breaker{Off: withoutBreaker}, RetryBudget: consumer.RetryBudget{Off: withoutBreaker}},
 		Hooks:  []consumer.Hook{c},
 	}
 }

@@ -122,7 +122,7 @@ func everything(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 	k.Parked(k.Produce(order("busy"))[0], time.Minute, "")
 	time.Sleep(70 * time.Second) // it ran a second time, and is parked again
 	for range 100 {
-		k.Produce(order("busy")) // the breaker opens
+		k.Produce(order("busy")) // the topic is strained
 	}
 	time.Sleep(time.Second)
 	synctest.Wait()

@@ -144,8 +144,8 @@ func runMember(cfg Config, j memberJob) error {
 			Tiers: p.Tiers, MaxAttempts: p.MaxAttempts, HandlerTimeout: p.HandlerTimeout,
 			Immediate: consumer.Immediate{Attempts: p.InPlace},
 			// Once the load has ended, what is left are retries, many of which fail again. With the
-			// default of 10 a second they would run for minutes.
-			RetryBudget: consumer.RetryBudget{MinPerSecond: 200},
+			// budget of one a second they would run for hours.
+			RetryBudget: consumer.RetryBudget{Off: true},
 		},
 		Concurrency: j.Service.Concurrency, MaxInFlight: j.Service.MaxInFlight, MaxParkedBytes: j.Service.MaxParkedBytes,
 		CommitInterval: p.CommitInterval, DrainTimeout: p.DrainTimeout,

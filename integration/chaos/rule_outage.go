@@ -89,7 +89,7 @@ func (t told) stateAt(at int64) breakerState {
 // opened reports whether the breaker was open in some part of a time: a failed probe is no attempt,
 // and a record that waits in place returns to its feed.
 func (t told) opened(from, to int64) bool {
-	return t.stateAt(from).to == "open" || slices.ContainsFunc(t.breakers, func(b breakerState) bool { return b.to == "open" && b.at >= from && b.at <= to })
+	return t.stateAt(from).to == "held" || slices.ContainsFunc(t.breakers, func(b breakerState) bool { return b.to == "held" && b.at >= from && b.at <= to })
 }
 
 // opens is how long the lanes may need to learn that the breaker has opened.
@@ -98,7 +98,7 @@ const opens = int64(100 * time.Millisecond)
 // isProbe reports whether a run of the member began on an open breaker, of which its lanes knew.
 func (t told) isProbe(r *run) bool {
 	is := t.stateAt(r.start)
-	return is.to == "open" && r.start >= is.at+opens
+	return is.to == "held" && r.start >= is.at+opens
 }
 
 // noProbe is how long after its opening a breaker certainly sends no probe: half of its interval,
@@ -113,7 +113,7 @@ func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	}
 	cost := func(x *run) bool {
 		is := ev.told[x.member].stateAt(x.start)
-		return is.to != "open" || x.start < is.at+noProbe
+		return is.to != "held" || x.start < is.at+noProbe
 	}
 	var runs []*run
 	for _, x := range r.runs {
@@ -192,7 +192,7 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 		}
 	}
 	for _, b := range ev.told[name].breakers {
-		if b.to == "ramp" && b.at >= w.from && b.at <= w.to {
+		if b.to == "strained" && b.at >= w.from && b.at <= w.to {
 			ramps++
 		}
 	}
@@ -250,9 +250,9 @@ func (ev *evidence) recovered(name string, w outageOf, f *findings) {
 		return
 	}
 	switch is := ev.told[name].stateAt(by); {
-	case is.to == "closed":
+	case is.to != "held":
 	case slices.ContainsFunc(ev.told[name].runs, func(x *run) bool {
-		return x.start > w.to && x.start < by && x.verdict == verdictFailed && ev.told[name].stateAt(x.start).to == "open"
+		return x.start > w.to && x.start < by && x.verdict == verdictFailed && ev.told[name].stateAt(x.start).to == "held"
 	}):
 		f.excluded["breaker open after an outage, as a probe failed by its script"]++
 	case ev.infra(w.to, by) || slices.ContainsFunc(m.suspended, func(s [2]int64) bool { return s[0] < by && s[1] > w.to }):

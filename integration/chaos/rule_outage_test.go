@@ -41,7 +41,7 @@ func TestOutage_CountsNoRemnants(t *testing.T) {
 		}
 		before := told{runs: []*run{{member: "b", topic: "orders", lane: lane, offset: test.left, start: opens + 1, end: opens + 2, verdict: test.ended}}}
 		if test.open {
-			before.breakers = []breakerState{{to: "open"}}
+			before.breakers = []breakerState{{to: "held"}}
 		}
 		ev := &evidence{
 			members: map[string]*member{"a": {job: memberJob{Service: service{Topics: []string{"orders"}}}}},
@@ -77,7 +77,7 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 		}
 		is := told{}
 		if test.opened > 0 {
-			is.breakers = []breakerState{{at: test.opened, to: "open"}}
+			is.breakers = []breakerState{{at: test.opened, to: "held"}}
 		}
 		ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": is}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
@@ -96,7 +96,7 @@ func TestOutage_FindsProbesThatCost(t *testing.T) {
 	for after, want := range map[time.Duration]int{-time.Second: 0, 113 * time.Millisecond: 0, time.Second: 1} {
 		x := &run{member: "a", attempt: 3, start: opened + int64(after), verdict: verdictOutage}
 		c := &copied{rec: &kgo.Record{Topic: "orders.retry.4s"}, meta: headers.Meta{Class: classOutage, Attempts: 3}}
-		ev := &evidence{told: map[string]told{"a": {breakers: []breakerState{{at: opened, to: "open"}}}}}
+		ev := &evidence{told: map[string]told{"a": {breakers: []breakerState{{at: opened, to: "held"}}}}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		ev.probeCost(&record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*run{x}}, c, &f)
 		if len(f.broken) != want {

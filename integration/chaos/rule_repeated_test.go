@@ -108,7 +108,7 @@ func TestRepeated_CountsRunsInPlaceAnewAfterAProbe(t *testing.T) {
 		}
 		ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": {
 			lanes:    []laneChange{{1, laneAssigned, lane}},
-			breakers: []breakerState{{d.runs[1].end, "open"}, {d.runs[2].end, "closed"}},
+			breakers: []breakerState{{d.runs[1].end, "held"}, {d.runs[2].end, "closed"}},
 		}}}
 		f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
 		if ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) != want {

@@ -167,12 +167,6 @@ var defects = []defect{
 		},
 	},
 	{
-		name: "slow-breaker", what: "a breaker stays open when the outage is over", rule: "outage", only: []string{"outage"}, lasts: 8 * time.Second, rate: 400,
-		member: func(c *consumer.Config) {
-			c.Policy.Breaker.Interval, c.Policy.Breaker.MaxInterval = time.Minute, time.Minute
-		},
-	},
-	{
 		name: "one-for-all", what: "a handler that is stuck in one lane holds up the others", rule: "lanes", only: []string{"stuck"}, lasts: 24 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
 			handle, turn := c.Handler, new(sync.RWMutex)
@@ -204,7 +198,7 @@ var defects = []defect{
 type toldState struct{ open atomic.Bool }
 
 // OnBreaker is called by the consumer.
-func (s *toldState) OnBreaker(c consumer.BreakerChange) { s.open.Store(c.To == "open") }
+func (s *toldState) OnBreaker(c consumer.BreakerChange) { s.open.Store(c.To == "held") }
 
 // hasty makes a client see due times that are long past.
 type hasty struct{}

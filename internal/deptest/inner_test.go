@@ -12,12 +12,11 @@ import (
 var innerMayImport = map[string][]string{
 	"consumer/internal/askqueue":    {},
 	"consumer/internal/backoff":     {},
-	"consumer/internal/breaker":     {},
+	"consumer/internal/guard":       {},
 	"consumer/internal/clock":       {},
 	"consumer/internal/cluster":     {},
 	"consumer/internal/fifo":        {},
 	"consumer/internal/forward":     {"consumer/internal/backoff", "consumer/internal/clock", "consumer/internal/fifo", "headers", "internal/oversize"},
-	"consumer/internal/guard":       {},
 	"consumer/internal/logline":     {},
 	"consumer/internal/logthrottle": {},
 	"consumer/internal/offsets":     {"internal/commitmark"},

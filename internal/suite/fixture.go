@@ -45,7 +45,7 @@ func newFixture(t *testing.T, k *consumertest.Kafka) *fixture {
 func (f *fixture) config(h consumer.Handler) consumer.Config {
 	return consumer.Config{
 		Group: f.group, Topics: []string{f.topic}, Handler: f.watch(h),
-		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: consumer.Breaker{Off: true}},
+		Policy:         consumer.Policy{Tiers: []time.Duration{tier1, tier2}, Breaker: consumer.Breaker{Off: true}, RetryBudget: consumer.RetryBudget{Off: true}},
 		CommitInterval: 100 * time.Millisecond,
 	}
 }

@@ -1,7 +1,7 @@
 // Package guard decides when the records of a topic wait because too many of them fail, so that an
 // outage dead-letters none, and no healthy record waits for others' faults. A [Guard] is a state
 // machine for one topic in one process. It knows neither Kafka, nor a clock, nor a lock: each call
-// says what the time is, and its owner has the lock and the timer.
+// says what the time is. A [Topic] has the lock and the timer, and tells the lanes of a topic.
 //
 // # One measure
 //
@@ -62,7 +62,7 @@
 // outage, or one tenant's. It looks behind them at the pace of the probes.
 //
 // The tests of this package play the guard beside a model of topics: testdata has what came out,
-// beside what the breaker and retry budget of package breaker do.
+// and what the breaker and the retry budget did that it has replaced.
 //
 // # Where the numbers come from
 //

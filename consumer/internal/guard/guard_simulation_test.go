@@ -19,7 +19,6 @@ var machines = []struct {
 	make func(*world, *member) gate
 }{
 	{"none", func(*world, *member) gate { return unguarded{} }},
-	{"today", newToday},
 	{"guard", newGuarded},
 }
 
@@ -128,15 +127,16 @@ func (c *cell) judged(f *figures) (all []string) {
 	return all
 }
 
-// The situations of five trials: what the breaker and the retry budget did, and what the guard
-// does. With SIDING_LONG, they last as long as they did then.
+// The situations of five trials. With SIDING_LONG, they last as long as they did then. What the
+// breaker and the retry budget did that the guard has replaced is in rows-before.txt and
+// rows-long-before.txt.
 func TestGuard_RowsOfTheTrials(t *testing.T) {
 	t.Parallel()
 	name, long := "rows.txt", 5*minute
 	if isLong() {
 		name, long = "rows-long.txt", 30*minute
 	}
-	compare(t, name, table(t, rows(long), "today", "guard"))
+	compare(t, name, table(t, rows(long), "guard"))
 }
 
 // Rates, partitions, members, orders, shares, flaps, bursts, slow handlers, restarts: a few of

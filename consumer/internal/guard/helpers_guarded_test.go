@@ -200,3 +200,12 @@ func (g *guarded) tick() {
 		g.w.wakeAll(g.m)
 	}
 }
+
+// unguarded plays a topic that has neither a breaker nor a budget.
+type unguarded struct{}
+
+func (unguarded) take(l *lane) (pick, bool)     { return l.turn(true) }
+func (unguarded) end(*lane, pick, Outcome) fate { return attempt }
+func (unguarded) next() time.Duration           { return 0 }
+func (unguarded) tick()                         {}
+func (unguarded) holds() bool                   { return false }

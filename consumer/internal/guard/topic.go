@@ -1,58 +1,11 @@
 package guard
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// Lane is a lane of the topic.
-type Lane interface {
-	// Number is the number of its partition.
-	Number() int32
-	// Wake makes the lane look again at whether it may run.
-	Wake()
-	// WakeRetries makes it look again at its due retries.
-	WakeRetries()
-	// CouldProbe reports whether a record of its source could run now, if the guard lets it.
-	CouldProbe() bool
-}
-
-// Env is what a process gives to the guard of a topic.
-type Env struct {
-	// Elapsed returns the time since any one moment.
-	Elapsed func() time.Duration
-	// Lanes returns the lanes of the topic, in any order.
-	Lanes func() []Lane
-	// Ended reports whether no lane is left.
-	Ended func() bool
-	// Note takes an event. It is called under the topic's lock, and must not call the topic.
-	Note func(Event)
-}
-
-// Event is a transition, or that the budget is used up.
-type Event struct {
-	Retries  bool // the budget; the other fields are of a transition
-	From, To State
-	At       time.Time
-	Status   Status
-}
-
-// Status is the state of a topic's guard.
-type Status struct {
-	State     State
-	Since     time.Time // it has this state
-	Began     time.Time // it was closed last, unless it is
-	Runs, Bad int64     // which led to the state
-	Probes    int       // that have ended since Began
-	NextProbe time.Time // the next round; zero unless there are rounds
-	Last      BadRun
-}
-
-// BadRun is a failure that speaks for an outage.
-type BadRun struct{ Class, Message string }
 
 // perTurn is how many probes a lane has at a time: its first record, and some behind it.
 const perTurn = 5
@@ -121,7 +74,12 @@ func (t *Topic) Free(since, now time.Time) bool {
 
 // Round returns the number of the round of probes: a record that failed as a probe in an earlier
 // one may run again.
-func (t *Topic) Round() int64 { return t.round.Load() }
+func (t *Topic) Round() int64 {
+	if t == nil {
+		return 0
+	}
+	return t.round.Load()
+}
 
 // Ran counts runs of source records that no Source began, and that ended alike, at a reading of the
 // coarse clock. is has the failure, for the log. The caller holds no lock.
@@ -172,22 +130,6 @@ func (t *Topic) Source(l Lane) (r Run, ok bool) {
 		t.ran = l.Number()
 	}
 	return r, ok
-}
-
-// Offers reports whether a lane may ask for a run of its source. While a hold ends, it may at any
-// time: if as many run as may, it waits for one of these.
-func (t *Topic) Offers(l Lane) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.g.state == Held && t.offersTo(l, t.env.Elapsed())
-}
-
-// offersTo is Offers in a hold; the caller holds the lock.
-func (t *Topic) offersTo(l Lane, now time.Duration) bool {
-	if t.g.hold.width > 0 {
-		return true
-	}
-	return t.g.Probes() && (t.turn == nil || t.turn == l && t.taken < perTurn || now >= t.turnEnds)
 }
 
 // Retry begins a run of a record that failed before, if one may run now. Each has to be ended.
@@ -367,6 +309,22 @@ func (t *Topic) Stop() {
 	}
 }
 
+// Offers reports whether a lane may ask for a run of its source. While a hold ends, it may at any
+// time: if as many run as may, it waits for one of these.
+func (t *Topic) Offers(l Lane) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.g.state == Held && t.offersTo(l, t.env.Elapsed())
+}
+
+// offersTo is Offers in a hold; the caller holds the lock.
+func (t *Topic) offersTo(l Lane, now time.Duration) bool {
+	if t.g.hold.width > 0 {
+		return true
+	}
+	return t.g.Probes() && (t.turn == nil || t.turn == l && t.taken < perTurn || now >= t.turnEnds)
+}
+
 // wakeChanged wakes the lanes after a transition. One between closed and strained changes nothing
 // of what they may run.
 func (t *Topic) wakeChanged(from State) {
@@ -393,27 +351,12 @@ func (t *Topic) wakeRetries() {
 	}
 }
 
-// lanes returns the topic's lanes, beginning with the one after that which ran last in a hold.
+// lanes returns the topic's lanes in the order of their turns.
 func (t *Topic) lanes() []Lane {
 	all := t.env.Lanes()
 	t.mu.Lock()
-	ran := t.ran
-	t.mu.Unlock()
-	slices.SortFunc(all, func(l, m Lane) int {
-		return cmp.Or(compareBool(l.Number() <= ran, m.Number() <= ran), cmp.Compare(l.Number(), m.Number()))
-	})
-	return all
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
+	defer t.mu.Unlock()
+	return inTurn(all, t.ran)
 }
 
 // giveTurn lets the lane probe whose turn it is, else the next one that could.

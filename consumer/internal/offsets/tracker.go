@@ -30,7 +30,6 @@ type Tracker struct {
 	// which it had read.
 	earlier      []Span
 	earlierEpoch int32
-	earlierEnd   int64  // the last of them
 	finished     uint64 // calls that finished records
 	acknowledged uint64 // finished, when the accepted commit was made
 }
@@ -88,7 +87,7 @@ func (t *Tracker) DeliverRange(first, last int64) {
 // other records at these offsets.
 func (t *Tracker) Restore(finished []Span, epoch int32) {
 	if epoch >= 0 && len(finished) > 0 {
-		t.earlier, t.earlierEpoch, t.earlierEnd = finished, epoch, finished[len(finished)-1].Last
+		t.earlier, t.earlierEpoch = finished, epoch
 	}
 }
 
@@ -101,17 +100,13 @@ func (t *Tracker) Restored() bool { return len(t.earlier) > 0 }
 // them under the later epoch.
 func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
 	if epoch > t.earlierEpoch {
-		t.earlier, t.earlierEnd = nil, min(t.earlierEnd, offset)
+		t.earlier = nil
 	}
 	for len(t.earlier) > 0 && t.earlier[0].Last < min(offset, t.Next) {
 		t.earlier = t.earlier[1:]
 	}
 	return offset >= t.Next && In(t.earlier, offset)
 }
-
-// IsLeftover reports whether an earlier owner finished a later record, and not the one at an offset
-// that was delivered.
-func (t *Tracker) IsLeftover(offset int64) bool { return offset < t.earlierEnd }
 
 // Skip notes that the reader passed over all records below offset that were not delivered.
 func (t *Tracker) Skip(offset int64) {

@@ -100,18 +100,6 @@ func (t *Tier) Unpack(it *Item) *kgo.Record {
 	return r
 }
 
-// PutBack takes back a record that stays due. The lane makes it ready again.
-func (t *Tier) PutBack(it *Item) {
-	size := it.packed.size()
-	t.env.Budget.giveBack(it.size - size)
-	it.size = size
-	if t.inMemory == 0 {
-		t.env.Budget.hold(t)
-	}
-	t.inMemory++
-	t.inMemoryBytes += size
-}
-
 // Done notes that a worker no longer uses a record. It returns the record's bytes to the budget.
 func (t *Tier) Done(it *Item) {
 	t.env.Budget.giveBack(it.size)

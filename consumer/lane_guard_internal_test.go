@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sidingkafka/siding/consumer/internal/breaker"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 )
 
 // The budget is used up, or has room again, at any moment: a worker of another lane says so. A
@@ -13,35 +13,35 @@ import (
 func TestLane_TakesRetriesWhileTheBudgetChanges(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int64
-	var over atomic.Bool
-	pool, lanes := pooled(t, OrderNone, 2, 1, func(u *unit) {
-		ran.Add(1)
-		u.stays = !over.Load()
-	})
+	pool, lanes := pooled(t, OrderNone, 2, 1, func(*unit) { ran.Add(1) })
 	l := lanes[0]
 	var now atomic.Int64
 	p := Policy{}.withDefaults()
-	l.breaker = breaker.NewTopic(&breaker.Env{
+	l.guard = guard.NewTopic(&guard.Env{
 		Elapsed: func() time.Duration { return time.Duration(now.Load()) },
-		Lanes:   func() []breaker.Lane { return nil },
+		Lanes:   func() []guard.Lane { return nil },
 		Ended:   func() bool { return true },
-		Note:    func(breaker.Event) {},
-	}, p.breakerSettings())
+		Note:    func(guard.Event) {},
+	}, p.guardSettings())
+	const n = 1000
 	l.mu.Lock()
-	for i := range 100 {
+	for i := range n {
 		parkDue(l, waitingFor(int64(i), time.Now().Add(-time.Minute), time.Now().Add(-time.Second)))
 	}
 	l.mu.Unlock()
-	for range 100_000 {
-		l.breaker.Count(now.Load(), breaker.Failed, 100, true, true, nil)
+	for began := time.Now(); ran.Load() < n; l.WakeRetries() {
+		for range 20 {
+			if r, ok := l.guard.Retry(); ok {
+				l.guard.End(r, guard.Failed, nil)
+			}
+		}
 		now.Add(int64(20 * time.Second))
-		l.breaker.Count(now.Load(), breaker.Good, 1, true, true, nil)
-		pool.ready(l)
+		if r, ok := l.guard.Retry(); ok {
+			l.guard.End(r, guard.Void, nil)
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d of %d retries were taken", ran.Load(), n)
+		}
 	}
-	over.Store(true)
-	l.wake()
 	pool.wg.Wait()
-	if ran.Load() < 100 {
-		t.Errorf("%d of 100 retries were taken", ran.Load())
-	}
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -23,12 +23,6 @@ type service struct {
 	takes  time.Duration
 	calls  atomic.Int64
 	failed atomic.Int64
-
-	mu      sync.Mutex
-	running map[string]int // by what may not run twice at once
-	twice   int
-	first   []int64 // offsets of source records, in the order in which they ran first
-	seen    map[string]bool
 }
 
 var errDown = errors.New("connection refused")
@@ -53,35 +47,13 @@ func (s *service) handle(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// alone makes a handler note when two records run at once that may not.
-func (s *service) alone(of func(consumer.Delivery, *kgo.Record) string) consumer.Handler {
-	s.running, s.seen = map[string]int{}, map[string]bool{}
-	return func(ctx context.Context, r *kgo.Record) error {
-		what := of(consumer.DeliveryOf(ctx, r), r)
-		s.mu.Lock()
-		if s.running[what]++; s.running[what] > 1 {
-			s.twice++
-		}
-		if at := fmt.Sprint(r.Partition, "/", r.Offset); !s.seen[at] {
-			s.seen[at] = true
-			s.first = append(s.first, r.Offset)
-		}
-		s.mu.Unlock()
-		err := s.handle(ctx, r)
-		s.mu.Lock()
-		s.running[what]--
-		s.mu.Unlock()
-		return err
-	}
-}
-
 // copies counts the copies of a consumer's records.
 type copies struct{ parked, dead atomic.Int64 }
 
 func (c *copies) OnParked(consumer.Routed)       { c.parked.Add(1) }
 func (c *copies) OnDeadLettered(consumer.Routed) { c.dead.Add(1) }
 
-// changes are the transitions of breakers.
+// changes are the transitions of topics.
 type changes struct {
 	mu sync.Mutex
 	of []consumer.BreakerChange
@@ -100,6 +72,27 @@ func (h *changes) list() (all []string) {
 		all = append(all, e.Topic+" "+e.From+"-"+e.To)
 	}
 	return all
+}
+
+// hold has all calls fail until the topic is held.
+func (s *service) hold(k *consumertest.Kafka, c *consumertest.Consumer) (all []*kgo.Record) {
+	s.down.Store(true)
+	for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+		all = append(all, k.Produce(many(15)...)...)
+		time.Sleep(time.Second / 2)
+	}
+	return all
+}
+
+// good waits until so many calls have succeeded. What an outage left comes back at the pace of the
+// retry budget, while the source is idle.
+func (s *service) good(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Minute); s.calls.Load()-s.failed.Load() < int64(n); time.Sleep(time.Second) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d are handled", s.calls.Load()-s.failed.Load(), n)
+		}
+	}
 }
 
 // withBreaker is a configuration with the default policy.

@@ -1,0 +1,132 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
+)
+
+// initGuards makes the guards of the topics.
+func initGuards(c *Consumer) {
+	g := &c.guards
+	g.of, g.noted = map[string]*guard.Topic{}, make(chan struct{}, 1)
+	for topic, p := range c.policies {
+		if p.Breaker.Off && p.RetryBudget.Off {
+			continue
+		}
+		g.of[topic] = guard.NewTopic(&guard.Env{
+			Elapsed: func() time.Duration { return time.Since(c.clock.Base) },
+			Lanes:   func() []guard.Lane { return c.guardLanes(topic) },
+			Ended:   func() bool { return c.ctx.Err() != nil },
+			Note:    func(e guard.Event) { g.note(guardEvent{topic, e}) },
+		}, p.guardSettings())
+	}
+}
+
+// guardLanes returns the lanes of a source as its guard knows them.
+func (c *Consumer) guardLanes(source string) (all []guard.Lane) {
+	for _, l := range c.lanesOn(source) {
+		all = append(all, l)
+	}
+	return all
+}
+
+// tellGuarded is the interval of the lines about topics that stay strained or held.
+const tellGuarded = time.Minute
+
+// guardLoop logs changes of the guards, and calls their hooks, until all lanes are gone.
+func (c *Consumer) guardLoop(ctx context.Context) {
+	t := time.NewTicker(tellGuarded)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			for _, g := range c.guards.of {
+				g.Stop()
+			}
+			c.reportGuards()
+			return
+		case now := <-t.C:
+			for _, is := range c.topicHealth(now) {
+				c.log.Warn("siding: a topic is strained or held", "topic", is.Topic, "state", string(is.State), "lasts", now.Sub(is.Since), "share", is.Share, "runs", is.Runs,
+					"class", is.Class, "error", is.LastError, "waiting", is.Waiting, "probes", is.Probes, "do", is.Do)
+			}
+		case <-c.guards.noted:
+			c.reportGuards()
+		}
+	}
+}
+
+// reportGuards logs the queued events, and calls the hooks.
+func (c *Consumer) reportGuards() {
+	for _, e := range c.guards.take() {
+		if e.Retries {
+			c.throttle.Once("budget of "+e.topic, logthrottle.Every, func() {
+				c.log.Warn("siding: due retries wait for the retry budget", "topic", e.topic)
+			})
+			continue
+		}
+		c.logGuard(&e)
+		c.hooks.reportBreaker(BreakerChange{
+			Topic: e.topic, From: e.From.String(), To: e.To.String(), At: e.At, Since: e.Status.Began, Probes: e.Status.Probes, Why: whyOf(&e.Status),
+		})
+	}
+}
+
+func (c *Consumer) logGuard(e *guardEvent) {
+	lasted := []any{"topic", e.topic, "lasted", e.At.Sub(e.Status.Began), "probes", e.Status.Probes}
+	why := []any{"topic", e.topic, "why", whyOf(&e.Status), "class", e.Status.Last.Class, "error", e.Status.Last.Message}
+	switch {
+	case e.To == guard.Closed:
+		c.log.Info("siding: a topic is strained no more; failures are attempts again", lasted...)
+	case e.To == guard.Held:
+		c.log.Warn("siding: a topic is held; its records wait where they are, but for probes", why...)
+	case e.From == guard.Held:
+		c.log.Info("siding: a topic is held no more; its records run", lasted...)
+	default:
+		c.log.Warn("siding: a topic is strained; failures are no attempts, and retries wait for the retry budget", why...)
+	}
+}
+
+// topicHealth returns the health of the topics that are strained or held.
+func (c *Consumer) topicHealth(now time.Time) (all []TopicHealth) {
+	for _, topic := range slices.Sorted(slices.Values(c.cfg.Topics)) {
+		g := c.guards.of[topic]
+		if !g.Strains() {
+			continue
+		}
+		is := g.Status(now)
+		h, ok := topicHealthOf(topic, &is)
+		if !ok {
+			continue
+		}
+		for _, l := range c.lanesOn(topic) {
+			h.Waiting += l.waiting(is.State == guard.Held)
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// observeGuards observes the states of the guards, and for how long they have had each.
+func (c *Consumer) observeGuards(o metric.Observer, g *gauges, now time.Time) {
+	group := semconv.MessagingConsumerGroupName(c.cfg.Group)
+	observeTransactions(c.lanesNow(), o, g, group)
+	for topic, t := range c.guards.of {
+		about := []attribute.KeyValue{semconv.MessagingDestinationName(topic), group}
+		times, is := t.Times(now)
+		o.ObserveInt64(g.guards, 1, metric.WithAttributes(append(about, keyGuard.String(is.String()))...))
+		for state, d := range times {
+			if state := guard.State(state); state != guard.Closed {
+				o.ObserveInt64(g.guarded, int64(d/time.Second), metric.WithAttributes(append(about, keyGuard.String(state.String()))...))
+			}
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package consumer
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
+)
+
+// failedRun is a failed run of a record.
+type failedRun struct {
+	rec    *kgo.Record
+	err    error
+	result classify.Result
+	trace  string // its traceparent
+	text   func() string
+}
+
+// tell returns what the guard notes of the failure.
+func (x *failedRun) tell() guard.BadRun {
+	return guard.BadRun{Class: x.result.Class, Message: x.text()}
+}

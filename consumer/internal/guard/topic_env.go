@@ -1,0 +1,60 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Lane is a lane of the topic.
+type Lane interface {
+	// Number is the number of its partition.
+	Number() int32
+	// Wake makes the lane look again at whether it may run.
+	Wake()
+	// WakeRetries makes it look again at its due retries.
+	WakeRetries()
+	// CouldProbe reports whether a record of its source could run now, if the guard lets it.
+	CouldProbe() bool
+}
+
+// Env is what a process gives to the guard of a topic.
+type Env struct {
+	// Elapsed returns the time since any one moment.
+	Elapsed func() time.Duration
+	// Lanes returns the lanes of the topic, in any order.
+	Lanes func() []Lane
+	// Ended reports whether no lane is left.
+	Ended func() bool
+	// Note takes an event. It is called under the topic's lock, and must not call the topic.
+	Note func(Event)
+}
+
+// Event is a transition, or that the budget is used up.
+type Event struct {
+	Retries  bool // the budget; the other fields are of a transition
+	From, To State
+	At       time.Time
+	Status   Status
+}
+
+// Status is the state of a topic's guard.
+type Status struct {
+	State     State
+	Since     time.Time // it has this state
+	Began     time.Time // it was closed last, unless it is
+	Runs, Bad int64     // which led to the state
+	Probes    int       // that have ended since Began
+	NextProbe time.Time // the next round; zero unless there are rounds
+	Last      BadRun
+}
+
+// BadRun is a failure that speaks for an outage.
+type BadRun struct{ Class, Message string }
+
+// inTurn sorts lanes by their turns: after the one that ran last, by their numbers.
+func inTurn(all []Lane, ran int32) []Lane {
+	slices.SortFunc(all, func(l, m Lane) int { return cmp.Compare(l.Number(), m.Number()) })
+	i, _ := slices.BinarySearchFunc(all, ran+1, func(l Lane, n int32) int { return cmp.Compare(l.Number(), n) })
+	return slices.Concat(all[i:], all[:i])
+}

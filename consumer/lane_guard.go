@@ -1,0 +1,92 @@
+package consumer
+
+import "github.com/sidingkafka/siding/consumer/internal/guard"
+
+// isFree reports whether a record may start as far as the lane is concerned, whatever the guard of
+// its topic says; the caller holds the lock.
+func (l *lane) isFree() bool {
+	return l.state == laneRunning && l.copies.Room(l.c.cfg.MaxInFlight, l.c.share(l.c.cfg.MaxInFlightBytes)) && !l.c.isPaused(l.topic)
+}
+
+// isRunning reports whether the lane itself and its topic's guard let records start; the caller
+// holds the lock.
+func (l *lane) isRunning() bool { return l.isFree() && !l.guard.Holds() }
+
+// mayStart reports whether a worker would find a record of the lane that may start; the caller
+// holds the lock.
+func (l *lane) mayStart() bool {
+	if l.mayRun() {
+		return l.hasWork()
+	}
+	return l.guard.Holds() && l.couldProbe() && l.guard.Offers(l)
+}
+
+// couldProbe reports whether a record of the source could start if the guard, which holds the
+// topic, lets it. Suspects wait for the hold's end, and so do those behind them. The caller holds
+// the lock.
+func (l *lane) couldProbe() bool {
+	return l.isFree() && !l.c.isolator.holds(l) && !l.source.grant.isIsolated() && l.source.couldProbe(l.guard.Round())
+}
+
+// ended tells the guard of a unit that ended; the caller holds no lock.
+func (l *lane) ended(u *unit) {
+	o := u.outcome
+	if u.suspect {
+		o = guard.Void
+	}
+	l.guard.End(u.run, o, u.failure.tell)
+}
+
+// holdsRetries reports whether due retries of the lane wait for the budget; the caller holds the
+// lock.
+func (l *lane) holdsRetries() bool { return l.guard.HoldsRetries() && l.heldRetries() > 0 }
+
+// heldRetries returns how many retries are due and do not run; the caller holds the lock.
+func (l *lane) heldRetries() (n int) {
+	for _, f := range l.tiers() {
+		n += f.ready.Len() + f.unclaimed.Len()
+	}
+	return n
+}
+
+// Number, and the methods below, implement guard.Lane.
+func (l *lane) Number() int32 { return l.partition }
+
+// Wake makes the lane look again at whether it may run. In a hold its retries wait, and give their
+// keys to the source's records.
+func (l *lane) Wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.guard.Holds() && l.behindOthers > 0 {
+		l.unclaimRetries()
+	}
+	l.updateHold()
+	l.wakeLocked()
+}
+
+// WakeRetries makes the lane look again at its due retries. Others that wait for their keys go
+// first: the budget may be used up again in a moment.
+func (l *lane) WakeRetries() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.behindOthers > 0 {
+		l.unclaimRetries()
+	}
+	for _, f := range l.tiers() {
+		f.parked.Promote()
+	}
+	l.wakeLocked()
+}
+
+// CouldProbe reports whether the lane has a record of the source that could start.
+func (l *lane) CouldProbe() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.couldProbe()
+}
+
+// isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
+// the lock.
+func (l *lane) isIsolated() bool {
+	return anyRead(l, func(f *feed) bool { return f.grant.isIsolated() })
+}
