@@ -22,7 +22,7 @@ import (
 // other records then, and says nothing. A text without f is an older one, of the floor that it is
 // committed with. p is the process that committed, a random number in base 36. u is Until. n, s, g,
 // x and c are Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record
-// was being decoded. g is written as r is.
+// was being decoded. g is written as r is. h is Guard.
 //
 // b and r are the records above the floor that are finished, as a bitmap or as run lengths,
 // whichever holds more: base64 without padding. Bit i of the bitmap is the offset floor + i, the
@@ -34,6 +34,8 @@ type Metadata struct {
 	// touch.
 	Finished []Span
 	Evidence
+	// Guard is the state of the topic's guard. Other fields go before it if there is little room.
+	Guard commitmark.Guard
 }
 
 // Evidence is what a commit says about records that may kill the process.
@@ -206,12 +208,19 @@ const metadataVersion = "1"
 // (offset.metadata.max.bytes).
 const MetadataLimit = 4096
 
+// roomForGuard is the least limit that has room for a guard beside evidence.
+const roomForGuard = 8 * commitmark.MostField
+
 // Encode returns the metadata as a text of at most limit characters. Of the finished records, those
 // farthest from the floor are left out if they do not fit. Evidence has more room, and is made
 // coarser. The mark is never left out.
 func (m *Metadata) Encode(floor int64, limit int) string {
 	plain := commitmark.Mark + " " + metadataVersion + " f=" + strconv.FormatInt(floor, 36)
-	head := string(m.fit([]byte(plain), floor, limit))
+	start := plain
+	if limit >= roomForGuard {
+		start += m.Guard.Field()
+	}
+	head := string(m.fit([]byte(start), floor, limit))
 	if head == plain {
 		plain = commitmark.Mark
 	} else {
@@ -287,6 +296,7 @@ func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 	if fields[1] != metadataVersion {
 		return Metadata{}, false
 	}
+	m.Guard = commitmark.ParseGuard(text)
 	for _, f := range fields[2:] {
 		name, value, _ := strings.Cut(f, "=")
 		switch name {

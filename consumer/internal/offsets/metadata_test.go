@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -108,6 +109,8 @@ var goldenMetadata = []struct {
 	{"alone", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Singly: []Span{{100, 104}}, Alone: &Alone{103, false}}}},
 	{"condemned", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Condemned: []Alone{{103, true}, {105, false}}}}},
 	{"decoded alone", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Alone: &Alone{100, true}}}},
+	{"held", Metadata{Evidence: Evidence{Process: 1}, Guard: commitmark.Guard{State: commitmark.Held, Since: time.Unix(1_800_000_000, 0), Class: "billing.down"}}},
+	{"strained", Metadata{Finished: []Span{{103, 103}}, Guard: commitmark.Guard{State: commitmark.Strained, Since: time.Unix(1_800_000_000, 0)}}},
 }
 
 func TestMetadata_GoldenFile(t *testing.T) {
@@ -135,10 +138,13 @@ func TestMetadata_GoldenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, line := range append(strings.Split(strings.TrimSpace(string(stored)), "\n"), strings.Split(strings.TrimSpace(string(before)), "\n")...) {
-		i %= len(goldenMetadata)
-		_, text, _ := strings.Cut(line, ": ")
-		if got, ok := ParseMetadata(text, 100); !ok || !reflect.DeepEqual(got, goldenMetadata[i].m) {
+	written := map[string]Metadata{}
+	for _, g := range goldenMetadata {
+		written[g.name] = g.m
+	}
+	for _, line := range append(strings.Split(strings.TrimSpace(string(stored)), "\n"), strings.Split(strings.TrimSpace(string(before)), "\n")...) {
+		name, text, _ := strings.Cut(line, ": ")
+		if got, ok := ParseMetadata(text, 100); !ok || !reflect.DeepEqual(got, written[name]) {
 			t.Errorf("%q is read as %v, %v", line, got, ok)
 		}
 	}
@@ -163,6 +169,9 @@ func TestMetadata_EvidenceFits(t *testing.T) {
 			suspect = spans[n-1].Last + 1
 		}
 		m := Metadata{Finished: spans, Evidence: Evidence{Process: 1<<40 - 1, Deaths: 2, Suspect: suspect, Singly: spans, Alone: &Alone{floor + 1, true}}}
+		if rapid.Bool().Draw(t, "held") {
+			m.Guard = commitmark.Guard{State: commitmark.Held, Since: time.Unix(1<<40-1, 0), Class: strings.Repeat("c", 24)}
+		}
 		for _, n := range rapid.SliceOfN(rapid.Int64Range(0, suspect-floor-1), 0, 100).Draw(t, "condemned") {
 			m.Condemned = append(m.Condemned, Alone{floor + n, n%2 == 0})
 		}
@@ -174,6 +183,9 @@ func TestMetadata_EvidenceFits(t *testing.T) {
 		got, ok := ParseMetadata(text, floor)
 		if !ok || got.Process != m.Process || got.Deaths != 2 || got.Suspect != suspect || got.Alone == nil || *got.Alone != *m.Alone {
 			t.Fatalf("%q is read as %v, %v; was %v", text, got.Evidence, ok, m.Evidence)
+		}
+		if limit == MetadataLimit && got.Guard != m.Guard {
+			t.Fatalf("%q is read as %v, was %v", text, got.Guard, m.Guard)
 		}
 		known := len(got.Condemned)
 		if known > len(m.Condemned) || !slices.Equal(got.Condemned, m.Condemned[:known]) || limit == MetadataLimit && known < len(m.Condemned) {
