@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -130,6 +131,7 @@ type commitEntry struct {
 	state    offsets.Commit
 	evidence offsets.Evidence
 	asked    int64 // see grant.asked
+	noted    *guard.Status
 	metadata string
 }
 
@@ -139,7 +141,7 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	for _, l := range lanes {
 		l.mu.Lock()
 		for _, f := range l.unsaved(now) {
-			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit()}
+			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit(), noted: f.guardNoted()}
 			e.at = kgo.EpochOffset{Epoch: f.epoch, Offset: e.state.Floor}
 			e.evidence, e.asked = f.evidence(now)
 			all = append(all, e)
@@ -148,7 +150,7 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	}
 	for i := range all {
 		e := &all[i]
-		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence}
+		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: markOf(e.noted)}
 		e.metadata = said.Encode(e.at.Offset, limit)
 	}
 	return all
@@ -322,7 +324,7 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			}
 			e.feed.lane.mu.Lock()
 			e.feed.tracker.Accepted(e.state)
-			e.feed.committedAt = time.Now()
+			e.feed.committedAt, e.feed.noted = time.Now(), e.noted
 			if e.feed.grant.accept(e.evidence, e.asked) {
 				e.feed.lane.wakeLocked()
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -24,9 +25,10 @@ type feed struct {
 
 	tracker     offsets.Tracker
 	grant       grant
-	committedAt time.Time // when the broker last accepted an offset
-	epoch       int32     // leader epoch up to which it was read, sent with the commit (KIP-320)
-	end         int64     // the high watermark, as of the last fetch that brought records
+	committedAt time.Time     // when the broker last accepted an offset
+	noted       *guard.Status // of the topic's guard, as that commit said
+	epoch       int32         // leader epoch up to which it was read, sent with the commit (KIP-320)
+	end         int64         // the high watermark, as of the last fetch that brought records
 
 	fetchErrors fetchErrors      // why the partition cannot be read
 	position    opentxn.Position // finds open transactions
@@ -99,7 +101,17 @@ func (f *feed) forgetAccidents(now time.Time) {
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
-	return f.tracker.Dirty() || f.grant.isAsked() || now.Sub(f.committedAt) >= recommitAfter
+	return f.tracker.Dirty() || f.grant.isAsked() || f.guardNoted() != f.noted || now.Sub(f.committedAt) >= recommitAfter
+}
+
+// guardNoted is what the next commit of the feed says about its topic's guard. A tier's says
+// nothing, and neither does one of a lane that drains: the process holds up no record of it from
+// then on.
+func (f *feed) guardNoted() *guard.Status {
+	if f.tier.Topic != "" || f.lane.state >= laneDraining {
+		return nil
+	}
+	return f.lane.guard.Noted()
 }
 
 // read notes the leader epoch of a record that was read. The epoch never falls: it is also that of

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // guards are the guards of a consumer's topics, and what has to be told about them.
@@ -48,6 +49,18 @@ func whyOf(is *guard.Status) string {
 		text += ", the last with class " + is.Last.Class
 	}
 	return text
+}
+
+// markOf is a transition as a commit says it.
+func markOf(is *guard.Status) (m commitmark.Guard) {
+	if is == nil {
+		return m
+	}
+	m = commitmark.Guard{State: commitmark.Strained, Since: is.Since, Class: is.Last.Class}
+	if is.State == guard.Held {
+		m.State = commitmark.Held
+	}
+	return m
 }
 
 func share64(part, of int64) float64 { return float64(part) / float64(max(of, 1)) }

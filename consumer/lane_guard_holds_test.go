@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // The log, the hook and health tell that a topic is strained or held, since when, why, how many
@@ -45,6 +46,9 @@ func TestLane_GuardTells(t *testing.T) {
 		if l := laneOf(t, c, "orders", 0); l.State != consumer.StateHeld || !strings.HasPrefix(l.Why, "held, but for probes: 100 % of ") || l.Since != is.Since {
 			t.Errorf("the lane is %+v", l)
 		}
+		if m := markOf(k, 0); m.State != commitmark.Held || m.Class != "down" || m.Since.Unix() != is.Since.Unix() {
+			t.Errorf("the commit says %+v", m)
+		}
 		log.has(t, 1, "level=WARN", "a topic is strained;", "topic=orders", "class=down", "connection refused")
 		log.has(t, 1, "level=WARN", "a topic is held;", "topic=orders", `why="100 % of `, "class=down", "connection refused")
 		if n := log.with("level=WARN", `"siding: a topic is strained or held"`, "state=held", "share=1", "class=down", "waiting=", "do="); n < 2 || n > 3 {
@@ -61,13 +65,48 @@ func TestLane_GuardTells(t *testing.T) {
 		if h := c.Health(); len(h.Topics) > 0 {
 			t.Errorf("at the end, health has %+v", h.Topics)
 		}
+		if m := markOf(k, 0); m.State != 0 {
+			t.Errorf("at the end, the commit says %+v", m)
+		}
+		s.hold(k, c)
 		stop(t, c)
+		if m := markOf(k, 0); m.State != 0 {
+			t.Errorf("of a process that has ended, the commit says %+v", m)
+		}
+		moves.of = moves.of[:4]
 		if got := moves.list(); !slices.Equal(got, []string{"orders closed-strained", "orders strained-held", "orders held-strained", "orders strained-closed"}) {
 			t.Errorf("the hook saw %v", got)
 		}
 		if e := moves.of[2]; e.Probes < 80 || e.At.Sub(e.Since) < 3*time.Minute || e.Since.IsZero() {
 			t.Errorf("the end of the hold is told as %+v", e)
 		}
+	})
+}
+
+// markOf returns what the last commit of a partition says of its topic's guard.
+func markOf(k *consumertest.Kafka, partition int32) commitmark.Guard {
+	return commitmark.ParseGuard(k.Cluster.GroupInfo("billing").Commits["orders"][partition].Metadata)
+}
+
+// A partition without records says in its commits that its topic is held, and says so no longer than
+// that is true.
+func TestLane_GuardMarksIdlePartitions(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		s := &service{}
+		k.Run(withBreaker(s))
+		const idle = 0
+		run := func(down bool, until commitmark.State) {
+			t.Helper()
+			s.down.Store(down)
+			eventually(t, fmt.Sprintf("the idle partition's commit says %q", until), func() bool {
+				for range 10 {
+					k.Produce(&kgo.Record{Topic: "orders", Partition: 1})
+				}
+				return markOf(k, idle).State == until
+			})
+		}
+		run(true, commitmark.Held)
+		run(false, 0)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 type Guard struct {
 	State State
 	Since time.Time // by the clock of the process, in seconds
-	Class string    // of most failures; at most mostClass bytes of it
+	Class string    // of the last failure; at most mostClass bytes of it
 }
 
 // State is the state of a guard.

@@ -28,8 +28,8 @@ type Topic struct {
 
 	held        atomic.Bool
 	heldRetries atomic.Bool
-	free        atomic.Bool  // the state is not closed
-	round       atomic.Int64 // counts the rounds of probes, and their ends
+	noted       atomic.Pointer[Status] // at the last transition; nil while closed
+	round       atomic.Int64           // counts the rounds of probes, and their ends
 
 	mu    sync.Mutex
 	g     *Guard
@@ -65,7 +65,16 @@ func (t *Topic) Holds() bool { return t != nil && t.held.Load() }
 func (t *Topic) HoldsRetries() bool { return t != nil && t.heldRetries.Load() }
 
 // Strains reports whether all retries cost the budget.
-func (t *Topic) Strains() bool { return t != nil && t.free.Load() }
+func (t *Topic) Strains() bool { return t.Noted() != nil }
+
+// Noted returns the status as it was when the state last changed, nil if that is closed. It takes
+// no lock, and the same transition has the same pointer.
+func (t *Topic) Noted() *Status {
+	if t == nil {
+		return nil
+	}
+	return t.noted.Load()
+}
 
 // Free reports whether a retryable failure now is no attempt of a record whose retries began then.
 func (t *Topic) Free(since, now time.Time) bool {
@@ -226,9 +235,12 @@ func (t *Topic) changed(from State) {
 	}
 	t.endTurn()
 	t.held.Store(to == Held)
-	t.free.Store(to != Closed)
+	is := t.status(now)
+	if t.noted.Store(&is); to == Closed {
+		t.noted.Store(nil)
+	}
 	t.judgeRetries(t.env.Elapsed())
-	t.env.Note(Event{From: from, To: to, At: now, Status: t.status(now)})
+	t.env.Note(Event{From: from, To: to, At: now, Status: is})
 	t.arm()
 }
 
