@@ -73,25 +73,10 @@ func (c *Consumer) reportGuards() {
 			})
 			continue
 		}
-		c.logGuard(&e)
+		e.log(c.log)
 		c.hooks.reportBreaker(BreakerChange{
-			Topic: e.topic, From: e.From.String(), To: e.To.String(), At: e.At, Since: e.Status.Began, Probes: e.Status.Probes, Why: whyOf(&e.Status),
+			Topic: e.topic, From: e.From.String(), To: e.To.String(), At: e.At, Since: e.Status.Began, Probes: e.Status.Probes, Why: e.Status.Why(),
 		})
-	}
-}
-
-func (c *Consumer) logGuard(e *guardEvent) {
-	lasted := []any{"topic", e.topic, "lasted", e.At.Sub(e.Status.Began), "probes", e.Status.Probes}
-	why := []any{"topic", e.topic, "why", whyOf(&e.Status), "class", e.Status.Last.Class, "error", e.Status.Last.Message}
-	switch {
-	case e.To == guard.Closed:
-		c.log.Info("siding: a topic is strained no more; failures are attempts again", lasted...)
-	case e.To == guard.Held:
-		c.log.Warn("siding: a topic is held; its records wait where they are, but for probes", why...)
-	case e.From == guard.Held:
-		c.log.Info("siding: a topic is held no more; its records run", lasted...)
-	default:
-		c.log.Warn("siding: a topic is strained; failures are no attempts, and retries wait for the retry budget", why...)
 	}
 }
 
@@ -99,7 +84,7 @@ func (c *Consumer) logGuard(e *guardEvent) {
 func (c *Consumer) topicHealth(now time.Time) (all []TopicHealth) {
 	for _, topic := range slices.Sorted(slices.Values(c.cfg.Topics)) {
 		g := c.guards.of[topic]
-		if !g.Strains() {
+		if g.Noted() == nil {
 			continue
 		}
 		is := g.Status(now)

@@ -27,7 +27,7 @@ type feed struct {
 	grant       grant
 	committedAt time.Time     // when the broker last accepted an offset
 	noted       *guard.Status // of the topic's guard, as that commit said
-	epoch       int32         // leader epoch up to which it was read, sent with the commit (KIP-320)
+	epoch       int32         // leader epoch up to which it was read; a commit has it (KIP-320)
 	end         int64         // the high watermark, as of the last fetch that brought records
 
 	fetchErrors fetchErrors      // why the partition cannot be read
@@ -104,9 +104,8 @@ func (f *feed) needsCommit(now time.Time) bool {
 	return f.tracker.Dirty() || f.grant.isAsked() || f.guardNoted() != f.noted || now.Sub(f.committedAt) >= recommitAfter
 }
 
-// guardNoted is what the next commit of the feed says about its topic's guard. A tier's says
-// nothing, and neither does one of a lane that drains: the process holds up no record of it from
-// then on.
+// guardNoted is what the next commit says about the topic's guard: nothing for a tier, or a lane
+// that drains.
 func (f *feed) guardNoted() *guard.Status {
 	if f.tier.Topic != "" || f.lane.state >= laneDraining {
 		return nil

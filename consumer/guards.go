@@ -1,11 +1,10 @@
 package consumer
 
 import (
-	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/sidingkafka/siding/consumer/internal/guard"
-	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // guards are the guards of a consumer's topics, and what has to be told about them.
@@ -42,34 +41,26 @@ func (g *guards) take() []guardEvent {
 	return all
 }
 
-// whyOf says for an operator which runs led to a state, and how the last bad one failed.
-func whyOf(is *guard.Status) string {
-	text := fmt.Sprintf("%.0f %% of %d runs failed", 100*share64(is.Bad, is.Runs), is.Runs)
-	if is.State != guard.Closed {
-		text += ", the last with class " + is.Last.Class
+func (e *guardEvent) log(to *slog.Logger) {
+	lasted := []any{"topic", e.topic, "lasted", e.At.Sub(e.Status.Began), "probes", e.Status.Probes}
+	why := []any{"topic", e.topic, "why", e.Status.Why(), "class", e.Status.Last.Class, "error", e.Status.Last.Message}
+	switch {
+	case e.To == guard.Closed:
+		to.Info("siding: a topic is strained no more; failures are attempts again", lasted...)
+	case e.To == guard.Held:
+		to.Warn("siding: a topic is held; its records wait where they are, but for probes", why...)
+	case e.From == guard.Held:
+		to.Info("siding: a topic is held no more; its records run", lasted...)
+	default:
+		to.Warn("siding: a topic is strained; failures are no attempts, and retries wait for the retry budget", why...)
 	}
-	return text
 }
-
-// markOf is a transition as a commit says it.
-func markOf(is *guard.Status) (m commitmark.Guard) {
-	if is == nil {
-		return m
-	}
-	m = commitmark.Guard{State: commitmark.Strained, Since: is.Since, Class: is.Last.Class}
-	if is.State == guard.Held {
-		m.State = commitmark.Held
-	}
-	return m
-}
-
-func share64(part, of int64) float64 { return float64(part) / float64(max(of, 1)) }
 
 // topicHealthOf returns the health of a topic in a state, without the records that wait; ok is
 // false if it is closed.
 func topicHealthOf(topic string, is *guard.Status) (h TopicHealth, ok bool) {
 	h = TopicHealth{
-		Topic: topic, Since: is.Since, Share: share64(is.Bad, is.Runs), Runs: is.Runs,
+		Topic: topic, Since: is.Since, Share: is.Share(), Runs: is.Runs,
 		Class: is.Last.Class, LastError: is.Last.Message, Probes: is.Probes, NextProbe: is.NextProbe,
 	}
 	switch is.State {

@@ -88,8 +88,8 @@ func markOf(k *consumertest.Kafka, partition int32) commitmark.Guard {
 	return commitmark.ParseGuard(k.Cluster.GroupInfo("billing").Commits["orders"][partition].Metadata)
 }
 
-// A partition without records says in its commits that its topic is held, and says so no longer than
-// that is true.
+// A partition without records says in its commits that its topic is held, and no longer than that
+// is true.
 func TestLane_GuardMarksIdlePartitions(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		s := &service{}

@@ -73,16 +73,16 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 	}
 	if l.guard.Holds() {
 		is := l.guard.Status(now)
-		h.Since, h.Why = is.Since, "held, but for probes: "+whyOf(&is)
+		h.Since, h.Why = is.Since, "held, but for probes: "+is.Why()
 		return StateHeld
 	}
 	if why := l.isolation(); why != "" {
 		h.Why = why
 		return StateRunning
 	}
-	if l.guard.Strains() {
+	if l.guard.Noted() != nil {
 		is := l.guard.Status(now)
-		h.Since, h.Why = is.Since, "strained: "+whyOf(&is)
+		h.Since, h.Why = is.Since, "strained: "+is.Why()
 		return StateStrained
 	}
 	if l.holdsRetries() {

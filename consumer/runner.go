@@ -392,7 +392,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 			return err, result, true
 		}
 		var run guard.Run
-		if r.lane.guard.Strains() {
+		if r.lane.guard.Noted() != nil {
 			var ok bool
 			if run, ok = r.lane.guard.Retry(); !ok {
 				break

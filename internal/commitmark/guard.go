@@ -30,8 +30,9 @@ const mostClass = 24
 // MostField bounds the characters of a field.
 const MostField = len(" h=") + 1 + 13 + 1 + mostClass*4/3
 
-// Field is the guard as a field of a commit's metadata, with the space before it; empty for a closed
-// guard. It is " h=", the state, the seconds since 1970 in base 36, "." and the class in base64.
+// Field is the guard as a field of a commit's metadata, with the space before it; empty for a
+// closed guard. It is " h=", the state, the seconds since 1970 in base 36, "." and the class in
+// base64.
 func (g Guard) Field() string {
 	if g.State == 0 {
 		return ""
@@ -40,8 +41,8 @@ func (g Guard) Field() string {
 	return " h=" + string(g.State) + strconv.FormatInt(max(0, g.Since.Unix()), 36) + "." + base64.RawStdEncoding.EncodeToString([]byte(class))
 }
 
-// ParseGuard reads what a commit's metadata says about a guard. What it does not know, or is broken,
-// says nothing.
+// ParseGuard reads what a commit's metadata says about a guard. What it does not know, or is
+// broken, says nothing.
 func ParseGuard(metadata string) Guard {
 	if !Marked(metadata) {
 		return Guard{}

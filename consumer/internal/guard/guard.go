@@ -189,10 +189,13 @@ func (g *Guard) judge(o Outcome) (changed bool) {
 		return false
 	}
 	runs, failed, bad, full := g.measure.sum(g.now)
-	switch good := float64(runs - bad); {
-	case full && o.bad() && float64(bad)-good*(1+g.set.Hold)/less(g.set.Hold) >= evidence:
-		g.hold.start(g.now)
-		return g.to(Held, runs, bad)
+	if full && o.bad() && float64(bad) >= g.set.Hold*float64(runs) {
+		if all, allBad, ok := g.measure.outweighs(g.now, (1+g.set.Hold)/less(g.set.Hold)); ok {
+			g.hold.start(g.now)
+			return g.to(Held, all, allBad)
+		}
+	}
+	switch {
 	case runs < enough:
 		return false
 	case float64(failed) >= g.set.Strain*float64(runs):

@@ -1,6 +1,9 @@
 package guard
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 const (
 	// buckets is how many buckets the measure has.
@@ -68,24 +71,42 @@ func (m *measure) end(number int64, o Outcome, n int64) {
 	}
 }
 
+// known yields the buckets nearly all of whose runs have ended, the newest one first.
+func (m *measure) known(now time.Duration) iter.Seq[*bucket] {
+	return func(yield func(*bucket) bool) {
+		for number := m.current; number > m.current-kept && number > 0; number-- {
+			b := m.of(number)
+			if b.began == 0 || now-b.at >= old || b.known() && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
 // sum returns how many runs the measure has, how many of these failed retryably, and how many were
 // bad. full reports whether it has all its buckets.
 func (m *measure) sum(now time.Duration) (runs, failed, bad int64, full bool) {
 	n := 0
-	for number := m.current; number > m.current-kept && number > 0; number-- {
-		b := m.of(number)
-		if b.began == 0 || now-b.at >= old {
-			break
-		}
-		if !b.known() {
-			continue
-		}
+	for b := range m.known(now) {
 		runs, failed, bad = runs+b.ended, failed+b.failed, bad+b.bad
 		if n++; n == buckets {
 			return runs, failed, bad, true
 		}
 	}
 	return runs, failed, bad, false
+}
+
+// outweighs reports whether the last runs, as many as are needed and at least those of sum, have
+// enough bad ones, of which a good one outweighs some: a CUSUM test (Page, 1954), by buckets.
+func (m *measure) outweighs(now time.Duration, some float64) (runs, bad int64, ok bool) {
+	n := 0
+	for b := range m.known(now) {
+		runs, bad = runs+b.ended, bad+b.bad
+		if n++; n >= buckets && float64(bad)-float64(runs-bad)*some >= evidence {
+			return runs, bad, true
+		}
+	}
+	return runs, bad, false
 }
 
 // clear forgets all runs, also those that have not ended.

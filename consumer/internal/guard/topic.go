@@ -64,9 +64,6 @@ func (t *Topic) Holds() bool { return t != nil && t.held.Load() }
 // HoldsRetries reports whether the topic's retries wait.
 func (t *Topic) HoldsRetries() bool { return t != nil && t.heldRetries.Load() }
 
-// Strains reports whether all retries cost the budget.
-func (t *Topic) Strains() bool { return t.Noted() != nil }
-
 // Noted returns the status as it was when the state last changed, nil if that is closed. It takes
 // no lock, and the same transition has the same pointer.
 func (t *Topic) Noted() *Status {
@@ -78,7 +75,7 @@ func (t *Topic) Noted() *Status {
 
 // Free reports whether a retryable failure now is no attempt of a record whose retries began then.
 func (t *Topic) Free(since, now time.Time) bool {
-	return t.Strains() && now.Sub(since) < t.set.MaxOutage
+	return t.Noted() != nil && now.Sub(since) < t.set.MaxOutage
 }
 
 // Round returns the number of the round of probes: a record that failed as a probe in an earlier
@@ -105,9 +102,7 @@ func (t *Topic) Ran(reading int64, o Outcome, n int64, is func() BadRun) {
 		t.changed(from)
 	}
 	t.mu.Unlock()
-	if changed {
-		t.wakeChanged(from)
-	}
+	t.wake(changed, from, false, false)
 }
 
 // Source begins a run of a lane's source record, if one may run now. If none may because as many
@@ -189,14 +184,7 @@ func (t *Topic) End(r Run, o Outcome, is func() BadRun) {
 		next, t.waiting = t.waiting[:n:n], t.waiting[n:]
 	}
 	t.mu.Unlock()
-	switch {
-	case changed:
-		t.wakeChanged(from)
-	case all:
-		t.wakeAll()
-	case probe:
-		t.giveTurn()
-	}
+	t.wake(changed, from, all, probe)
 	for _, l := range next {
 		l.Wake()
 	}
@@ -220,7 +208,7 @@ func (t *Topic) judgeRetries(now time.Duration) {
 	}
 }
 
-// changed notes a transition; the caller holds the lock, and calls wakeChanged after it.
+// changed notes a transition; the caller holds the lock, and calls wake after it.
 func (t *Topic) changed(from State) {
 	to, now := t.g.state, time.Now()
 	t.times[from] += now.Sub(t.since)
@@ -296,14 +284,7 @@ func (t *Topic) tick() {
 	t.retriesWait = t.heldRetries.Load() && t.g.state != Held
 	t.arm()
 	t.mu.Unlock()
-	switch {
-	case changed:
-		t.wakeChanged(from)
-	case slots:
-		t.wakeAll()
-	case probe:
-		t.giveTurn()
-	}
+	t.wake(changed, from, slots, probe)
 	if retries {
 		t.wakeRetries()
 	}
@@ -311,9 +292,6 @@ func (t *Topic) tick() {
 
 // Stop ends the timer, when Run ends.
 func (t *Topic) Stop() {
-	if t == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.timer != nil {
@@ -337,15 +315,17 @@ func (t *Topic) offersTo(l Lane, now time.Duration) bool {
 	return t.g.Probes() && (t.turn == nil || t.turn == l && t.taken < perTurn || now >= t.turnEnds)
 }
 
-// wakeChanged wakes the lanes after a transition. One between closed and strained changes nothing
-// of what they may run.
-func (t *Topic) wakeChanged(from State) {
+// wake wakes the lanes after a transition, else all of them, or the one that probes next. A
+// transition between closed and strained changes nothing of what they may run.
+func (t *Topic) wake(changed bool, from State, all, probe bool) {
 	switch {
-	case from == Held:
+	case changed && from == Held:
 		t.wakeAll()
 		t.wakeRetries()
-	case t.Holds():
+	case changed && t.Holds(), all:
 		t.wakeAll()
+	case probe:
+		t.giveTurn()
 	}
 }
 

@@ -2,8 +2,11 @@ package guard
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // Lane is a lane of the topic.
@@ -57,4 +60,28 @@ func inTurn(all []Lane, ran int32) []Lane {
 	slices.SortFunc(all, func(l, m Lane) int { return cmp.Compare(l.Number(), m.Number()) })
 	i, _ := slices.BinarySearchFunc(all, ran+1, func(l Lane, n int32) int { return cmp.Compare(l.Number(), n) })
 	return slices.Concat(all[i:], all[:i])
+}
+
+// Share returns the share of bad runs that led to the state.
+func (s *Status) Share() float64 { return float64(s.Bad) / float64(max(s.Runs, 1)) }
+
+// Why says for an operator which runs led to the state, and how the last bad one failed.
+func (s *Status) Why() string {
+	text := fmt.Sprintf("%.0f %% of %d runs failed", 100*s.Share(), s.Runs)
+	if s.State != Closed {
+		text += ", the last with class " + s.Last.Class
+	}
+	return text
+}
+
+// Mark is the status as a commit says it; that of a nil status says nothing.
+func (s *Status) Mark() (m commitmark.Guard) {
+	if s == nil {
+		return m
+	}
+	m = commitmark.Guard{State: commitmark.Strained, Since: s.Since, Class: s.Last.Class}
+	if s.State == Held {
+		m.State = commitmark.Held
+	}
+	return m
 }
