@@ -76,9 +76,14 @@ func TestRun_IgnoresOtherClassesAndGroups(t *testing.T) {
 		k.Run(cfg)
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Groups: []string{"billing"}}})
+		// a failure in a strain, which costs no attempt, of a record that had failed before
+		m := metaOf(t, on(t, k, "orders.dlq")[0])
+		m.Class, m.Attempts, m.Hops = "tax", 1, 2
+		m.Original.Offset = 1000
 		n := 0
 		succeeds(t, 100)(r.Run(t.Context(), p, ann(redrive.Pace{}, func(redrive.Event) {
 			if n++; n < 20 {
+				k.Produce(&kgo.Record{Topic: "orders.dlq", Value: []byte("x"), Headers: m.Append(nil)})
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")}, &kgo.Record{Topic: "orders", Value: []byte("tax:new")})
 			}
 		})))

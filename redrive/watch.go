@@ -143,9 +143,9 @@ func (w *watch) observe(r *kgo.Record) {
 			}
 			w.alarm.onRefail(key, retried, failure)
 		}
-	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && recent && slices.Contains(w.groups, m.Group):
+	case m.Redrive.ID == "" && !m.Held && m.Attempts == 1 && m.Hops <= 1 && recent && slices.Contains(w.groups, m.Group):
 		// Its first copy was written after the run began, so its first failure is newer than the
-		// run. Clocks do not matter.
+		// run. Clocks do not matter. Later failures in a strain are no attempts, but copies.
 		w.alarm.onNewFailure(key, failure)
 	}
 }
