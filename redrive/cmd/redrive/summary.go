@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/guards"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -53,12 +54,12 @@ Several topics are one summary after the other: with -o json an array, with -o j
 // summarizeAll summarizes topics, one after the other.
 func summarizeAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, by time.Duration) error {
 	err := eachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
-		sum, err := summarize(ctx, s, topic, sel, by)
+		sum, held, err := summarize(ctx, s, topic, sel, by)
 		if sum == nil || ctx.Err() != nil {
 			return err
 		}
 		// The counts of the other partitions are useful where one can't be read.
-		if err := showSummary(s.tool, sum, by, show); err != nil {
+		if err := showSummary(s.tool, sum, held, by, show); err != nil {
 			return err
 		}
 		// A mistyped class looks like a class without open letters.
@@ -71,16 +72,15 @@ func summarizeAll(ctx context.Context, s *session, topics []string, sel *selecti
 	return err
 }
 
-func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection, by time.Duration) (*dlq.Summary, error) {
+func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, held []guards.Guard, err error) {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ledger, err := readLedger(ctx, s, f, toInspect)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var sum *dlq.Summary
 	if reading := progress(s.tool, "reading "+topic); by > 0 {
 		sum, err = ledger.SummarizeBy(ctx, sel.Filter, frozen, by, reading)
 	} else {
@@ -91,15 +91,20 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
 		}
 	}
-	return sum, readFailed(topic, err)
+	all, unread := readHeld(ctx, s, []string{f.Source})
+	if unread != nil && ctx.Err() == nil {
+		s.screen.Warn("%v", unread)
+	}
+	return sum, all[f.Source], readFailed(topic, err)
 }
 
-func showSummary(t *tool, sum *dlq.Summary, by time.Duration, show func(...output.Field) error) error {
+func showSummary(t *tool, sum *dlq.Summary, held []guards.Guard, by time.Duration, show func(...output.Field) error) error {
 	failures, groups := output.RowsOf(sum.Failures, failureFields(sum)), output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", failures),
 		output.NewField("groups", "", groups),
 		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
+		output.NewField("guards", "GUARD", heldCell(held, t.now())),
 	)
 	if by > 0 {
 		fields = append(fields, output.NewField("byMs", "", by), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))

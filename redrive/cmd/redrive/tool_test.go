@@ -88,7 +88,7 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
 	kept := 336 * time.Hour
 	topic := topicFields(
-		sibling{topic: "payments-service.dlq", partitions: 12}, false,
+		sibling{topic: "payments-service.dlq", partitions: 12}, false, nil,
 		topicStats{total: 123456, recent: 123456, oldest: noon.Add(-kept), retention: &kept},
 		topicContents{123456, 123456, 123456, output.Ago(noon), "payment.Declined", []string{"billing-service", "mail"}}, noon, false,
 	)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/guards"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -33,7 +34,8 @@ func newTopics(t *tool) *cobra.Command {
 		Long: `Topics lists the cluster's dead-letter topics, as far as their names follow the naming: the topic with the most open
 letters first. It reads the topics and their ledgers, and counts the letters that are open, pending or resolved. It also
 shows when the oldest open letter was written, the most frequent class, and the groups that failed. Topics without open
-and pending letters are one line below the table; --all lists them, and JSON always has them.
+and pending letters are one line below the table; --all lists them, and JSON always has them. A line below a topic says
+which groups hold records of its source back while what their handlers call is down, or run them in a strain.
 
 Brokers know how many letters came within the last hour, and when retention may delete the next one. That number is by
 offsets, so transaction markers count too. Retention deletes a letter later while younger letters share its segment.
@@ -124,6 +126,14 @@ func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
 		return stats[f.topic].compacted
 	})
 	sourceGone := missingSources(ctx, s, found)
+	var sources []string
+	for _, f := range found {
+		sources = append(sources, f.Source)
+	}
+	held, err := readHeld(ctx, s, sources)
+	if err != nil {
+		problems = append(problems, err)
+	}
 	contents := map[string]topicContents{}
 	if !how.quick {
 		var more []error
@@ -142,8 +152,8 @@ func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
 	slices.SortStableFunc(found, func(a, b sibling) int { return cmp.Compare(weight(b), weight(a)) })
 	var rows output.Rows
 	for _, f := range found {
-		if s.screen.Format != output.Table || how.all || !empty(stats[f.topic], contents[f.topic], how.quick) {
-			rows = append(rows, topicFields(f, sourceGone[f.Source], stats[f.topic], contents[f.topic], s.now(), how.quick))
+		if s.screen.Format != output.Table || how.all || len(held[f.Source]) > 0 || !empty(stats[f.topic], contents[f.topic], how.quick) {
+			rows = append(rows, topicFields(f, sourceGone[f.Source], held[f.Source], stats[f.topic], contents[f.topic], s.now(), how.quick))
 		}
 	}
 	err = s.screen.Rows(rows)
@@ -187,7 +197,7 @@ func folded(n, shown int, quick bool) string {
 
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
 // table has no columns for what was not asked for.
-func topicFields(f sibling, sourceGone any, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
+func topicFields(f sibling, sourceGone any, held []guards.Guard, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
 	gone := output.Pair{JSON: sourceGone}
 	if sourceGone == true {
 		gone.Table = "its source is gone"
@@ -214,6 +224,7 @@ func topicFields(f sibling, sourceGone any, stats topicStats, contents topicCont
 		field("lastHour", "LAST HOUR", stats.recent).Right().Spare(3),
 		field("retentionMs", "KEPT FOR", stats.kept()).Spare(7),
 		field("nextExpiry", "NEXT EXPIRY", stats.expiry(now)),
+		field("guards", "", heldCell(held, now)).Below(),
 	}
 }
 

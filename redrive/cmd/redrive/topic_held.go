@@ -1,0 +1,56 @@
+package main
+
+// Which groups hold a topic's records back, as their commits say.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sidingkafka/siding/internal/guards"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+)
+
+// held is a guard as JSON has it.
+type held struct {
+	Group      string    `json:"group"`
+	State      string    `json:"state"` // held or strained
+	Since      time.Time `json:"since"`
+	Class      string    `json:"class"`
+	Partitions int       `json:"partitions"`
+	Of         int       `json:"of"`
+	Waiting    int64     `json:"waiting"`
+}
+
+// heldCell shows the guards of a source that are not closed: a line for each in a table.
+func heldCell(of []guards.Guard, now time.Time) output.Pair {
+	lines, all := make([]string, len(of)), make([]held, len(of))
+	for i, g := range of {
+		state := "strained"
+		if g.Held {
+			state = "held"
+		}
+		all[i] = held{g.Group, state, g.Since.UTC(), g.Class, g.Partitions, g.Of, g.Waiting}
+		lines[i] = fmt.Sprintf("%s for %s by %s (%d of %d partitions), %d records wait", state, output.Duration(max(0, now.Sub(g.Since).Round(time.Second))), g.Group, g.Partitions, g.Of, g.Waiting)
+		if g.Class != "" {
+			lines[i] += "; most failures are " + g.Class
+		}
+	}
+	return output.Pair{Table: strings.Join(lines, "; "), JSON: all}
+}
+
+// readHeld reads which groups hold records of sources, or run them in a strain, by source. It asks
+// for the groups that this user may see.
+func readHeld(ctx context.Context, s *session, sources []string) (map[string][]guards.Guard, error) {
+	groups, err := s.admin.ListGroups(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	found, err := guards.Read(ctx, s.admin, groups.Groups(), sources)
+	by := map[string][]guards.Guard{}
+	for _, g := range found {
+		by[g.Topic] = append(by[g.Topic], g)
+	}
+	return by, err
+}
