@@ -53,7 +53,8 @@ func ParseGuard(metadata string) Guard {
 			continue
 		}
 		seconds, text, _ := strings.Cut(value[1:], ".")
-		since, err := strconv.ParseUint(seconds, 36, 40)
+		// So there is no year 10000, of which JSON has no time.
+		since, err := strconv.ParseUint(seconds, 36, 37)
 		class, err2 := base64.RawStdEncoding.DecodeString(text)
 		if state := State(value[0]); err == nil && err2 == nil && len(class) <= mostClass && (state == Strained || state == Held) {
 			return Guard{state, time.Unix(int64(since), 0), strings.ToValidUTF8(string(class), "")}

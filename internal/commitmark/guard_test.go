@@ -13,7 +13,7 @@ func TestGuard_IsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := Guard{
 			State: rapid.SampledFrom([]State{0, Strained, Held}).Draw(t, "state"),
-			Since: time.Unix(rapid.Int64Range(0, 1<<40-1).Draw(t, "since"), 0),
+			Since: time.Unix(rapid.Int64Range(0, 1<<37-1).Draw(t, "since"), 0),
 			Class: rapid.StringN(0, 12, 100).Draw(t, "class"),
 		}
 		field := g.Field()
@@ -34,7 +34,7 @@ func TestGuard_WhatIsBrokenSaysNothing(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "siding", "other h=hs1.YQ", "siding 1 h=", "siding 1 h=h", "siding 1 h=x1.YQ", "siding 1 h=h-1.YQ", "siding 1 h=h1.Y", "siding 1 h=h1.***",
-		"siding 1 h=hzzzzzzzzzzzz.YQ", "siding 1 h=h1." + strings.Repeat("YWFh", 9), "siding 1 hh=h1.YQ",
+		"siding 1 h=hzzzzzzzzzzzz.YQ", "siding 1 h=he13wu1of.YQ", "siding 1 h=h1." + strings.Repeat("YWFh", 9), "siding 1 hh=h1.YQ",
 	} {
 		if g := ParseGuard(text); g != (Guard{}) {
 			t.Errorf("%q is read as %v", text, g)

@@ -25,7 +25,9 @@ type Guard struct {
 	Since          time.Time // when the first of them began
 	Class          string    // of most failures there; empty if unknown
 	Partitions, Of int       // so many of the topic's partitions are held or strained
-	Waiting        int64     // offsets between the commits of those partitions and the logs' ends
+	// Waiting is how many offsets lie between the commits of those partitions and the logs' ends;
+	// -1 if an end is not known.
+	Waiting int64
 }
 
 // Read returns the guards of groups on topics that are not closed, by topic and group. The error is
@@ -73,7 +75,7 @@ func Read(ctx context.Context, adm *kadm.Client, groups, topics []string) (found
 }
 
 func guardOf(commits map[int32]kadm.OffsetResponse, ends map[int32]kadm.ListedOffset) (g Guard) {
-	g.Of = len(ends)
+	g.Of = max(len(ends), len(commits))
 	for partition, o := range commits {
 		said := commitmark.ParseGuard(o.Metadata)
 		if o.Err != nil || said.State == 0 {
@@ -84,10 +86,11 @@ func guardOf(commits map[int32]kadm.OffsetResponse, ends map[int32]kadm.ListedOf
 		if g.Since.IsZero() || said.Since.Before(g.Since) {
 			g.Since, g.Class = said.Since, said.Class
 		}
-		if end, ok := ends[partition]; ok && end.Err == nil {
+		if end, ok := ends[partition]; !ok || end.Err != nil {
+			g.Waiting = -1
+		} else if g.Waiting >= 0 {
 			g.Waiting += max(0, end.Offset-o.At)
 		}
 	}
-	g.Of = max(g.Of, g.Partitions)
 	return g
 }

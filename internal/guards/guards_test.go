@@ -71,6 +71,19 @@ func TestRead_SaysWhatIsHeld(t *testing.T) {
 	if got, err := guards.Read(t.Context(), adm, []string{"billing"}, []string{"bills", "orders"}); err != nil || len(got) != 2 || got[0].Held || !got[1].Held {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		of := kmsg.ListOffsetsResponseTopic{Topic: "orders"}
+		for p := range int32(3) {
+			of.Partitions = append(of.Partitions, kmsg.ListOffsetsResponseTopicPartition{Partition: p, ErrorCode: []int16{0, kerr.KafkaStorageError.Code, 0}[p], Offset: 10})
+		}
+		resp.Topics = append(resp.Topics, of)
+		return resp, nil, true
+	})
+	want.Waiting = -1
+	if got, err := guards.Read(t.Context(), adm, []string{"billing"}, []string{"orders"}); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("an end is not known: got %+v, %v, want %+v", got, err, want)
+	}
 	if got, err := guards.Read(t.Context(), adm, []string{"secret"}, []string{"orders"}); len(got) != 0 || err == nil || !strings.Contains(err.Error(), `group "secret"`) {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -20,7 +20,7 @@ type held struct {
 	Class      string    `json:"class"`
 	Partitions int       `json:"partitions"`
 	Of         int       `json:"of"`
-	Waiting    int64     `json:"waiting"`
+	Waiting    any       `json:"waiting"` // null if it is not known
 }
 
 // heldCell shows the guards of a source that are not closed: a line for each in a table.
@@ -31,8 +31,12 @@ func heldCell(of []guards.Guard, now time.Time) output.Pair {
 		if g.Held {
 			state = "held"
 		}
-		all[i] = held{g.Group, state, g.Since.UTC(), g.Class, g.Partitions, g.Of, g.Waiting}
-		lines[i] = fmt.Sprintf("%s for %s by %s (%d of %d partitions), %d records wait", state, output.Duration(max(0, now.Sub(g.Since).Round(time.Second))), g.Group, g.Partitions, g.Of, g.Waiting)
+		all[i] = held{g.Group, state, g.Since.UTC(), g.Class, g.Partitions, g.Of, nil}
+		lines[i] = fmt.Sprintf("%s for %s by %s (%d of %d partitions)", state, output.Duration(max(0, now.Sub(g.Since).Round(time.Second))), g.Group, g.Partitions, g.Of)
+		if g.Waiting >= 0 {
+			all[i].Waiting = g.Waiting
+			lines[i] += fmt.Sprintf(", %d records wait", g.Waiting)
+		}
 		if g.Class != "" {
 			lines[i] += "; most failures are " + g.Class
 		}
