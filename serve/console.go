@@ -236,7 +236,7 @@ func (d consoleData) Version(topic string) uint64 {
 		return 0
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, d.s.troubleOf(t, t.book.Progress().Problem))
+	fmt.Fprint(h, d.s.troubleOf(t, t.book.Progress().Problem), d.s.guards.Of(t.Source))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.book.Changes() + uint64(t.read.ledger) + h.Sum64()

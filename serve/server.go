@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console"
 	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/notify"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
 	"github.com/sidingkafka/siding/serve/internal/share"
@@ -50,6 +51,7 @@ type Server struct {
 	pulse     *pulse.Pulse
 	meters    *retentionMeters
 	news      *notify.Meter
+	guards    *held.Watch   // of the topics' sources
 	retaining chan struct{} // has a place for each retention that is being applied
 	listed    chan struct{} // closed when the topics were listed for the first time; mu is held
 
@@ -79,6 +81,12 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 		parts: p, cfg: cfg, log: log, redriver: r, outcomes: newRecorder(r, log), registry: prometheus.NewRegistry(), topics: map[string]*topic{},
 		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}}, limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce), listed: make(chan struct{}), reading: newReadPlaces(), pulse: pulse.New(cfg.Refresh),
 	}
+	s.guards = held.New(func() (sources []string) {
+		for _, t := range s.all() {
+			sources = append(sources, t.Source)
+		}
+		return sources
+	}, log)
 	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(s.registry), otelprometheus.WithoutScopeInfo())
 	if err != nil {
@@ -126,6 +134,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.runner.end()
 	var running sync.WaitGroup // what is read, rules and retention
 	defer running.Wait()
+	running.Go(func() { s.guards.Run(ctx, s.listed, s.cfg.Kafka...) })
 	tick := time.NewTicker(s.cfg.Refresh)
 	defer tick.Stop()
 	for discovered := (time.Time{}); ; {
@@ -140,20 +149,17 @@ func (s *Server) Run(ctx context.Context) error {
 		s.noteApart(sharing.Problem())
 		alerts.leave(ctx, time.Now(), s.topic)
 		rules := s.ruleList()
-		var told, decided []*topic
+		var decided []*topic
 		for name, t := range s.all() {
 			t.circuits(rules, time.Now()) // each server hears of what opens, whoever owns the topic
 			tells, acts := t.decides(sharing.Owns(name))
 			if tells {
-				told = append(told, t)
+				alerts.see(ctx, t, time.Now(), rules)
 			}
 			if acts {
 				decided = append(decided, t)
 				s.outcomes.lookAt(ctx, name, t.lacksOutcomes, &running)
 			}
-		}
-		for _, t := range told {
-			alerts.see(ctx, t, time.Now(), rules)
 		}
 		s.applyRules(ctx, decided, &running)
 		s.adoptRuns(rules, &running)

@@ -98,7 +98,10 @@ func (s *Server) summary(t *topic) api.Topic {
 			is.Unnotified = append(is.Unnotified, outside(s.redact, text))
 		}
 	}
-	is.TopClass = topClass(sum.Groups)
+	is.TopClass, is.Guards = topClass(sum.Groups), append([]api.Guard{}, s.guards.Of(t.Source)...)
+	for i := range is.Guards {
+		is.Guards[i].Class = s.redact.Text(is.Guards[i].Class)
+	}
 	return is
 }
 

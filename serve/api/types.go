@@ -22,6 +22,19 @@ type Topic struct {
 	TopClass   string     `json:"topClass,omitempty" doc:"Class with the most open letters."`
 	ManualOnly bool       `json:"manualOnly" doc:"No rule redrives the topic, only operators do."`
 	Run        string     `json:"run,omitempty" doc:"Id of a run that is not finished."`
+	Guards     []Guard    `json:"guards" doc:"Consumer groups that hold records of the source back, or run them in a strain: those that hold it first."`
+}
+
+// Guard is what a consumer group's commits say of the guard of a source.
+type Guard struct {
+	Group string    `json:"group" doc:"Consumer group."`
+	State string    `json:"state" enum:"held,strained" doc:"Held: no record runs, but for probes. Strained: records run, and failures cost no attempt."`
+	Since time.Time `json:"since" doc:"When it began, by the clock of the group's process."`
+	Class string    `json:"class,omitempty" doc:"Class of most failures; its first 24 bytes."`
+	// Partitions and Of are numbers of the source's partitions.
+	Partitions int    `json:"partitions" doc:"Partitions of the source that are held or strained."`
+	Of         int    `json:"of" doc:"Partitions of the source."`
+	Waiting    *int64 `json:"waiting" doc:"Records that wait in those partitions, markers of transactions included; null if that is not known."`
 }
 
 // Group is the open letters of one class and fingerprint.
