@@ -54,6 +54,7 @@ func FuzzConsole(f *testing.F) {
 			t.Fatal(err)
 		}
 		harmless := newArchive(texts{tame(class), tame(message), string(calm), tame(name)})
+		wild.held, harmless.held = true, true
 		for _, role := range []access.Role{access.Viewer, access.Operator} {
 			wild.role, harmless.role = role, role
 			a, b := open(t, wild), open(t, harmless)

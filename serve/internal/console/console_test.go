@@ -49,7 +49,7 @@ func TestConsole_PagesKeepTheirPolicy(t *testing.T) {
 func TestConsole_PagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	empty, settled := newArchive(plain), newArchive(plain)
-	empty.empty, settled.settled = true, true
+	empty.empty, settled.settled, settled.held = true, true, true
 	for name, data := range map[string]*archive{"full": newArchive(plain), "empty": empty, "settled": settled} {
 		c := open(t, data)
 		for _, path := range paths {
@@ -173,6 +173,15 @@ func TestConsole_PagesSayHowThingsAre(t *testing.T) {
 	has(t, "the overview", look(t, c, "/", http.StatusOK), "all settled: no open letters in 1 topic")
 	has(t, "the incident", look(t, c, "/topics/orders.dlq", http.StatusOK), "all settled", "No open letters. A record comes here when")
 	has(t, "the audit", look(t, c, "/audit", http.StatusOK), "no decisions yet")
+	settled.held = true
+	c = open(t, settled)
+	has(t, "the overview", look(t, c, "/", http.StatusOK), "records held or strained in 1 topic", "held since 12 min ago by "+settled.name+" (3 of 3 partitions), 12,400 records wait, most failures are "+settled.class+" · 0 open")
+	has(t, "the incident", look(t, c, "/topics/orders.dlq", http.StatusOK), "· 0 open", "While groups hold records of orders back")
+	for _, path := range []string{"/", "/topics/orders.dlq"} {
+		if text := look(t, c, path, http.StatusOK); strings.Contains(text, "all settled") || strings.Contains(text, "quiet") {
+			t.Errorf("%s: a topic that is held looks calm: %s", path, text)
+		}
+	}
 	none := newArchive(plain)
 	none.empty = true
 	has(t, "the overview", look(t, open(t, none), "/", http.StatusOK), "There is no dead-letter topic that local may see", "viewer")

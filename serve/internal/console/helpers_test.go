@@ -32,6 +32,7 @@ type archive struct {
 	role    access.Role
 	empty   bool      // there is no topic
 	settled bool      // nothing is open
+	held    bool      // its source is
 	clear   bool      // nothing is hidden
 	busy    bool      // somebody sends too many requests
 	deaf    time.Time // the brokers have not answered since
@@ -61,6 +62,9 @@ func (a *archive) topic() Topic {
 			{ID: a.name, By: a.name, Why: a.message, State: redrive.Sending, Waiting: a.message, Started: now.Add(-time.Minute), Counts: redrive.Counts{Selected: 9, Sent: 5, Failed: 1, Pending: 2}},
 			{ID: "r0", By: "ada", Why: "", State: redrive.Aborted, Cause: a.message, Started: now.Add(-time.Hour), Resumed: []redrive.Resumption{{At: now.Add(-50 * time.Minute), Owner: "ben on pod-2, process 1"}}},
 		},
+	}
+	if a.held {
+		t.Guards = []api.Guard{{Group: a.name, State: "held", Since: now.Add(-12 * time.Minute), Class: a.class, Partitions: 3, Of: 3, Waiting: ptr(int64(12_400))}}
 	}
 	if a.settled {
 		t.Open, t.Pending, t.Recent, t.Oldest, t.Newest, t.TopClass, t.Problem, t.Alerts, t.Runs = 0, 0, 0, nil, nil, "", "", nil, nil

@@ -198,7 +198,7 @@ func (c *Console) incidentModel(ctx context.Context, now time.Time, who *access.
 				newest = g.Last
 			}
 			if i < mostGroups {
-				m.Groups = append(m.Groups, groupOf(g, i, f, path, now))
+				m.Groups = append(m.Groups, groupOf(g, f, path, now, t.Guards))
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func takesRole(role access.Role, topic string) string {
 // mostGroups bounds the groups of a page: those with the most letters.
 const mostGroups = 200
 
-func groupOf(g api.Group, n int, f *Filter, path string, now time.Time) groupRow {
+func groupOf(g api.Group, f *Filter, path string, now time.Time, guards []api.Guard) groupRow {
 	one := *f
 	one.Classes, one.Fingerprints, one.Cursor = []string{g.Class}, []string{g.Fingerprint}, ""
 	row := groupRow{
@@ -277,7 +277,7 @@ func groupOf(g api.Group, n int, f *Filter, path string, now time.Time) groupRow
 	if g.New {
 		row.Tags = append(row.Tags, tag{"NEW", "the class was not seen before the last day", true})
 	}
-	if len(row.Tags) == 0 && now.Sub(g.Last) >= quietAfter {
+	if len(row.Tags) == 0 && now.Sub(g.Last) >= quietAfter && !isHeldBy(guards, g.Groups) {
 		row.Tags = append(row.Tags, tag{"QUIET", "nothing failed so within the last hour", false})
 	}
 	return row

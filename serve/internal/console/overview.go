@@ -99,7 +99,7 @@ func (r *overviewRow) severity() int {
 	switch {
 	case len(r.Alerts) > 0 && r.Alerts[0].Red:
 		return 2
-	case len(r.Alerts) > 0:
+	case len(r.Alerts)+len(r.Guards) > 0:
 		return 1
 	}
 	return 0
@@ -107,7 +107,7 @@ func (r *overviewRow) severity() int {
 
 // overviewSays says how all topics are.
 func overviewSays(rows []overviewRow) (all []phrase) {
-	var open, growing, beyond, uncounted, silent, letters int64
+	var open, growing, guarded, beyond, uncounted, silent, letters int64
 	count := func(n *int64, so bool) {
 		if so {
 			*n++
@@ -119,30 +119,29 @@ func overviewSays(rows []overviewRow) (all []phrase) {
 		count(&uncounted, r.Known == nil)
 		count(&open, r.Open > 0)
 		count(&growing, r.Open > 0 && r.Growing)
+		count(&guarded, len(r.Guards) > 0)
 		count(&beyond, len(r.Alerts) > 0)
 		count(&silent, r.Silent)
+	}
+	say := func(n int64, red bool, text string) {
+		if n > 0 {
+			all = append(all, phrase{Text: text, Red: red})
+		}
 	}
 	switch {
 	case len(rows) == 0:
 		return nil
 	case open > 0:
-		all = append(all, phrase{Text: fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")), Red: true})
-		if growing > 0 {
-			all = append(all, phrase{Text: number.Format(growing) + " growing", Red: true})
-		} else if silent == 0 {
+		say(open, true, fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")))
+		if say(growing, true, number.Format(growing)+" growing"); growing+silent+guarded == 0 {
 			all = append(all, phrase{Text: "none growing"})
 		}
-	case uncounted+silent == 0:
+	case uncounted+silent+guarded == 0:
 		all = append(all, phrase{Text: "all settled: no open letters in " + number.Of(int64(len(rows)), "topic")})
 	}
-	if beyond > 0 {
-		all = append(all, phrase{Text: number.Format(beyond) + " beyond a threshold", Red: true})
-	}
-	if silent > 0 {
-		all = append(all, phrase{Text: "nothing comes of " + number.Of(silent, "topic"), Red: true})
-	}
-	if uncounted > 0 {
-		all = append(all, phrase{Text: number.Format(uncounted) + " still being counted"})
-	}
+	say(guarded, true, "records held or strained in "+number.Of(guarded, "topic"))
+	say(beyond, true, number.Format(beyond)+" beyond a threshold")
+	say(silent, true, "nothing comes of "+number.Of(silent, "topic"))
+	say(uncounted, false, number.Format(uncounted)+" still being counted")
 	return all
 }

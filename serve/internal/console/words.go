@@ -2,10 +2,13 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/number"
 )
 
@@ -57,11 +60,12 @@ func momentAt(at *time.Time, now time.Time) moment {
 	return momentOf(*at, now)
 }
 
-// phrase is a part of a sentence. Red ones are about open failures.
+// phrase is a part of a sentence. Red ones are about failures that go on.
 type phrase struct {
-	Text string
-	Red  bool
-	At   moment // follows the text, if it is known
+	Text  string
+	Red   bool
+	At    moment // follows the text, if it is known
+	After string // follows that
 }
 
 // growsFor is how long a topic grows after its last letter: letters come at no regular times.
@@ -82,6 +86,7 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 		at = *t.Known
 		all = append(all, phrase{Text: "as of", Red: true, At: momentOf(at, now)})
 	}
+	all = append(all, guardPhrases(t.Guards, now)...)
 	switch {
 	case t.Known == nil && t.Unread > 0:
 		say(false, "still being counted: %s to read", number.Of(t.Unread, "offset"))
@@ -93,7 +98,7 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 		say(true, "%s open", number.Format(t.Open))
 	case t.Known == nil:
 		return all // 0 would be a guess
-	case t.Pending == 0:
+	case t.Pending == 0 && len(t.Guards) == 0:
 		say(false, "all settled")
 	default:
 		say(false, "0 open")
@@ -114,7 +119,7 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 	case t.Newest == nil || isGrowing(t, now):
 	case t.Newest.After(now):
 		all = append(all, phrase{Text: "the newest has a time that is yet to come,", At: momentOf(*t.Newest, now)})
-	default:
+	case len(t.Guards) == 0: // else letters stop for another reason
 		say(false, "quiet for %s", span(max(at.Sub(*t.Newest), 0)))
 	}
 	if t.Oldest == nil {
@@ -130,6 +135,41 @@ func sentence(t *Topic, now time.Time) (all []phrase) {
 		}
 	}
 	return all
+}
+
+// mostGuards bounds the groups that a sentence names: the worst of them.
+const mostGuards = 3
+
+// guardPhrases says which groups hold a source back, or run it in a strain.
+func guardPhrases(guards []api.Guard, now time.Time) (all []phrase) {
+	for i := range guards[:min(len(guards), mostGuards)] {
+		g := &guards[i]
+		p := phrase{Text: g.State, Red: g.State == held.Held}
+		if !g.Since.After(now) { // else the group's clock is wrong
+			p.Text, p.At = g.State+" since", momentOf(g.Since, now)
+		}
+		p.After = fmt.Sprintf("by %s (%d of %s)", g.Group, g.Partitions, number.Of(int64(g.Of), "partition"))
+		switch {
+		case g.Waiting == nil:
+		case *g.Waiting == 1:
+			p.After += ", 1 record waits"
+		default:
+			p.After += ", " + number.Of(*g.Waiting, "record") + " wait"
+		}
+		if g.Class != "" {
+			p.After += ", most failures are " + g.Class
+		}
+		all = append(all, p)
+	}
+	if more := len(guards) - mostGuards; more > 0 {
+		all = append(all, phrase{Text: "held or strained by " + number.Of(int64(more), "more group")})
+	}
+	return all
+}
+
+// isHeldBy reports whether one of some consumer groups is among guards.
+func isHeldBy(guards []api.Guard, groups []string) bool {
+	return slices.ContainsFunc(guards, func(g api.Guard) bool { return slices.Contains(groups, g.Group) })
 }
 
 // list joins words, as in "a, b and c".
