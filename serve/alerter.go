@@ -15,7 +15,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
@@ -142,18 +144,27 @@ func (a *alerter) close(ctx context.Context, topics func(name string) *topic) {
 }
 
 // see judges the alerts of a topic about which the server decides. What cannot be read might be a
-// reason to alert, so no incident is over meanwhile.
-func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []Rule) {
+// reason to alert, so no incident is over meanwhile. Nor is one while a group that failed there is
+// among the guards of the source: its letters stop for that reason.
+func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []Rule, guards []api.Guard) {
 	progress := t.book.Progress()
 	if progress.Read.IsZero() {
 		return // what nobody knows is no reason to alert
 	}
+	var held dlq.Filter
+	for i := range guards {
+		held.Groups = append(held.Groups, guards[i].Group)
+	}
+	stays := len(guards) > 0 && !t.book.LastEntered(&held).IsZero()
 	f, is := t.figures(now, rules), t.config.thresholds()
 	for _, kind := range alertKinds {
 		key := incidentKey{t.DeadLetterTopic.Topic, kind.name}
 		follows := a.follow(t, key)
 		due := kind.due(&f, is, now)
-		changed := (due != nil || isWhole(progress.Problem)) && follows.See(now, due)
+		if stays && due == nil {
+			follows.Stay()
+		}
+		changed := (due != nil || isWhole(progress.Problem) && !stays) && follows.See(now, due)
 		if changed {
 			a.changed(ctx, key, follows)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/bubble"
+	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -233,7 +234,18 @@ func TestServer_NeedsTheDocumentedPermissions(t *testing.T) {
 	columns := serverRights(t)
 	t.Run("watch", func(t *testing.T) {
 		t.Parallel()
-		guard(t, columns[0], func(is *guarded) { is.watches() })
+		guard(t, columns[0], func(is *guarded) {
+			commits(is.t, is.admin, "mail", "orders", commitmark.Guard{State: commitmark.Held, Since: time.Now()})
+			is.watches()
+			time.Sleep(time.Minute)
+			guards := func() int { return len(ask[api.Topic](is.station, "/topics/orders.dlq").Guards) }
+			if n, told := guards(), is.log.count("guards"); n != 0 || told != 0 {
+				is.t.Errorf("without the permissions %d groups hold the source, and the log tells %d times", n, told)
+			}
+			is.grant(kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "orders", Operation: kmsg.ACLOperationDescribe})
+			is.grant(kfake.ACL{Resource: kmsg.ACLResourceTypeGroup, Name: "mail", Operation: kmsg.ACLOperationDescribe})
+			is.within(time.Minute, "with them a group does", func() bool { return guards() == 1 })
+		})
 	})
 	t.Run("redrive", func(t *testing.T) {
 		t.Parallel()

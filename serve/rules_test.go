@@ -25,6 +25,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -210,6 +211,10 @@ func TestServer_ARuleBeginsNothingAfterItsServerWasSuspended(t *testing.T) {
 			}
 			time.Sleep(12 * time.Minute) // since the failure of its canary
 		}, "the circuit is open until"},
+		"a group holds the source": {func(is *station, _ string) {
+			is.letterFor("mail", "http.503", time.Now().Add(-time.Hour))
+			commits(is.t, is.writer(), "mail", "orders", commitmark.Guard{State: commitmark.Strained, Since: time.Now()})
+		}, "group mail runs records of orders in a strain"},
 		"its filter was changed": {func(is *station, file string) {
 			if err := os.WriteFile(file, []byte(with("where: attempts > 9")), 0o600); err != nil {
 				is.t.Error(err)

@@ -154,7 +154,7 @@ func (s *Server) Run(ctx context.Context) error {
 			t.circuits(rules, time.Now()) // each server hears of what opens, whoever owns the topic
 			tells, acts := t.decides(sharing.Owns(name))
 			if tells {
-				alerts.see(ctx, t, time.Now(), rules)
+				alerts.see(ctx, t, time.Now(), rules, s.guards.Of(t.Source))
 			}
 			if acts {
 				decided = append(decided, t)

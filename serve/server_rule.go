@@ -52,7 +52,7 @@ func (s *Server) shown(f api.Filter) api.Filter {
 
 // ruleOn returns the state of a rule on a topic. What people wrote may quote letters.
 func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
-	j, err := t.judge(r, now)
+	j, err := t.judge(r, s.guards.Of(t.Source), now)
 	is := api.RuleOnTopic{
 		Topic: t.DeadLetterTopic.Topic, Open: j.state.IsOpen(), Cause: outside(s.redact, j.state.Why), Would: "nothing", Why: outside(s.redact, j.why), Letters: j.facts.Open,
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
@@ -30,8 +32,8 @@ type judged struct {
 	why    string
 }
 
-// judge asks a rule what it does about a topic.
-func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
+// judge asks a rule what it does about a topic. guards are those of its source.
+func (t *topic) judge(r *Rule, guards []api.Guard, now time.Time) (j judged, err error) {
 	if j.state, err = t.ruleState(r.Name, now); err == nil {
 		err = t.unreliable()
 	}
@@ -44,6 +46,12 @@ func (t *topic) judge(r *Rule, now time.Time) (j judged, err error) {
 	last := t.lastFailed(r, now)
 	j.facts = rule.Facts{
 		Open: t.mayFit(r, &j.filter, now), LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,
+	}
+	for i := 0; i < len(guards) && j.facts.Held == ""; i++ {
+		g := &guards[i]
+		if of := among(j.filter, g.Group); t.mayFit(r, &of, now) > 0 {
+			j.facts.Held = held.Says(g, t.Source)
+		}
 	}
 	j.do, j.why = r.decides.Decide(now.In(r.zone), &j.state, j.facts)
 	return j, nil
@@ -155,7 +163,7 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 	if any, err := s.settle(ctx, t, r, now); any || err != nil {
 		return err // the next round decides
 	}
-	j, err := t.judge(r, now)
+	j, err := t.judge(r, s.guards.Of(t.Source), now)
 	if err != nil {
 		return err
 	}
@@ -250,6 +258,13 @@ func leaving(f dlq.Filter, groups []string) dlq.Filter {
 	return f
 }
 
+// among returns a filter of letters of one group.
+func among(f dlq.Filter, group string) dlq.Filter {
+	fits := f.Match
+	f.Match = func(l *dlq.Letter) bool { return l.Meta.Group == group && (fits == nil || fits(l)) }
+	return f
+}
+
 // beginRunOf begins a run of letters that a filter selects.
 func (s *Server) beginRunOf(ctx context.Context, t *topic, r *Rule, j *judged, f dlq.Filter) error {
 	d := decision{V: 1, At: time.Now().UTC(), Do: doRedrive, Why: j.why}
@@ -284,7 +299,7 @@ var errForbidden = errors.New("the rule would not begin it any more")
 // stands checks a decision of a rule while its run is being claimed. This server may have been
 // suspended for hours since it decided. So it asks the rule again, with all that the ledger has by
 // now: that somebody paused the rule, or aborted its run, that another server owns the topic and
-// has opened the circuit. The file may have another rule, or none.
+// has opened the circuit. The file may have another rule, or none. And groups may hold the source.
 func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) error {
 	if err := t.reread(ctx); err != nil {
 		return err
@@ -300,7 +315,8 @@ func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) 
 	if !reflect.DeepEqual(rules[i].Filter, r.Filter) {
 		return fmt.Errorf("%w: its filter has changed", errForbidden)
 	}
-	j, err := t.judge(&rules[i], time.Now())
+	s.guards.Look(ctx)
+	j, err := t.judge(&rules[i], s.guards.Of(t.Source), time.Now())
 	switch {
 	case err != nil:
 		return err

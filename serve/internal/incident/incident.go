@@ -158,6 +158,9 @@ func (f *Follower) See(now time.Time, a *Alert) (changed bool) {
 	return false
 }
 
+// Stay tells the follower that the alert is away for a reason that makes nothing better.
+func (f *Follower) Stay() { f.away = time.Time{} }
+
 // End ends the incident for a reason other than its alert, and reports whether somebody has to be
 // told: they may know of the incident, and do not of its end.
 func (f *Follower) End(now time.Time, why string) (tell bool) {

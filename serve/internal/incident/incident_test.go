@@ -44,6 +44,24 @@ func TestFollower_See(t *testing.T) {
 	}
 }
 
+// What keeps an alert away without making anything better delays the end, and the minute before it
+// begins anew.
+func TestFollower_Stay(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
+	var f incident.Follower
+	f.Stay()
+	f.See(began, &incident.Alert{Severity: incident.Warn, Text: "60 letters came within 5m"})
+	f.See(began.Add(time.Minute), nil)
+	f.Stay()
+	if f.See(began.Add(10*time.Minute), nil); !f.On() {
+		t.Error("it is over at once")
+	}
+	if f.See(began.Add(11*time.Minute), nil); f.On() {
+		t.Error("it is not over after a minute")
+	}
+}
+
 // What one server notes, another one reads.
 func TestState_SurvivesItsNote(t *testing.T) {
 	t.Parallel()

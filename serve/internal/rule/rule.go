@@ -25,6 +25,7 @@ type Facts struct {
 	Unfinished string    // a run of the topic that is not finished; empty if there is none
 	Manual     bool      // no rule may redrive the topic
 	Paused     bool      // an operator paused the rule
+	Held       string    // which group holds the source of its letters back; empty if none does
 }
 
 // Action is what a rule does.
@@ -65,6 +66,8 @@ func (r *Rule) Decide(now time.Time, s *State, f Facts) (do Action, why string) 
 		return Nothing, "no open letter fits"
 	case f.Unfinished != "":
 		return Nothing, fmt.Sprintf("run %s is not finished", f.Unfinished)
+	case f.Held != "":
+		return Nothing, f.Held
 	case !r.inTime(now):
 		return Nothing, "it is none of the rule's times"
 	case s.IsOpen() && now.Before(s.Until):

@@ -36,6 +36,7 @@ func TestRule_Decide(t *testing.T) {
 		"failed just now":   {nil, rule.State{}, with(func(f *rule.Facts) { f.LastFailed = now.Add(-time.Minute) }), rule.Nothing, "the last failure was 1m ago, and has to be 15m ago"},
 		"nothing open":      {nil, rule.State{}, with(func(f *rule.Facts) { f.Open = 0 }), rule.Nothing, "no open letter"},
 		"another run":       {nil, rule.State{}, with(func(f *rule.Facts) { f.Unfinished = "r1" }), rule.Nothing, "run r1"},
+		"held":              {[]rule.Times{night}, rule.State{}, with(func(f *rule.Facts) { f.Held, f.LastFailed = "group billing holds orders", now }), rule.Nothing, "group billing holds orders"},
 		"manual":            {nil, rule.State{}, with(func(f *rule.Facts) { f.Manual = true }), rule.Nothing, "only operators"},
 		"paused":            {nil, rule.State{}, with(func(f *rule.Facts) { f.Paused = true }), rule.Nothing, "paused"},
 		"at the wrong time": {[]rule.Times{night}, rule.State{}, quiet, rule.Nothing, "none of the rule's times"},
