@@ -17,8 +17,8 @@ import (
 	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
-// Guard is what the commits of a group say of a topic. It counts partitions, not members: commits do
-// not tell which members the group has now.
+// Guard is what the commits of a group say of a topic. It counts partitions, not members: commits
+// do not tell which members the group has now.
 type Guard struct {
 	Group, Topic   string
 	Held           bool      // in some partition; else all are strained
@@ -30,9 +30,9 @@ type Guard struct {
 	Waiting int64
 }
 
-// Read returns the guards of groups on topics that are not closed, by topic and group. The error is
-// about some groups or topics; the others' guards are returned beside it. A group that does not exist
-// has none.
+// Read returns the guards of groups on topics that are not closed, by topic and group. The error
+// is about some groups or topics; the others' guards are returned beside it. A group that does not
+// exist has none.
 func Read(ctx context.Context, adm *kadm.Client, groups, topics []string) (found []Guard, err error) {
 	if len(groups) == 0 || len(topics) == 0 {
 		return nil, nil

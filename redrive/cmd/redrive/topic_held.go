@@ -49,15 +49,15 @@ func heldCell(of []guards.Guard, now time.Time) output.Pair {
 
 // readHeld reads which groups hold records of sources, or run them in a strain, by source. It asks
 // for the groups that this user may see.
-func readHeld(ctx context.Context, s *session, sources []string) (map[string][]guards.Guard, error) {
-	groups, err := s.admin.ListGroups(ctx)
+func readHeld(ctx context.Context, adm *kadm.Client, sources []string) (map[string][]guards.Guard, error) {
+	groups, err := adm.ListGroups(ctx)
 	if _, denied := errors.AsType[*kadm.AuthError](err); denied {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list groups: %w", err)
 	}
-	found, err := guards.Read(ctx, s.admin, groups.Groups(), sources)
+	found, err := guards.Read(ctx, adm, groups.Groups(), sources)
 	by := map[string][]guards.Guard{}
 	for _, g := range found {
 		by[g.Topic] = append(by[g.Topic], g)

@@ -130,7 +130,7 @@ func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
 	for _, f := range found {
 		sources = append(sources, f.Source)
 	}
-	held, err := readHeld(ctx, s, sources)
+	held, err := readHeld(ctx, s.admin, sources)
 	if err != nil {
 		problems = append(problems, err)
 	}
