@@ -52,7 +52,7 @@ type scene struct {
 	opts   []kgo.Opt
 	cl     *kgo.Client
 	broken atomic.Bool // orders, refunds, payments and returns fail
-	down   atomic.Bool // parcels fail, as all things in an outage do
+	down   atomic.Bool // parcels fail, as all things in an outage do, and half of the pallets
 	// ghostWell says that the group that is there by its metrics only is well.
 	ghostWell atomic.Bool
 	hang      chan struct{} // closed by release, when handlers that hang may return
@@ -85,7 +85,7 @@ func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 	// One letter of a critical topic is one too many. Lanes do not run for several reasons.
 	want := map[string]bool{
 		"SidingDeadLettersWarn audits.dlq": true, "SidingDeadLettersPage payments.dlq": true,
-		"SidingLaneDoesNotRun stuck": true, "SidingLaneDoesNotRun blocked": true,
+		"SidingLaneDoesNotRun stuck": true, "SidingLaneDoesNotRun blocked": true, "SidingHeld parcels": true, "SidingStrained pallets": true,
 	}
 	for _, a := range alerts(t).All() {
 		want[a.Name] = true
@@ -101,6 +101,9 @@ func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 		if fired["SidingDeadLettersWarn "+source+".dlq"] {
 			t.Errorf("%s.dlq pages, and warned besides", source)
 		}
+	}
+	if fired["SidingHeld pallets"] {
+		t.Error("half of the pallets fail, and the others waited")
 	}
 	s.ghostWell.Store(true)
 	unblock()
@@ -171,7 +174,7 @@ func newScene(t *testing.T) *scene {
 	}
 	ms := strconv.FormatInt((47 * time.Hour).Milliseconds(), 10)
 	create(map[string]*string{"retention.ms": &ms}, "audits.dlq")
-	create(nil, "orders", "refunds", "invoices", "payments", "returns", "parcels", "audits", "audits.dlq.ledger", "bursts", "bursts.dlq", "bursts.dlq.ledger")
+	create(nil, "orders", "refunds", "invoices", "payments", "returns", "parcels", "pallets", "audits", "audits.dlq.ledger", "bursts", "bursts.dlq", "bursts.dlq.ledger")
 	s.expose = prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(s.expose))
 	s.must(err)
@@ -211,7 +214,7 @@ func (s *scene) breakReturns() (unblock func()) {
 }
 
 // services runs two services: billing, whose records fail as their values say, and
-// shipping, whose parcels fail in an outage.
+// shipping, whose parcels and heavy pallets fail in an outage.
 func (s *scene) services() {
 	run := func(cfg consumer.Config) {
 		cfg.Kafka, cfg.MeterProvider, cfg.Logger = s.opts, s.meters, s.log()
@@ -239,10 +242,10 @@ func (s *scene) services() {
 		},
 	})
 	run(consumer.Config{
-		Group: s.prefix + "shipping", Topics: []string{s.prefix + "parcels"},
+		Group: s.prefix + "shipping", Topics: []string{s.prefix + "parcels", s.prefix + "pallets"},
 		Policy: consumer.Policy{Tiers: []time.Duration{time.Second}},
-		Handler: func(context.Context, *kgo.Record) error {
-			if s.down.Load() {
+		Handler: func(_ context.Context, r *kgo.Record) error {
+			if s.down.Load() && string(r.Value) != "pallet" {
 				return classify.Retryable(errors.New("connection refused"))
 			}
 			return nil
@@ -260,8 +263,8 @@ func (s *scene) services() {
 				n++
 			}
 		}
-		if n < 8 {
-			return fmt.Sprintf("%d of 8 dead-letter topics", n)
+		if n < 9 {
+			return fmt.Sprintf("%d of 9 dead-letter topics", n)
 		}
 		return ""
 	})
@@ -377,7 +380,9 @@ func (s *scene) breakAll() {
 			s.cl.Produce(s.ctx, &kgo.Record{Topic: s.prefix + topic, Partition: int32(i % 2), Value: []byte(value)}, nil)
 		}
 	}
-	produce("parcels", "parcel", 300)
+	// Each topic is strained at once, so no record of it is dead-lettered.
+	produce("parcels", "parcel", 200)
+	produce("pallets", "heavy pallet", 100)
 	produce("orders", "order", 6)
 	produce("refunds", "refund", 2)
 	produce("payments", "payment", 1)
@@ -393,6 +398,10 @@ func (s *scene) breakAll() {
 			case <-time.After(200 * time.Millisecond):
 				produce("orders", "fine", 3)
 				produce("orders", "busy", 2)
+				// Nearly all of five seconds have to fail for a hold.
+				produce("parcels", "parcel", 8)
+				produce("pallets", "pallet", 4)
+				produce("pallets", "heavy pallet", 4)
 			}
 		}
 	})
@@ -455,7 +464,7 @@ func (s *scene) repair() {
 
 // discard discards all letters but those of refunds, which a rule brings home.
 func (s *scene) discard() {
-	for _, source := range []string{"orders", "audits", "bursts", "parcels", "payments", "returns"} {
+	for _, source := range []string{"orders", "audits", "bursts", "parcels", "pallets", "payments", "returns"} {
 		l := dlq.NewLedger(s.prefix+source+".dlq", s.prefix+source+".dlq.ledger", s.opts...)
 		_, err := l.Discard(s.ctx, dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "looked at"})
 		s.must(err)

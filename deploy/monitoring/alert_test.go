@@ -77,8 +77,8 @@ func TestAlerts_LeadToTheirRows(t *testing.T) {
 			}
 		}
 	}
-	if n != 14 {
-		t.Errorf("%d rows are about siding's metrics, want 14", n)
+	if n != 15 {
+		t.Errorf("%d rows are about siding's metrics, want 15", n)
 	}
 }
 
@@ -95,8 +95,10 @@ func TestAlerts_AreOneForATopic(t *testing.T) {
 			t.Errorf("%s is one for each of %v, %v", a.Name, of, err)
 		}
 	}
-	if lag, page := exprs["SidingLagGrows"], exprs["SidingBreakerOpen"]; !strings.HasSuffix(lag, " unless on (messaging_consumer_group_name, messaging_destination_name) ("+page+")") {
-		t.Errorf("the warning is %s, the page %s", lag, page)
+	for _, name := range []string{"SidingLagGrows", "SidingStrained"} {
+		if warn, page := exprs[name], exprs["SidingHeld"]; !strings.HasSuffix(warn, " unless on (messaging_consumer_group_name, messaging_destination_name) ("+page+")") {
+			t.Errorf("the warning is %s, the page %s", warn, page)
+		}
 	}
 	if warn, page := exprs["SidingDeadLettersWarn"], exprs["SidingDeadLettersPage"]; !strings.HasSuffix(warn, " unless on (messaging_destination_name) ("+page+")") {
 		t.Errorf("the warning is %s, the page %s", warn, page)
