@@ -4,7 +4,7 @@
 //
 //	go test ./examples/outage -v
 //
-// docs/policies.md has the table that it prints, and says what a breaker does.
+// docs/policies.md says what the breaker does.
 package outage
 
 import (
@@ -94,7 +94,7 @@ type counts struct {
 	handled             string // when the last record was, after the end of the outage
 }
 
-// table prints the incidents as a table of docs/policies.md.
+// table prints the incidents as a table.
 func table(all ...counts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| breaker | calls while it is down | copies in retry topics | dead letters of %d | all handled |\n|---|---|---|---|---|\n", orders)

@@ -2,8 +2,6 @@ package outage
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,24 +13,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The incident without a breaker, and with it. docs/policies.md has the numbers.
-func TestTable_IsThatOfThePage(t *testing.T) {
+// The incident without a breaker, and with it.
+func TestTable_OfTheIncident(t *testing.T) {
 	t.Parallel()
 	off, on := incident(t, "off"), incident(t, "on")
-	got := table(off, on)
-	t.Logf("\n%s", got)
-	page, err := os.ReadFile("../../docs/policies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), got) {
-		t.Errorf("docs/policies.md has another table than\n%s", got)
-	}
+	t.Logf("\n%s", table(off, on))
 	if off.dead < 200 || off.calls < 3*orders {
 		t.Errorf("without a breaker: %+v; want some 250 dead letters, and more than thrice the calls", off)
 	}
-	if on.dead > 0 || on.calls > orders {
-		t.Errorf("with a breaker: %+v; want no dead letter, and fewer calls than orders", on)
+	if on.dead > 0 || on.calls > orders || on.handled == "never" {
+		t.Errorf("with a breaker: %+v; want no dead letter, fewer calls than orders, and all handled", on)
 	}
 }
 

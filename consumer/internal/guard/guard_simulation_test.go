@@ -161,3 +161,37 @@ func TestGuard_Cells(t *testing.T) {
 		})
 	}
 }
+
+// docs/policies.md has some of the rows, as long as they were in the trials.
+func TestGuard_PageHasItsRows(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile(filepath.Join("testdata", "rows-long.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "| trouble | calls for a record | healthy ones wait | dead letters | back after |\n|---|---|---|---|---|\n"
+	for _, of := range []struct{ row, says string }{
+		{"5 outage 10 min", "all calls fail for 10 min"},
+		{"2 55 % of tenants", "55 % of tenants, for 30 min"},
+		{"7 60 % by chance", "60 % by chance, for 30 min"},
+		{"8 flaps, 3 s and 3 s", "all for 3 s, none for 3 s, for 30 min"},
+		{"10 99 % defects, 10 min", "99 % match no rule, for 10 min"},
+		{"9 no tiers, 2 min down, 1 up", "without tiers: ten times 2 min"},
+	} {
+		_, line, ok := strings.Cut("\n"+string(file), "\n"+of.row+" ")
+		if !ok {
+			t.Fatalf("rows-long.txt lacks %s", of.row)
+		}
+		line, _, _ = strings.Cut(line, "\n")
+		// guard, records, calls, load, wait, late, cost, failed, letters, back
+		f := strings.Fields(line)
+		text += fmt.Sprintf("| %s | %s | %s s | %s | %s s |\n", of.says, f[3], f[4], f[8], f[9])
+	}
+	page, err := os.ReadFile("../../../docs/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), text) {
+		t.Errorf("docs/policies.md lacks\n%s", text)
+	}
+}
