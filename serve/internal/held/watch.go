@@ -23,7 +23,7 @@ import (
 const (
 	// every is the wait after a look. A look lists the groups, fetches their commits, and asks for
 	// the ends of the topics that are held.
-	every = 10 * time.Second
+	every = 30 * time.Second
 	// keeps is how long a guard counts that cannot be read again: a group gets another coordinator
 	// sooner.
 	keeps = time.Minute

@@ -123,10 +123,10 @@ func TestWatch_KnowsWhatIsHeld(t *testing.T) {
 		time.Sleep(35 * time.Second)
 		is("it fails for a minute", 1)
 		failing.Store(false)
-		time.Sleep(11 * time.Second)
+		time.Sleep(31 * time.Second)
 		is("it is well again", 1, billing, secret, mail)
 		commit("billing", commitmark.Guard{})
-		time.Sleep(11 * time.Second)
+		time.Sleep(31 * time.Second)
 		is("a guard is closed", 1, secret, mail)
 	})
 }
