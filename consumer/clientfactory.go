@@ -15,8 +15,9 @@ import (
 
 // clientFactory makes the franz-go clients. Three of them share the user's options: the group's
 // member for the sources, one that reads the retry partitions directly, and one that writes copies.
-// The first large copy makes a fourth, which writes large copies one at a time. On each client,
-// siding's overridable defaults come first, then the user's options, then those that siding owns.
+// The first large copy makes a fourth, which writes large copies one at a time, and the first that
+// is refused alone a fifth. On each client, siding's overridable defaults come first, then the
+// user's options, then those that siding owns.
 type clientFactory struct {
 	cfg       *Config
 	ctx       context.Context // ends all requests of all clients
@@ -77,9 +78,14 @@ func (f *clientFactory) producerClient() (*kgo.Client, error) {
 // closes the connection at a larger one (socket.request.max.bytes, by default the same). The user's
 // kgo.ProducerBatchMaxBytes does not apply: it is for batches of several records. Nor does the
 // user's codec: the record may fit into its source by a stronger one.
-func (f *clientFactory) singleClient() (*kgo.Client, error) {
+func (f *clientFactory) singleClient() (*kgo.Client, error) { return f.clientFor(client.Strongest()) }
+
+// tightClient makes the client for copies that their topic refused when they were alone.
+func (f *clientFactory) tightClient() (*kgo.Client, error) { return f.clientFor(client.Tightest()) }
+
+func (f *clientFactory) clientFor(codec kgo.Opt) (*kgo.Client, error) {
 	limit, _ := f.user.OptValue(kgo.BrokerMaxWriteBytes).(int32)
-	return client.New(f.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0), client.Strongest())...)
+	return client.New(f.producerOptions(kgo.ProducerBatchMaxBytes(limit), kgo.ProducerLinger(0), codec)...)
 }
 
 func (f *clientFactory) producerOptions(more ...kgo.Opt) []kgo.Opt {

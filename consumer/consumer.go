@@ -254,7 +254,7 @@ func (c *Consumer) connect() (err error) {
 		return fmt.Errorf("consumer: retry client: %w", err)
 	}
 	c.clock = clock.New(&c.wg, c.ctx.Done(), c.watch)
-	c.copyClients = forward.NewClients(c.ctx, c.clock, c.clients.producerClient, c.clients.singleClient)
+	c.copyClients = forward.NewClients(c.ctx, c.clock, c.clients.producerClient, c.clients.singleClient, c.clients.tightClient)
 	if _, err = c.copyClients.Client(); err != nil {
 		c.retryCl.Close()
 		return fmt.Errorf("consumer: producer: %w", err)

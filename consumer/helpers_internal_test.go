@@ -76,7 +76,7 @@ func idle(t *testing.T, cfg Config, ran func()) *Consumer {
 
 // writeWith makes the consumer write copies with clients from open.
 func writeWith(c *Consumer, open func() (*kgo.Client, error)) {
-	c.copyClients = forward.NewClients(c.ctx, c.clock, open, open)
+	c.copyClients = forward.NewClients(c.ctx, c.clock, open, open, open)
 }
 
 // held gives the consumer a running lane under a membership.

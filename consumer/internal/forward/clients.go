@@ -8,26 +8,26 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 )
 
-// Clients are the clients that write the copies of a process: one batches them, the other sends
-// large copies alone. Each is made when it is first needed. The methods are safe for concurrent
-// use.
+// Clients are the clients that write the copies of a process, one for each effort. Each is made
+// when it is first needed. The methods are safe for concurrent use.
 type Clients struct {
-	batched producers
-	single  singleSender
-	ctx     context.Context // ends with the process's Run
-	clock   *clock.Clock
+	by     [efforts]producers
+	single singleSender
+	ctx    context.Context // ends with the process's Run
+	clock  *clock.Clock
 }
 
-// NewClients returns clients that batched and alone will make. Waits for brokers end with ctx.
-func NewClients(ctx context.Context, clk *clock.Clock, batched, alone func() (*kgo.Client, error)) *Clients {
-	return &Clients{batched: producers{open: batched}, single: singleSender{producers: producers{open: alone}}, ctx: ctx, clock: clk}
+// NewClients returns clients that batched, alone and tight will make. Waits for brokers end with
+// ctx.
+func NewClients(ctx context.Context, clk *clock.Clock, batched, alone, tight func() (*kgo.Client, error)) *Clients {
+	return &Clients{by: [efforts]producers{{open: batched}, {open: alone}, {open: tight}}, ctx: ctx, clock: clk}
 }
 
 // Client returns the client that batches copies. The next call may return another one: a client can
 // be replaced, and is then closed after the promise of its last copy. An error means that none can
 // be made.
 func (cl *Clients) Client() (*kgo.Client, error) {
-	p, err := cl.batched.current()
+	p, err := cl.by[batched].current()
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +36,7 @@ func (cl *Clients) Client() (*kgo.Client, error) {
 
 // Close closes the clients, and makes no other.
 func (cl *Clients) Close() {
-	cl.single.producers.close()
-	cl.batched.close()
+	for i := range cl.by {
+		cl.by[efforts-1-effort(i)].close()
+	}
 }

@@ -97,7 +97,7 @@ func (s *Copies) add(c *Copy) {
 
 // produce hands a copy to kgo, without waiting.
 func (s *Copies) produce(r *kgo.Record, c *Copy) {
-	if err := c.via.produce(copyContext{c}, &s.Clients.batched, r, s.promiseFunc); err != nil {
+	if err := c.via.produce(copyContext{c}, &s.Clients.by[batched], r, s.promiseFunc); err != nil {
 		s.returned(c, err)
 	}
 }

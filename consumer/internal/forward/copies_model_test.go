@@ -60,7 +60,7 @@ func keepBooks(t *testing.T, rt *rapid.T, how Oversize) {
 		c := pick(rt)
 		alone := kgos.take(c)
 		r := &kgo.Record{Topic: c.rec.Topic, Context: copyContext{c}}
-		wasLast := c.rec.Topic == s.DLQ && alone && oversizeEnds(c, how)
+		wasLast := c.rec.Topic == s.DLQ && c.effort == tight && oversizeEnds(c, how)
 		if alone {
 			s.Clients.single.promise(r, err)
 		} else {

@@ -19,8 +19,8 @@ const (
 // tooLarge decides about a copy that was refused for its size; the caller holds the lock.
 // DESIGN.md, "Copies that are too large", has the steps.
 func (s *Copies) tooLarge(c *Copy, err error) Outcome {
-	if !c.alone {
-		c.alone = true // the batch had several copies, and any may be too large
+	if c.effort < tight {
+		c.effort++
 		return s.queue(c, c.shrunk)
 	}
 	if c.note { // nothing of it can be omitted

@@ -47,7 +47,7 @@ func (s *Copies) wait(c *Copy, t *time.Timer) {
 
 // retry sends a refused copy again, unless its lane abandoned it.
 func (s *Copies) retry(c *Copy) {
-	if c.alone {
+	if c.effort > batched {
 		s.Clients.single.send(c)
 	} else if s.takesTurn(c) {
 		s.produce(c.nextRecord(), c)

@@ -101,6 +101,7 @@ func TestCopies_NoteTakesThePlaceOfADroppedCopy(t *testing.T) {
 		}
 	}
 	c := sendsAlone(t, s, l, "orders.dlq", 0)[0]
+	c.effort = tight
 	s.Clients.single.promise(&kgo.Record{Topic: "orders.dlq", Context: copyContext{c}}, kerr.MessageTooLarge)
 	l.Lock()
 	s.Drain()

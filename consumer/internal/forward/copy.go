@@ -25,10 +25,10 @@ type Copy struct {
 	rec       kgo.Record // belongs to kgo from the first try on
 	written   []kgo.RecordHeader
 	size      int64
-	tries     int32         // refused ones
-	checks    int8          // of its partition, see growthChecks
-	partition int32         // the lane's; a note's is that of the letter
-	alone     bool          // it goes through the single sender: its batch was too large
+	tries     int32 // refused ones
+	checks    int8  // of its partition, see growthChecks
+	partition int32 // the lane's; a note's is that of the letter
+	effort    effort
 	note      bool          // for a ledger, see NewNote
 	required  bool          // never abandoned for want of a ledger
 	shrunk    oversize.Step // how much of it is omitted
@@ -105,12 +105,7 @@ func (x copyContext) Value(key any) any {
 func (c *Copy) at() partition { return partition{c.rec.Topic, c.partition} }
 
 // producers returns the clients that write the copy.
-func (c *Copy) producers() *producers {
-	if c.alone {
-		return &c.of.Clients.single.producers
-	}
-	return &c.of.Clients.batched
-}
+func (c *Copy) producers() *producers { return &c.of.Clients.by[c.effort] }
 
 // nextRecord makes the record of the next try. It is a new one each time: kgo changes and keeps a
 // record that it was given.

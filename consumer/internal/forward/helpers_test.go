@@ -110,7 +110,7 @@ func (l *testLane) finishedNow() map[int64]bool {
 // testCopies returns the copies of a lane that go by the clients that batched and alone make.
 func testCopies(t *testing.T, how Oversize, batched, alone func() (*kgo.Client, error)) (*Copies, *testLane) {
 	t.Helper()
-	clients := NewClients(t.Context(), &clock.Clock{Base: time.Now()}, batched, alone)
+	clients := NewClients(t.Context(), &clock.Clock{Base: time.Now()}, batched, alone, alone)
 	t.Cleanup(clients.Close)
 	l := &testLane{finished: map[int64]bool{}}
 	s := &Copies{}

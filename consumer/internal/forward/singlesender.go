@@ -13,12 +13,10 @@ import (
 // alone, not about its batch. The lane cannot keep this order: when a partition comes back to this
 // process, the copy of its former lane may still be in flight.
 //
-// It has a client of its own. The ordinary client limits the bytes of a batch before compression,
+// It has clients of its own. The ordinary client limits the bytes of a batch before compression,
 // and so would refuse copies that the broker accepts.
 // See DESIGN.md, "Copies that are too large".
 type singleSender struct {
-	producers producers
-
 	mu     sync.Mutex
 	queues map[partition]*fifo.Queue[*Copy] // those after the copy in flight
 }
@@ -57,7 +55,7 @@ func (s *singleSender) start(c *Copy) {
 		if !c.of.takesTurn(c) {
 			continue
 		}
-		if err := c.via.produce(copyContext{c}, &s.producers, c.nextRecord(), s.promise); err != nil {
+		if err := c.via.produce(copyContext{c}, c.producers(), c.nextRecord(), s.promise); err != nil {
 			c.of.returned(c, fmt.Errorf("make the client for large copies: %w", err))
 			continue
 		}
