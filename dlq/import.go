@@ -146,12 +146,18 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	large, err := client.New(append(writeOpts(i.opts), client.LargeBatches(), client.Strongest(), kgo.ProducerLinger(0))...)
+	defer cl.Close()
+	alone := append(writeOpts(i.opts), client.LargeBatches(), client.Strongest(), kgo.ProducerLinger(0))
+	codec, err := client.NewCodec(alone...)
 	if err != nil {
-		cl.Close()
 		return 0, err
 	}
-	by, most := cl, client.MostBytes(cl, i.topic)
+	large, err := client.New(append(alone, kgo.WithCompressor(codec))...)
+	if err != nil {
+		return 0, err
+	}
+	defer large.Close()
+	most := client.MostBytes(cl, i.topic)
 	var under sync.WaitGroup
 	for line, p := range exportLines(i.file) {
 		if err := i.check(ctx, p); err != nil { // the file may have changed since the first check
@@ -164,34 +170,42 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 		if i.how.KeepTimestamps {
 			r.Timestamp = p.record.Timestamp
 		}
-		to := cl
 		if client.Size(r) > most {
-			to = large
-		}
-		if to != by || to == large { // in the lines' order, a large letter in a batch of its own
-			_ = by.Flush(ctx)
-			by = to
+			_ = cl.Flush(ctx) // in the lines' order; each letter reports its own error
+			codec.Tight.Store(false)
+			again := *r
+			err := large.ProduceSync(ctx, r).FirstErr()
+			if oversize.Refused(err) {
+				codec.Tight.Store(true)
+				err = large.ProduceSync(ctx, &again).FirstErr()
+			}
+			i.wrote(ctx, line, r, err)
+			continue
 		}
 		under.Add(1)
-		by.Produce(ctx, r, func(r *kgo.Record, err error) {
+		cl.Produce(ctx, r, func(r *kgo.Record, err error) {
 			defer under.Done()
-			if err != nil {
-				i.failed(line, fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, tooLarge(r, ended(ctx, err))))
-				return
-			}
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			i.written++
+			i.wrote(ctx, line, r, err)
 		})
 	}
-	_ = by.Flush(ctx) // its error is that of ctx; each letter that was not written reports its own
+	_ = cl.Flush(ctx)
 	cl.Close()
-	large.Close()
 	under.Wait()
 	if i.err != nil {
 		return i.written, fmt.Errorf("%d letters were written, then: %w", i.written, i.err)
 	}
 	return i.written, nil
+}
+
+// wrote counts the letter of a line, or keeps why it was not written.
+func (i *importer) wrote(ctx context.Context, line int64, r *kgo.Record, err error) {
+	if err != nil {
+		i.failed(line, fmt.Errorf("line %d: write it to %s/%d: %w", line, r.Topic, r.Partition, tooLarge(r, ended(ctx, err))))
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.written++
 }
 
 // tooLarge says what to do if a letter is too large for the topic.

@@ -39,16 +39,24 @@ type load struct {
 	max           int64
 	timeout       time.Duration // of a transaction, on the broker
 	narrow        bool          // the connection has no room for two concurrent transactions
-	large         bool          // the producers send letters of any size, with the strongest codec
+	large         bool          // the producers send letters of any size, see [load.enlarge]
+}
+
+// enlarge lets the next producers send letters of any size. A transaction of several has no more
+// than the client put into a batch before, for what it puts into one is now as large.
+func (l *load) enlarge(most int) {
+	l.large, l.max = true, min(l.max, int64(most))
+	l.bytes = min(l.bytes, l.max)
 }
 
 func newLoad(most int64) *load {
 	return &load{letters: txnLetters, bytes: min(loadStart, most), max: most, timeout: txn.Timeout, narrow: true}
 }
 
-// fits reports whether a transaction has room for a letter; an empty transaction always has.
-func (l *load) fits(t *transaction, size int) bool {
-	return len(t.copies) == 0 || len(t.copies) < l.letters && t.bytes+int64(size) <= l.bytes
+// fits reports whether a transaction has room for a letter; an empty transaction always has. A
+// letter that was refused alone goes alone again.
+func (l *load) fits(t *transaction, o *outgoing) bool {
+	return len(t.copies) == 0 || !o.tight && !t.copies[0].tight && len(t.copies) < l.letters && t.bytes+int64(o.size) <= l.bytes
 }
 
 // growAfter is the number of accepted transactions in a row after which letters doubles. It keeps

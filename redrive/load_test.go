@@ -23,8 +23,8 @@ func TestLoad_FollowsWhatTheConnectionCarries(t *testing.T) {
 			took := time.Duration(0)
 			for range 40 {
 				tx := &transaction{}
-				for l.fits(tx, size) {
-					tx.copies = append(tx.copies, nil)
+				for o := (&outgoing{size: size}); l.fits(tx, o); {
+					tx.copies = append(tx.copies, o)
 					tx.held += int64(size)
 					tx.bytes = tx.held
 				}

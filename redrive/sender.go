@@ -115,7 +115,7 @@ func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 				return 0, err
 			}
 		}
-		if !s.run.load.fits(s.open, s.buffer[0].size) {
+		if !s.run.load.fits(s.open, s.buffer[0]) {
 			s.open.full = true
 			s.handOver()
 			continue
@@ -125,6 +125,7 @@ func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 				return wait, nil
 			}
 		}
+		s.run.writers.Tighten(s.open.which, s.buffer[0].tight)
 		s.open.add(s.buffer[0])
 		s.buffer[0] = nil
 		s.buffer = s.buffer[1:]
@@ -195,9 +196,9 @@ func (s *sender) ended(done *transaction) (stays *skip, err error) {
 }
 
 // enlarge returns an error, for which the run takes itself back, if the client itself refused a
-// letter, or a broker refused it alone: the next producers send letters of any size, with the
-// strongest codec. They are not the first ones, because then a batch of several letters may be
-// larger than its topic takes, and has to be split, and because the codec takes long.
+// letter, or a broker refused it alone: the next producers send letters of any size, and compress
+// one that is refused alone by the strongest codec. They are not the first ones, because then
+// batches of several letters may be larger than their topic takes.
 func (s *sender) enlarge(done *transaction) error {
 	if s.run.load.large {
 		return nil
@@ -207,17 +208,18 @@ func (s *sender) enlarge(done *transaction) error {
 		if refusal(done.failed[&o.copy]) != SkippedTooLarge || client.Size(&o.copy) <= most && len(done.refused) > 1 {
 			continue
 		}
-		s.run.load.large = true
+		s.run.load.enlarge(most)
 		return fmt.Errorf("letter %v is too large for %s by this codec, or has more than the %d bytes that the client takes before compression; "+
-			"the next transactions have larger batches and the strongest codec: %w", o.In(s.run.topics.dlq), o.copy.Topic, most, txn.ErrUncertain)
+			"the next transactions have larger batches, and the strongest codec for letters that need it: %w", o.In(s.run.topics.dlq), o.copy.Topic, most, txn.ErrUncertain)
 	}
 	return nil
 }
 
 // refused returns the letters of a refused transaction to the buffer; the transaction wrote
 // nothing. A broker refuses whole batches and does not name the letters. So the letters go again in
-// smaller transactions, until one letter is refused alone. If it is too large, it goes once more
-// without its history, which it may do without. Otherwise it is skipped.
+// smaller transactions, until one letter is refused alone. If it is too large, it goes once more by
+// the strongest codec, and then without its history, which it may do without. Otherwise it is
+// skipped.
 func (s *sender) refused(done *transaction) (stays *skip) {
 	var alone *outgoing
 	if len(done.refused) == 1 {
@@ -229,6 +231,8 @@ func (s *sender) refused(done *transaction) (stays *skip) {
 		switch {
 		case o != alone:
 			again = append(again, o.fresh())
+		case refusal(done.failed[&o.copy]) == SkippedTooLarge && !o.tight:
+			again, alone = append(again, o.tightened()), nil
 		case refusal(done.failed[&o.copy]) == SkippedTooLarge && o.hasHistory():
 			again, alone = append(again, o.withoutHistory()), nil
 		}

@@ -25,6 +25,7 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 		return fmt.Errorf("write copies: %w: %w", txn.ErrUncertain, err)
 	}
 	t.sending = time.Since(began)
+	s.run.writers.Tighten(t.which, false)
 	var failed error
 	for _, o := range t.copies {
 		switch err := t.failed[&o.copy]; {

@@ -64,6 +64,7 @@ type outgoing struct {
 	// index of the header with the time of the redrive, which is that of the transaction: a copy
 	// may wait for hours until the run goes on
 	redriveAt int
+	tight     bool // it was refused alone, and is compressed with more effort since
 	copy      kgo.Record
 }
 
@@ -90,6 +91,13 @@ func (o *outgoing) fresh() *outgoing {
 	c := *o
 	c.copy.Offset, c.copy.Attrs = 0, kgo.RecordAttrs{}
 	return &c
+}
+
+// tightened is fresh for the strongest codec.
+func (o *outgoing) tightened() *outgoing {
+	c := o.fresh()
+	c.tight = true
+	return c
 }
 
 func (o *outgoing) hasHistory() bool { return slices.ContainsFunc(o.copy.Headers, isHistory) }

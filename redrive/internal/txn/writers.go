@@ -23,7 +23,8 @@ const Timeout = 10 * time.Second
 // other producer's transaction is filled.
 type Writers struct {
 	Clients [2]*kgo.Client
-	txn     [2]string // transactional ids
+	codecs  [2]*client.Codec // nil unless the producers send records of any size
+	txn     [2]string        // transactional ids
 }
 
 // ErrUncertain is wrapped by errors of writing. The last transaction may be committed or not, and
@@ -36,8 +37,7 @@ func ID(dlq string, which int) string {
 }
 
 // Open initialises the two ids. That aborts other processes' open transactions under them, and
-// fences these processes. With large the producers send records of any size, with the strongest
-// codec.
+// fences these processes. With large the producers send records of any size, see [Writers.Tighten].
 func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duration, large bool) (*Writers, error) {
 	w := &Writers{}
 	for i := range w.Clients {
@@ -51,7 +51,13 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 			opts = append(opts, kgo.RequestTimeoutOverhead(timeout))
 		}
 		if large {
-			opts = append(opts, client.LargeBatches(), client.Strongest())
+			codec, err := client.NewCodec(opts...)
+			if err != nil {
+				w.Close()
+				return nil, err
+			}
+			w.codecs[i] = codec
+			opts = append(opts, client.LargeBatches(), kgo.WithCompressor(codec))
 		}
 		cl, err := client.New(append(opts,
 			kgo.TransactionalID(w.txn[i]),
@@ -71,6 +77,14 @@ func Open(ctx context.Context, kafka []kgo.Opt, dlq string, timeout time.Duratio
 		}
 	}
 	return w, nil
+}
+
+// Tighten lets one of the two producers compress as far as brokers can read it, or no longer. Only
+// producers that send records of any size can.
+func (w *Writers) Tighten(which int, on bool) {
+	if c := w.codecs[which]; c != nil {
+		c.Tight.Store(on)
+	}
 }
 
 // IDs returns the producer ids of the two producers with their epochs. Earlier owners of the run
