@@ -57,12 +57,7 @@ var benches = []bench{
 		name:   "outage",
 		rounds: 1,
 		open:   outageBench,
-		lines: []line{
-			{name: "outage-dead", unit: "dead letters", goal: atMost(0), of: outages(func(o outageCounts) float64 { return float64(o.Dead) }), worst: true},
-			{name: "outage-tiers", unit: "x", goal: atMost(1), of: outages(func(o outageCounts) float64 { return float64(o.Parked) / float64(o.Formula) }), worst: true, absolute: each("copies", func(r report) float64 { return float64(r.Outage.Parked) }, "siding")},
-			{name: "outage-load", unit: "x", goal: atMost(1.2), of: outages(func(o outageCounts) float64 { return float64(o.Calls) / float64(o.Ordinary) }), worst: true, absolute: each("calls", func(r report) float64 { return float64(r.Outage.Calls) }, "siding")},
-			{name: "outage-recovery", unit: "s", goal: atMost(30), of: outages(func(o outageCounts) float64 { return o.Recovery }), worst: true},
-		},
+		lines:  outageLines(),
 	},
 	{
 		name:  "draining",

@@ -40,7 +40,8 @@ type job struct {
 	After    int           // records after which it ends, 0: all
 	Kill     bool          // it is killed then
 	Poison   int           // one record in so many fails each time; 0: none
-	Down     time.Duration // each call fails for so long
+	Down     time.Duration // calls fail for so long
+	Share    int           // in %, of the records whose calls fail then
 	Lasts    time.Duration // time that is measured
 	Tiers    []time.Duration
 	Due      []int  // records that the tiers hand to the handler, numbered from tier to tier

@@ -4,18 +4,22 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 )
 
-// The incident of the bench of outages: records at a steady rate, and a handler whose every call
-// fails for a while.
+// The incidents of the bench of outages: records at a steady rate, and a handler that fails with
+// all of some tenants' for a while.
 const (
 	outageRate   = 200 // records a second
-	outageBefore = 20 * time.Second
+	outageBefore = 10 * time.Second
 	outageLasts  = time.Minute
 	outageAfter  = 30 * time.Second
-	outageWarm   = 5 * time.Second
+	outageWarm   = time.Second
 )
+
+// outageShares are the shares of the records that fail, in %. Record i is of tenant i%10.
+var outageShares = []int{100, 90, 60, 30}
 
 // outageTiers end within the bench; the default ones with five minutes.
 var outageTiers = []time.Duration{5 * time.Second, 30 * time.Second, time.Minute}
@@ -24,45 +28,65 @@ var outageTiers = []time.Duration{5 * time.Second, 30 * time.Second, time.Minute
 type outageCounts struct {
 	Calls    int64 // while it lasted, and
 	Ordinary int64 // the records offered in that time
-	Parked   int64 // copies that went to tiers, and
-	Formula  int64 // how many may
 	Dead     int64
+	// Wait is the longest time in seconds from when a record was due by the pace until it was
+	// handled, of those that never failed and were due while the outage lasted.
+	Wait float64
 	// Recovery is the time from the end of the outage until all records of its second half are
 	// handled, in seconds.
 	Recovery float64
 }
 
-// outageBench runs the incident. SIDING_OUTAGE=10m sets how long it lasts.
-func outageBench(_ context.Context, r *rig) ([]arm, error) {
+// outageBench runs an incident for each share. SIDING_OUTAGE=10m sets how long it lasts.
+func outageBench(_ context.Context, r *rig) (all []arm, err error) {
 	lasts := outageLasts
 	if text := os.Getenv("SIDING_OUTAGE"); text != "" {
-		var err error
 		if lasts, err = time.ParseDuration(text); err != nil {
 			return nil, fmt.Errorf("SIDING_OUTAGE: %w", err)
 		}
 	}
-	return []arm{{"siding", func(ctx context.Context, round int) (report, error) {
-		j := job{Rate: outageRate, Down: lasts}
-		if round == 0 {
-			j.Down = outageWarm
-		}
-		j.Offered = outageRate * int((outageBefore+j.Down+outageAfter)/time.Second)
-		const partitions = 8
-		topic, err := r.topic(ctx, fmt.Sprintf("outage-%d", round), partitions)
-		if err != nil {
-			return report{}, err
-		}
-		j.Program, j.Group = "siding-outage", r.group("outage", round)
-		j.Data = data{Topic: topic, Ends: make([]int64, partitions)}
-		rep, err := r.run(ctx, "siding", j)
-		if err != nil {
-			return report{}, err
-		}
-		return rep, r.deleteTopics(ctx, topic)
-	}}}, nil
+	for _, share := range outageShares {
+		name := strconv.Itoa(share)
+		all = append(all, arm{name, func(ctx context.Context, round int) (report, error) {
+			j := job{Rate: outageRate, Down: lasts, Share: share}
+			if round == 0 {
+				j.Down = outageWarm
+			}
+			j.Offered = outageRate * int((outageBefore+j.Down+outageAfter)/time.Second)
+			const partitions = 8
+			topic, err := r.topic(ctx, fmt.Sprintf("outage-%s-%d", name, round), partitions)
+			if err != nil {
+				return report{}, err
+			}
+			j.Program, j.Group = "siding-outage", r.group("outage-"+name, round)
+			j.Data = data{Topic: topic, Ends: make([]int64, partitions)}
+			rep, err := r.run(ctx, name, j)
+			if err != nil {
+				return report{}, err
+			}
+			return rep, r.deleteTopics(ctx, topic)
+		}})
+	}
+	return all, nil
 }
 
-// outages is a figure of the outage.
-func outages(of func(outageCounts) float64) func(map[string]report) float64 {
-	return sidings(func(r report) float64 { return of(r.Outage) })
+// outageLines are the figures of the incidents. Where all records fail, none is healthy.
+func outageLines() (all []line) {
+	for _, share := range outageShares {
+		name := strconv.Itoa(share)
+		of := func(of func(outageCounts) float64) func(map[string]report) float64 {
+			return figure(name, func(r report) float64 { return of(r.Outage) })
+		}
+		all = append(all,
+			line{name: "outage-" + name + "-dead", unit: "dead letters", goal: atMost(0), of: of(func(o outageCounts) float64 { return float64(o.Dead) }), worst: true},
+			line{
+				name: "outage-" + name + "-load", unit: "x", goal: atMost(1.25), of: of(func(o outageCounts) float64 { return float64(o.Calls) / float64(o.Ordinary) }), worst: true,
+				absolute: each("calls", func(r report) float64 { return float64(r.Outage.Calls) }, name),
+			},
+			line{name: "outage-" + name + "-recovery", unit: "s", goal: atMost(30), of: of(func(o outageCounts) float64 { return o.Recovery }), worst: true})
+		if share < 100 {
+			all = append(all, line{name: "outage-" + name + "-wait", unit: "s", goal: atMost(1), of: of(func(o outageCounts) float64 { return o.Wait }), worst: true})
+		}
+	}
+	return all
 }

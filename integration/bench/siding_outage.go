@@ -13,19 +13,16 @@ import (
 
 // outageRun counts what the consumer does while the handler fails, and after it.
 type outageRun struct {
-	down                    atomic.Bool
-	calls, good, runs, most atomic.Int64
-	parked, dead            atomic.Int64
+	down        atomic.Bool
+	calls, dead atomic.Int64
+	wait        atomic.Int64 // nanoseconds
 }
-
-// OnParked counts a copy on a retry topic.
-func (o *outageRun) OnParked(consumer.Routed) { o.parked.Add(1) }
 
 // OnDeadLettered counts a dead letter.
 func (o *outageRun) OnDeadLettered(consumer.Routed) { o.dead.Add(1) }
 
-// sidingOutage handles records that are offered at the job's rate. After outageBefore, each call of
-// the handler fails for as long as the job says.
+// sidingOutage handles records that are offered at the job's rate. After outageBefore, calls of the
+// handler with the job's share of the records fail for as long as the job says.
 func sidingOutage(ctx context.Context, j job) (report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -39,17 +36,19 @@ func sidingOutage(ctx context.Context, j job) (report, error) {
 	cfg.Policy.Tiers = outageTiers
 	cfg.Hooks = []consumer.Hook{&o}
 	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
-		running := o.runs.Add(1)
-		defer o.runs.Add(-1)
-		for most := o.most.Load(); running > most && !o.most.CompareAndSwap(most, running); most = o.most.Load() {
-		}
 		time.Sleep(poisonNap)
-		if o.down.Load() {
-			o.calls.Add(1)
-			return errUnavailable
-		}
-		o.good.Add(1)
 		i := index(r)
+		fails := 10*(i%10) < j.Share
+		if o.down.Load() {
+			if o.calls.Add(1); fails {
+				return errUnavailable
+			}
+		}
+		if !fails && i >= from && i < to {
+			wait := int64(time.Since(stamp(r)))
+			for most := o.wait.Load(); wait > most && !o.wait.CompareAndSwap(most, wait); most = o.wait.Load() {
+			}
+		}
 		all.note(i, 1)
 		if i >= (from+to)/2 && i < to {
 			late.note(i, 1)
@@ -73,22 +72,16 @@ func sidingOutage(ctx context.Context, j job) (report, error) {
 			}
 		}()
 		<-begin
-		if err := running.await(ctx, after(outageBefore-10*time.Second)); err != nil {
+		if err := running.await(ctx, after(outageBefore)); err != nil {
 			return err
 		}
-		before := o.good.Load()
-		if err := running.await(ctx, after(10*time.Second)); err != nil {
-			return err
-		}
-		is.Formula = max(100, o.good.Load()-before)
 		o.down.Store(true)
 		if err := running.await(ctx, after(j.Down)); err != nil {
 			return err
 		}
 		o.down.Store(false)
 		end := time.Now()
-		is.Calls, is.Ordinary, is.Parked = o.calls.Load(), int64(to-from), o.parked.Load()
-		is.Formula += o.most.Load()
+		is.Calls, is.Ordinary = o.calls.Load(), int64(to-from)
 		if err := running.await(ctx, late.done); err != nil {
 			return err
 		}
@@ -98,7 +91,7 @@ func sidingOutage(ctx context.Context, j job) (report, error) {
 	if err := work(); err != nil {
 		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
 	}
-	is.Dead = o.dead.Load()
+	is.Dead, is.Wait = o.dead.Load(), time.Duration(o.wait.Load()).Seconds()
 	rep := m.end(int64(j.Offered))
 	rep.Outage = is
 	return rep, running.stop()
