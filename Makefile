@@ -1,5 +1,6 @@
 # Everything that CI does can be done here. A module is a folder with a go.mod that git knows of; each is built as its
-# users build it, without the workspace, but for the runs of tests and of the linters.
+# users build it, without the workspace, but for the linters, and the tests and the programs that they start: Go's cache
+# keeps what is compiled without the workspace apart.
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -142,7 +143,7 @@ full:
 # the tests that take over half a minute by their nature, and all defects that the checker of chaos has to find.
 integration:
 	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl SIDING_LONG=$(LONG); \
-	(cd redrive/cmd/redrive && go build -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
+	(cd redrive/cmd/redrive && GOWORK=$(CURDIR)/go.work go build -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
 	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...),$(if $(RACE),CGO_ENABLED=1))
 
 # A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
@@ -183,7 +184,7 @@ soak:
 RESULTS ?= .cache/chaos-results.jsonl
 chaos:
 	@mkdir -p .cache; $(own_image) \
-	(cd integration && $(if $(RACE),CGO_ENABLED=1) go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
+	(cd integration && GOWORK=$(CURDIR)/go.work $(if $(RACE),CGO_ENABLED=1) go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
 	.cache/chaos $(if $(SEED),-seed $(SEED)) $(if $(SEEDS),-seeds $(SEEDS)) $(if $(DURATION),-duration $(DURATION)) $(if $(BROKER),-broker $(BROKER)) \
 	  $(if $(ONLY),-only $(ONLY)) $(if $(RATE),-rate $(RATE)) -results $(RESULTS) -commit "$$(git describe --always --dirty --abbrev=12 --exclude='*')"
 

@@ -25,8 +25,8 @@ const image = "siding/redrive:test"
 func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	t.Parallel()
 	kafka := shared.Kafka(t)
-	build := exec.Command("make", "-C", "..", "image", "IMAGE="+image)
-	build.Env = append(os.Environ(), "GOWORK=off")
+	// Of what is compiled for the tests.
+	build := exec.Command("make", "-C", "..", "image", "IMAGE="+image, "GOWORK="+os.Getenv("GOWORK"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make image: %v\n%s", err, out)
 	}

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// program is the redrive binary of this working tree. The first test that needs it builds it, as
-// the image is built: what is compiled for one serves the other. The go command links it again only
-// if it changed.
+// program is the redrive binary of this working tree. The first test that needs it builds it, of
+// what is compiled for the tests. The go command links it again only if it changed.
 var program = sync.OnceValues(func() (string, error) {
 	name, err := filepath.Abs(filepath.Join("..", ".cache", "integration", "redrive"))
 	if err != nil {
@@ -25,7 +24,7 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", name, ".")
 	cmd.Dir = filepath.Join("..", "redrive", "cmd", "redrive")
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build redrive: %w\n%s", err, out)
 	}
