@@ -16,7 +16,7 @@ var (
 	ofStarts   = []string{"start"}
 	ofRestarts = []string{"restart"}
 	ofGroups   = []string{"rebalance", "sharing", "topology"}
-	ofLogs     = []string{"letters", "log"}
+	ofLogs     = []string{"letters", "log", "outage"}
 )
 
 func TestConsumer_SuiteOfRecords(t *testing.T) {

@@ -50,8 +50,8 @@ func TestTightest(t *testing.T) {
 			got = b.Bytes()
 		case kgo.CodecZstd:
 			r, _ := zstd.NewReader(nil)
-			defer r.Close()
 			got, _ = r.DecodeAll(out, nil)
+			r.Close()
 		}
 		if !bytes.Equal(got, tt.src) {
 			t.Errorf("%s: %d bytes come back of %d", name, len(got), len(tt.src))

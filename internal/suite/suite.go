@@ -16,7 +16,7 @@ type Broker func(t *testing.T, f func(*testing.T, *consumertest.Kafka))
 // areas are the promises, by what they are about.
 var areas = map[string]map[string]func(*testing.T, *fixture){
 	"path": path, "order": order, "policy": policy, "bad": bad, "sharing": sharing, "size": size, "start": start, "restart": restart,
-	"rebalance": rebalance, "topology": topology, "log": log, "secrecy": secrecy, "letters": letters,
+	"rebalance": rebalance, "topology": topology, "log": log, "secrecy": secrecy, "letters": letters, "outage": outage,
 }
 
 // Areas returns the names of all areas, sorted.
