@@ -150,7 +150,7 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	}
 	for i := range all {
 		e := &all[i]
-		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: e.noted.Mark()}
+		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: markOf(e.noted)}
 		e.metadata = said.Encode(e.at.Offset, limit)
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // guards are the guards of a consumer's topics, and what has to be told about them.
@@ -39,6 +40,18 @@ func (g *guards) take() []guardEvent {
 	all := g.events
 	g.events = nil
 	return all
+}
+
+// markOf is a status as a commit says it; none says nothing.
+func markOf(is *guard.Status) (m commitmark.Guard) {
+	if is == nil {
+		return m
+	}
+	m = commitmark.Guard{State: commitmark.Strained, Since: is.Since, Class: is.Last.Class}
+	if is.State == guard.Held {
+		m.State = commitmark.Held
+	}
+	return m
 }
 
 func (e *guardEvent) log(to *slog.Logger) {

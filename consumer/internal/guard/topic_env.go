@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // Lane is a lane of the topic.
@@ -72,16 +70,4 @@ func (s *Status) Why() string {
 		text += ", the last with class " + s.Last.Class
 	}
 	return text
-}
-
-// Mark is the status as a commit says it; that of a nil status says nothing.
-func (s *Status) Mark() (m commitmark.Guard) {
-	if s == nil {
-		return m
-	}
-	m = commitmark.Guard{State: commitmark.Strained, Since: s.Since, Class: s.Last.Class}
-	if s.State == Held {
-		m.State = commitmark.Held
-	}
-	return m
 }
