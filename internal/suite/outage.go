@@ -46,7 +46,7 @@ var outage = map[string]func(*testing.T, *fixture){
 }
 
 const (
-	outageLasts = 12 * time.Second
+	outageLasts = 9 * time.Second
 	outageRest  = 7 * time.Second        // records come for so long after it
 	outageEach  = 100 * time.Millisecond // two records come
 )
@@ -206,7 +206,7 @@ func (s *suffering) healthyAtOnce(t *testing.T) {
 // callsAtMost checks how many calls there were in the outage for each hundred records.
 func (s *suffering) callsAtMost(t *testing.T, percent int) {
 	t.Helper()
-	if most := percent*s.came/100 + 35; s.calls > most { // the topic is not strained at once
+	if most := percent*s.came/100 + 50; s.calls > most { // it is not strained at once, and the budget saves
 		t.Errorf("%d calls for %d records in the outage, want at most %d", s.calls, s.came, most)
 	}
 }
