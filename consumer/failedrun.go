@@ -12,11 +12,11 @@ type failedRun struct {
 	rec    *kgo.Record
 	err    error
 	result classify.Result
-	trace  string // its traceparent
-	text   func() string
+	trace  string             // its traceparent, if it was a probe
+	shown  func(error) string // Config.ErrorText
 }
 
 // tell returns what the guard notes of the failure.
 func (x *failedRun) tell() guard.BadRun {
-	return guard.BadRun{Class: x.result.Class, Message: x.text()}
+	return guard.BadRun{Class: x.result.Class, Message: textOf(x.err, x.result.Message, x.shown)}
 }

@@ -14,13 +14,12 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 		return false
 	}
 	outcome := outcomeOf(result)
-	r.unit.failure = &failedRun{rec: rec, err: err, result: result, trace: r.traceParent(), text: func() string {
-		return textOf(err, result.Message, r.c.cfg.ErrorText)
-	}}
+	r.unit.failure = failedRun{rec: rec, err: err, result: result, shown: r.c.cfg.ErrorText}
 	r.tell(outcome, 1)
 	if !r.unit.run.Probe() || outcome == guard.Good {
 		return false
 	}
+	r.unit.failure.trace = r.traceParent()
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, r.unit.failure.tell().Message, result)
 	r.leave(rec)
 	return true

@@ -17,7 +17,7 @@ type sourceFeed struct {
 	queued  int               // delivered records that no worker took yet
 	bytes   int64             // of the queued records
 	// Records in front of the batches that failed as probes, in order. They are queued as well.
-	failed    []*failedRun
+	failed    []failedRun
 	headRound int64 // the round of probes in which the first of them ran
 	heldRuns  int64 // how many single records have run in holds
 }
@@ -304,7 +304,7 @@ func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
 }
 
 // takeFailed takes out the records that failed as probes. A draining lane has none.
-func (f *sourceFeed) takeFailed() (all []*failedRun) {
+func (f *sourceFeed) takeFailed() (all []failedRun) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
 	all, f.failed = f.failed, nil

@@ -29,7 +29,7 @@ type unit struct {
 	// What the topic's guard calls the run, if the unit is one for it: a single record.
 	run     guard.Run
 	outcome guard.Outcome // of that
-	failure *failedRun    // the last one
+	failure failedRun     // the last one
 	round   int64         // of probes, in which it began
 	head    bool          // as a probe, it is the first record of its partition
 	stays   bool          // the record that ran last stays where it was
