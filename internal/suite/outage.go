@@ -206,7 +206,7 @@ func (s *suffering) healthyAtOnce(t *testing.T) {
 // callsAtMost checks how many calls there were in the outage for each hundred records.
 func (s *suffering) callsAtMost(t *testing.T, percent int) {
 	t.Helper()
-	if most := percent*s.came/100 + 50; s.calls > most { // it is not strained at once, and the budget saves
+	if most := percent*s.came/100 + 50; s.calls > most { // the topic is not strained at once
 		t.Errorf("%d calls for %d records in the outage, want at most %d", s.calls, s.came, most)
 	}
 }
