@@ -170,11 +170,8 @@ func (g *Guard) End(now time.Duration, r Run, o Outcome) (changed bool) {
 // retried ends a retry. One that began while nothing was wrong costs something only if it fails.
 // While the source is idle, a good one is the only sample.
 func (g *Guard) retried(r Run, o Outcome) (changed bool) {
-	switch {
-	case !r.paid && o.bad():
+	if !r.paid && o.bad() {
 		g.budget.tokens--
-	case r.paid && o == Void:
-		g.budget.tokens++
 	}
 	if o != Good || g.state != Strained || g.now-g.ran < idle {
 		return false
