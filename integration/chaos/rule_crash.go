@@ -107,7 +107,9 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 			continue
 		}
 		poisons, first = poisons+1, d
-		if most += 2; poisons == 1 || d.copy != nil && d.copy.rec.Timestamp.UnixNano() > last {
+		x := d.runs[0] // those before it are over, and it was none of their suspects
+		fresh := x.start > last && !ev.told[x.member].suspected(x)
+		if most += 2; poisons == 1 || fresh || d.copy != nil && d.copy.rec.Timestamp.UnixNano() > last {
 			most += crashLimit - 1
 		}
 		for _, x := range d.runs {

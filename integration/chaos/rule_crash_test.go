@@ -13,22 +13,26 @@ import (
 )
 
 // The first record of a physical partition that kills may do so four times, a further one twice;
-// one that was written after the last death by those before it is the first one again.
+// one that was written after the last death by those before it, or is no suspect then, is the first
+// one again.
 func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		deaths  []int
 		written []time.Duration // the n-th process dies n minutes after the start
+		to      int64           // of the suspects
 		want    int
 	}{
-		{"four", []int{4}, []time.Duration{0}, 0},
-		{"five", []int{5}, []time.Duration{0}, 1},
-		{"two records", []int{4, 2}, []time.Duration{0, 0}, 0},
-		{"two records, one death too many", []int{4, 3}, []time.Duration{0, 0}, 1},
-		{"written as the first one still kills", []int{4, 3}, []time.Duration{0, 3 * time.Minute}, 1},
-		{"written after the first one's end", []int{4, 4}, []time.Duration{0, 5 * time.Minute}, 0},
-		{"written after the first one's end, one death too many", []int{4, 5}, []time.Duration{0, 5 * time.Minute}, 1},
+		{"four", []int{4}, []time.Duration{0}, 2, 0},
+		{"five", []int{5}, []time.Duration{0}, 2, 1},
+		{"two records", []int{4, 2}, []time.Duration{0, 0}, 2, 0},
+		{"two records, one death too many", []int{4, 3}, []time.Duration{0, 0}, 2, 1},
+		{"written as the first one still kills", []int{4, 3}, []time.Duration{0, 3 * time.Minute}, 2, 1},
+		{"written after the first one's end", []int{4, 4}, []time.Duration{0, 5 * time.Minute}, 2, 0},
+		{"written after the first one's end, one death too many", []int{4, 5}, []time.Duration{0, 5 * time.Minute}, 2, 1},
+		{"behind the first one's suspects", []int{4, 4}, []time.Duration{0, 0}, 1, 0},
+		{"behind the first one's suspects, one death too many", []int{4, 5}, []time.Duration{0, 0}, 1, 1},
 	} {
 		ev := &evidence{members: map[string]*member{}, told: map[string]told{}}
 		retry := &feed{tp: tp{"orders.retry.5s", 0}, at: map[int64]*delivered{}}
@@ -40,7 +44,8 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 				name := strconv.Itoa(died)
 				end := time.Duration(died) * time.Minute
 				ev.members[name] = &member{ended: int64(end)}
-				d.runs = append(d.runs, &run{member: name, attempt: 1, start: int64(end - time.Second)})
+				ev.told[name] = told{suspects: []suspects{{feed: retry.tp, to: test.to}}}
+				d.runs = append(d.runs, &run{member: name, topic: retry.topic, offset: int64(i), attempt: 1, start: int64(end - time.Second)})
 			}
 			retry.at[int64(i)] = d
 		}
