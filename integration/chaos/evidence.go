@@ -77,6 +77,15 @@ func (c *copied) life() int { return c.meta.Redrive.Count }
 // sent reports whether a run of redrive wrote the copy, and no failure.
 func (c *copied) sent() bool { return c.meta.Attempts == 0 }
 
+// failed is the attempt whose failure led to the copy. In a strain it counts as none, and has the
+// same number again, unless it was the first.
+func (c *copied) failed() int {
+	if n := len(c.meta.History); n > 0 {
+		return c.meta.History[n-1].Number
+	}
+	return c.meta.Attempts
+}
+
 // feed is a physical partition that handlers read.
 type feed struct {
 	tp

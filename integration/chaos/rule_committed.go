@@ -59,7 +59,7 @@ func committedRule(ev *evidence, f *findings) {
 func (r *record) copiesBy(s *sample) string {
 	var all []string
 	for _, c := range slices.Concat(r.copies, r.letters) {
-		all = append(all, fmt.Sprintf("the copy of attempt %d is at %s/%d/%d, which ended at %d", c.meta.Attempts,
+		all = append(all, fmt.Sprintf("the copy of attempt %d is at %s/%d/%d, which ended at %d", c.failed(),
 			c.rec.Topic, c.rec.Partition, c.rec.Offset, s.ends[tp{c.rec.Topic, c.rec.Partition}]))
 	}
 	return cmp.Or(strings.Join(all, ", "), "it has no copy")
@@ -80,13 +80,13 @@ func (d *delivered) finished(at *sample) bool {
 			return true
 		}
 	}
-	attempt, life := 1, 0
+	attempt, life, since := 1, 0, time.Time{}
 	if d.copy != nil {
-		attempt, life = d.copy.meta.Attempts+1, d.copy.life()
+		attempt, life, since = d.copy.meta.Attempts+1, d.copy.life(), d.copy.meta.FailedAt
 	}
 	for _, c := range slices.Concat(d.of.copies, d.of.letters) {
 		end, known := at.ends[tp{c.rec.Topic, c.rec.Partition}]
-		if c.meta.Attempts == attempt && c.life() == life && (!known || c.rec.Offset < end) {
+		if c.failed() == attempt && c.life() == life && c.meta.FailedAt.After(since) && (!known || c.rec.Offset < end) {
 			return true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/headers"
 )
 
 // A record at an offset that was lost with the end of a log is another one: a commit from before
@@ -44,6 +46,47 @@ func TestCommitted_JudgesWhatWasWrittenSinceALoss(t *testing.T) {
 		if n := f.excluded["passed by a commit of the lost end of a log only"]; len(f.broken) != test.broken || n != test.excluded {
 			t.Errorf("%s: found %v and excluded %d, want %d and %d", test.name, f.broken, n, test.broken, test.excluded)
 		}
+	}
+}
+
+// A copy that costs no attempt has the number of the failed one in its history. Each of them is the
+// end of the one before, and of a failure of its own.
+func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	of := &record{id: 7, origin: &kgo.Record{Topic: "orders"}}
+	var all []*delivered
+	for n, failed := range []int{1, 2, 2} {
+		of.runs = append(of.runs, &run{attempt: failed, start: at(100 + n).UnixNano(), end: at(100 + n).UnixNano(), verdict: verdictFailed})
+		c := &copied{of: of, rec: &kgo.Record{Topic: "orders.retry.2s", Offset: int64(n)}, meta: headers.Meta{
+			Attempts: 1, FirstFailedAt: at(100), FailedAt: at(100 + n), History: []headers.Attempt{{Number: failed}},
+			Original: headers.Position{Topic: "orders"},
+		}}
+		of.copies = append(of.copies, c)
+		all = append(all, &delivered{of: of, copy: c})
+		if wrong := of.untrue(c, ""); len(wrong) > 0 {
+			t.Errorf("copy %d is wrong about %v", n, wrong)
+		}
+	}
+	for n, want := range []bool{true, true, false} {
+		if got := all[n].finished(&sample{}); got != want {
+			t.Errorf("copy %d is finished: %v, want %v", n, got, want)
+		}
+	}
+	if all[0].finished(&sample{ends: map[tp]int64{{"orders.retry.2s", 0}: 1}}) {
+		t.Error("copy 0 is finished before the next one is written")
+	}
+	for runs, want := range map[int]int{3: 0, 2: 1} {
+		r := *of
+		r.runs = of.runs[:runs]
+		f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
+		if repeated(&evidence{services: []*served{{records: map[int64]*record{7: &r}}}}, &f); len(f.broken) != want {
+			t.Errorf("three copies of %d failures: found %v, want %d", runs, f.broken, want)
+		}
+	}
+	of.copies[2].meta.Reason = "exhausted"
+	if len(of.untrue(of.copies[2], "")) == 0 {
+		t.Error("a letter that cost no attempt is true")
 	}
 }
 

@@ -66,10 +66,10 @@ func (r *record) ending(maxAttempts, life int) ending {
 // over. It is empty for an attempt of which no copy says so. Attempt 0 stands for any.
 func (r *record) failedAs(life, attempt int) string {
 	for _, c := range slices.Concat(r.copies, r.letters) {
-		if c.life() != life || c.meta.Attempts != attempt && attempt != 0 {
+		if c.life() != life || (c.meta.Attempts != attempt || c.failed() != attempt) && attempt != 0 {
 			continue
 		}
-		stalled := func(x *run) bool { return x.stalled && x.life == life && x.attempt == c.meta.Attempts }
+		stalled := func(x *run) bool { return x.stalled && x.life == life && x.attempt == c.failed() }
 		timedOut := c.meta.Class == classify.ClassTimeout || c.meta.Class == classify.ClassDecode+"."+classify.ClassTimeout
 		if c.meta.Class == classOutage || timedOut && slices.ContainsFunc(r.runs, stalled) {
 			return c.meta.Class

@@ -42,7 +42,7 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 	check("the user's headers", slices.EqualFunc(user, o.Headers, func(a, b kgo.RecordHeader) bool {
 		return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
 	}))
-	m := c.meta
+	m, attempt := c.meta, c.failed()
 	if c.sent() {
 		return wrong // the rest is about a failure
 	}
@@ -55,7 +55,7 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 	innocent := m.Reason == headers.Reason(reasonCrashLoop) && !r.script.kills() // it may never run
 	check("the time of the failure", innocent || slices.ContainsFunc(r.runs, func(x *run) bool {
 		switch {
-		case x.attempt != m.Attempts:
+		case x.attempt != attempt:
 			return false
 		case x.end == 0:
 			// A member condemns it after its runs, and after further members may have died.
@@ -67,7 +67,8 @@ func (r *record) untrue(c *copied, group string) (wrong []string) {
 	}))
 	check("the first failure", !m.FirstFailedAt.After(m.FailedAt))
 	if n := len(m.History); n > 0 {
-		check("the history", m.History[n-1].Number == m.Attempts && m.History[n-1].Class == m.Class)
+		free := m.Reason == "" && attempt == m.Attempts+1
+		check("the history", (free || attempt == m.Attempts) && m.History[n-1].Class == m.Class)
 	} else {
 		check("the history, which is empty", false)
 	}

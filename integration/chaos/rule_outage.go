@@ -117,7 +117,7 @@ func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	}
 	var runs []*run
 	for _, x := range r.runs {
-		if x.life == c.life() && x.attempt == c.meta.Attempts && x.verdict == verdictOutage {
+		if x.life == c.life() && x.attempt == c.failed() && x.verdict == verdictOutage {
 			runs = append(runs, x)
 		}
 	}

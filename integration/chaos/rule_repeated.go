@@ -37,7 +37,7 @@ func repeated(ev *evidence, f *findings) {
 			for _, c := range slices.Concat(r.copies, r.letters) {
 				// A letter of a record that was condemned, and kills nothing, is another rule's.
 				if !c.sent() && (c.meta.Reason != headers.Reason(reasonCrashLoop) || r.script.kills()) {
-					copies[delivery{c.life(), c.meta.Attempts}]++
+					copies[delivery{c.life(), c.failed()}]++
 				}
 			}
 			for of, n := range copies {
