@@ -197,6 +197,17 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 	return ev, nil
 }
 
+// membersOf returns the names of a group's members, in order.
+func (ev *evidence) membersOf(group string) (names []string) {
+	for name, m := range ev.members {
+		if m.job.Service.Group == group {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // alarmIn returns the line of a log that tells of a data race, of the end by a panic, or of a log
 // handler that panicked, and so told the journal nothing; empty if there is none.
 func alarmIn(name string) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -35,6 +36,8 @@ type faultKind struct {
 	infra bool
 	// parts: it may part a member from its group.
 	parts bool
+	// down: what handlers call is down, at least in part.
+	down bool
 	// do injects the fault, waits, and heals it. It returns early if the run is being healed.
 	do func(*execution, *rand.Rand)
 }
@@ -51,7 +54,10 @@ func init() { // the faults refer to the kinds, by way of the rules
 		{name: "tiers", do: changeTiers},
 		{name: "grow", do: grow},
 		{name: "redrive", do: redriveLetters},
-		{name: "outage", do: letFail},
+		{name: "outage", down: true, do: letFail(outage.All, 100, 100)},
+		{name: "tenants", down: true, do: letFail(outage.Tenants, 30, 70)},
+		{name: "chance", down: true, do: letFail(outage.Chance, 30, 90)},
+		{name: "flaps", down: true, do: letFail(outage.Flaps, 100, 100)},
 		{name: "stuck", do: stickHandler},
 		{name: "large", do: writeLarge},
 		{name: "transaction", infra: true, do: openTransaction},
@@ -196,17 +202,33 @@ func redriveLetters(e *execution, rnd *rand.Rand) {
 	}
 }
 
-// letFail makes each run of a service fail for a while, as if what it calls were down.
-func letFail(e *execution, rnd *rand.Rand) {
-	e.outages.Lock() // one at a time
-	defer e.outages.Unlock()
-	file := outage(e.cfg.Dir, e.plan.services[rnd.IntN(len(e.plan.services))].Group)
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		e.try(err)
-		return
+// letFail makes runs of a service fail for a while, as if what they call were down: a share of them,
+// in percent, from least to most.
+func letFail(mode outage.Mode, least, most int) func(*execution, *rand.Rand) {
+	return func(e *execution, rnd *rand.Rand) {
+		e.outages.Lock() // one at a time
+		defer e.outages.Unlock()
+		group, percent := e.plan.services[rnd.IntN(len(e.plan.services))].Group, least+rnd.IntN(most-least+1)
+		file, turns, shortest, longest := outageFile(e.cfg.Dir, group), 1, 8*time.Second, 20*time.Second
+		switch mode {
+		case outage.Flaps:
+			turns, shortest, longest = 4, time.Second, 5*time.Second
+		case outage.Tenants, outage.Chance: // each retry fails again, and again
+			shortest, longest = 5*time.Second, 12*time.Second
+		}
+		e.logf("%s: outage, %s, %d %%", group, mode, percent)
+		for turn := 0; turn < turns && e.failing.Err() == nil; turn++ {
+			if turn > 0 {
+				rest(e.failing, rnd, shortest, longest)
+			}
+			if err := outage.Begin(file, mode, percent); err != nil {
+				e.try(err)
+				return
+			}
+			rest(e.failing, rnd, shortest, longest)
+			e.try(os.Remove(file))
+		}
 	}
-	e.rest(rnd, 8*time.Second, 20*time.Second)
-	e.try(os.Remove(file))
 }
 
 // stickHandler writes a record whose handler ignores its context for stuckFor.

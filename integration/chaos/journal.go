@@ -113,9 +113,18 @@ const (
 	verdictDiscard  verdict = "discard"
 	verdictPanic    verdict = "panic"
 	verdictOutage   verdict = "outage" // retryable: what the handler calls was down
+	verdictPart     verdict = "part"   // the same, while it was down in part, or at times
 	// with an error, after its lane was taken: it does not count
 	verdictDrained verdict = "drained"
 )
+
+// down reports whether what the handler calls was down.
+func (v verdict) down() bool { return v == verdictOutage || v == verdictPart }
+
+// mayStay reports whether a record may stay where it is after such a run, with an open breaker.
+func (v verdict) mayStay() bool {
+	return v == verdictFailed || v.down() || v == verdictPanic
+}
 
 // tp is a physical partition.
 type tp struct {

@@ -18,6 +18,7 @@ type written struct {
 	topic     string
 	partition int32
 	offset    int64
+	at        int64 // when, in nanoseconds
 }
 
 // load writes the records of a run to the services' topics.
@@ -162,7 +163,7 @@ func (l *load) write(id int64) {
 			l.refused[err.Error()]++
 			return
 		}
-		l.acked[id] = written{r.Topic, r.Partition, r.Offset}
+		l.acked[id] = written{r.Topic, r.Partition, r.Offset, time.Now().UnixNano()}
 	})
 }
 

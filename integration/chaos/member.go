@@ -7,11 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/metrics"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,7 +17,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
-	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 	"github.com/sidingkafka/siding/internal/leak"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -73,28 +69,13 @@ type memberJob struct {
 	Skew time.Duration
 }
 
-// skewed moves the due times of records that a client reads.
-type skewed time.Duration
-
-// OnFetchRecordBuffered is called by the client.
-func (s skewed) OnFetchRecordBuffered(r *kgo.Record) {
-	for i, h := range r.Headers {
-		if h.Key != headers.NotBefore {
-			continue
-		}
-		if due, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil && due > 0 {
-			r.Headers[i].Value = strconv.AppendInt(nil, due-time.Duration(s).Milliseconds(), 10)
-		}
-	}
-}
-
 func (j memberJob) journal() string { return j.Dir + "/" + j.Name + ".journal" }
 func (j memberJob) metrics() string { return j.Dir + "/" + j.Name + ".metrics.json" }
 func (j memberJob) leaks() string   { return j.Dir + "/" + j.Name + ".leaks.json" }
 func (j memberJob) log() string     { return j.Dir + "/" + j.Name + ".log" }
 
-// outage is the file that is there while what the handlers of a group call is down.
-func outage(dir, group string) string { return dir + "/" + group + ".outage" }
+// outageFile is the file that is there while what the handlers of a group call is down.
+func outageFile(dir, group string) string { return dir + "/" + group + ".outage" }
 
 // runMember consumes until SIGTERM.
 func runMember(cfg Config, j memberJob) error {
@@ -112,8 +93,8 @@ func runMember(cfg Config, j memberJob) error {
 	go journal.sync(context.Background())
 	go watchVitals(journal)
 	go watchLateness(journal)
-	down := new(atomic.Bool)
-	go watchOutage(outage(j.Dir, j.Service.Group), down)
+	down := new(outage.State)
+	go down.Watch(outageFile(j.Dir, j.Service.Group))
 	reader := sdkmetric.NewManualReader()
 	finder := leak.Of(j.Mark)
 	go watchLeaks(finder, j.leaks())
@@ -146,6 +127,8 @@ func runMember(cfg Config, j memberJob) error {
 			// Once the load has ended, what is left are retries, many of which fail again. With the
 			// budget of one a second they would run for hours.
 			RetryBudget: consumer.RetryBudget{Off: true},
+			// Nor have a member's topics that had no source record since an outage.
+			Breaker: consumer.Breaker{MaxOutage: 3 * time.Minute},
 		},
 		Concurrency: j.Service.Concurrency, MaxInFlight: j.Service.MaxInFlight, MaxParkedBytes: j.Service.MaxParkedBytes,
 		CommitInterval: p.CommitInterval, DrainTimeout: p.DrainTimeout,
@@ -188,84 +171,12 @@ func (h breakerHook) OnBreaker(c consumer.BreakerChange) {
 	}
 }
 
-// watchVitals tells the journal of the process's sizes.
-func watchVitals(j *journal) {
-	read := []metrics.Sample{{Name: "/sched/goroutines:goroutines"}, {Name: "/gc/heap/live:bytes"}}
-	for range time.Tick(2 * time.Second) {
-		metrics.Read(read)
-		if err := j.vitals(read[0].Value.Uint64(), read[1].Value.Uint64()); err != nil {
-			fatal(err)
-		}
-	}
-}
-
-// watchLateness tells the journal when the process gets no CPU time.
-func watchLateness(j *journal) {
-	last := time.Now()
-	for range time.Tick(lookEvery) {
-		now := time.Now()
-		if by := now.Sub(last) - lookEvery; by >= lateBy {
-			if err := j.late(now.Add(-by), now); err != nil {
-				fatal(err)
-			}
-		}
-		last = now
-	}
-}
-
-// watchOutage sets down while a file is there.
-func watchOutage(file string, down *atomic.Bool) {
-	for range time.Tick(50 * time.Millisecond) {
-		_, err := os.Stat(file)
-		down.Store(err == nil)
-	}
-}
-
-// leaks are what a member told of its records.
-type leaks struct {
-	Seen  map[string]int // texts that were looked at, by their kinds
-	Found []string
-}
-
-// watchLeaks writes once a second what the finder found: a killed process writes nothing at its
-// end.
-func watchLeaks(f *leak.Finder, file string) {
-	for range time.Tick(time.Second) {
-		if err := writeLeaks(f, file); err != nil {
-			fatal(err)
-		}
-	}
-}
-
-// leaksMu guards the file.
-var leaksMu sync.Mutex
-
-func writeLeaks(f *leak.Finder, file string) error {
-	leaksMu.Lock()
-	defer leaksMu.Unlock()
-	is := leaks{Seen: map[string]int{}, Found: f.Found()}
-	for _, kind := range leakKinds {
-		is.Seen[kind] = f.Seen(kind)
-	}
-	text, err := json.Marshal(is)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
-}
-
-// leakKinds are the kinds of texts that are looked at.
-var leakKinds = []string{"log", "span", "metric"}
-
 // memberDefects and brokerDefects are filled by tests, which see that the checker finds them.
 var memberDefects = map[string]func(*consumer.Config){}
 
 // scripted is the handler of all members: it plays the record's script and tells the journal. While
 // what it calls is down, it fails instead.
-func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *atomic.Bool) consumer.Handler {
+func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *outage.State) consumer.Handler {
 	start := func(ctx context.Context, r *kgo.Record, s script) int64 {
 		d := consumer.DeliveryOf(ctx, r)
 		due := int64(0)
@@ -312,10 +223,13 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *ato
 			}
 		}()
 		var result error
-		if down.Load() && !s.kills() {
-			result = classify.As(classify.Retryable(errDown), classOutage)
-		} else {
+		switch mode := down.Fails(r.Key); {
+		case mode == outage.None || s.kills():
 			result = s.play(ctx, r, handle, timeout)
+		case mode == outage.All:
+			result = classify.As(classify.Retryable(errDown), classOutage)
+		default:
+			result = classify.As(classify.Retryable(errPart), classOutage)
 		}
 		if err := j.end(n, verdictOf(ctx, result), failed); err != nil {
 			fatal(err)
@@ -338,8 +252,11 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *ato
 	}
 }
 
-// errDown is the failure of all runs in an outage.
-var errDown = errors.New("what the handler calls is down")
+// errDown is the failure of all runs in an outage, and errPart that of some in a partial one.
+var (
+	errDown = errors.New("what the handler calls is down")
+	errPart = errors.New("what the handler calls is down in part")
+)
 
 // verdictOf says how a run ended that returned err.
 func verdictOf(ctx context.Context, err error) verdict {
@@ -351,6 +268,9 @@ func verdictOf(ctx context.Context, err error) verdict {
 	}
 	if errors.Is(err, errDown) {
 		return verdictOutage
+	}
+	if errors.Is(err, errPart) {
+		return verdictPart
 	}
 	var c classify.Classifier
 	switch c.Classify(err).Verdict {

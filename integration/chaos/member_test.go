@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,7 +11,32 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 )
+
+// The journal tells failures of an outage from those of a partial one. A record that kills does so.
+func TestScripted_TellsOfOutages(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[outage.Mode]verdict{outage.All: verdictOutage, outage.Tenants: verdictPart, outage.Flaps: verdictPart} {
+		dir, down := t.TempDir(), new(outage.State)
+		j, err := openJournal(filepath.Join(dir, "a.journal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := outage.Begin(outageFile(dir, "billing"), mode, 100); err != nil {
+			t.Fatal(err)
+		}
+		down.Look(outageFile(dir, "billing"))
+		for _, act := range []act{actPass, actKill} {
+			r := &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{script{act: act, times: always}.header()}}
+			_ = scripted(nil, j, time.Second, down)(t.Context(), r)
+		}
+		is, err := readJournal("a", filepath.Join(dir, "a.journal"))
+		if err != nil || len(is.runs) != 2 || is.runs[0].verdict != want || is.runs[1].verdict != verdictFailed {
+			t.Errorf("%s: the journal tells %v, %v", mode, is.runs, err)
+		}
+	}
+}
 
 // The checker does not know what should follow when the team's handler fails, so a journal has to
 // tell that it did.
@@ -41,7 +65,7 @@ func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
 			own := func(context.Context, *kgo.Record) error { return test.own() }
 			func() {
 				defer func() { _ = recover() }() // siding would
-				_ = scripted(own, j, time.Second, new(atomic.Bool))(t.Context(), &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{test.script.header()}})
+				_ = scripted(own, j, time.Second, new(outage.State))(t.Context(), &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{test.script.header()}})
 			}()
 			is, err := readJournal("a", name)
 			if err != nil || len(is.runs) != 1 {
@@ -64,7 +88,7 @@ func TestScripted_TellsOfATimeoutBeforeTheHandler(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(consumer.ErrHandlerTimeout)
-	handler := scripted(nil, j, time.Second, new(atomic.Bool))
+	handler := scripted(nil, j, time.Second, new(outage.State))
 	if err := handler(ctx, &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{script{act: actPass}.header()}}); !errors.Is(err, consumer.ErrHandlerTimeout) {
 		t.Errorf("handler: %v", err)
 	}

@@ -20,15 +20,15 @@ func stuck(ev *evidence, f *findings) {
 // longest wait in a tier is part of it.
 const moveTime = 35 * time.Second
 
-// calms are the times in which nothing was done to anything, and what was done before is over. No
-// member of the service was killed by a record then.
-func (ev *evidence) calms(s *served, from, to int64, least time.Duration) (all [][2]int64) {
+// calms are the times in which nothing but some faults was done to anything, and what was done
+// before is over. No member of the service was killed by a record then.
+func (ev *evidence) calms(s *served, from, to int64, least time.Duration, but ...string) (all [][2]int64) {
 	var busy []window
 	for _, w := range ev.windows {
-		switch w.kind {
-		case "stuck": // the others go on, and this one takes less than a floor may stand still
+		if slices.Contains(but, w.kind) {
 			continue
-		case "outage":
+		}
+		if kindNamed(w.kind).down {
 			w.to += int64(ev.recovers)
 		}
 		busy = append(busy, w)
@@ -81,7 +81,8 @@ func stalled(ev *evidence, f *findings) {
 	}
 	for _, s := range ev.services {
 		outlasting := ev.outlasting(s)
-		for _, calm := range ev.calms(s, ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime) {
+		// Beside a stuck handler the others go on. It takes less than a floor may stand still.
+		for _, calm := range ev.calms(s, ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime, "stuck") {
 			f.counted["calms of a service"]++
 			since := map[tp]sample{} // the first sample with the floor that it has now
 			for _, sample := range ev.samples {
@@ -124,7 +125,7 @@ func prompt(ev *evidence, f *findings) {
 		return
 	}
 	for _, s := range ev.services {
-		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second)
+		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second, "stuck")
 		for at, feed := range s.feeds {
 			times := ev.timesOf(feed)
 			for i := range ev.samples {
@@ -199,7 +200,7 @@ func (ev *evidence) finishedAt(d *delivered) int64 {
 		return math.MaxInt64
 	}
 	last := d.runs[len(d.runs)-1]
-	if last.end == 0 || last.verdict == verdictDrained || last.verdict == verdictOutage {
+	if last.end == 0 || last.verdict == verdictDrained || last.verdict.down() {
 		return math.MaxInt64
 	}
 	committed := last.end + int64(ev.members[last.member].job.Service.Policy.CommitInterval+commitSlack)

@@ -2,16 +2,18 @@ package chaos
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
 
-// outageRule: while everything fails, the breaker keeps records out of the retry topics. A process
-// fails only as many for good as opens its breaker, failed probes are no attempts, and no record
-// whose handler would let it pass is dead-lettered. At the end, the breakers close within
-// recoverTime.
+// outageRule: while all or many runs fail, the guard keeps records from the dead-letter topic. A
+// process fails only as many for good as hold its topic, which is held by no fewer. Failed probes
+// are no attempts, and no record whose handler would let it pass is dead-lettered. At the end, no topic is held beyond
+// recoverTime. While some fail, no record that never does waits longer than that.
 func outageRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
+		healthy(ev, s, f)
 		for _, r := range s.records {
 			for _, c := range r.copies {
 				ev.probeCost(r, c, f)
@@ -24,16 +26,21 @@ func outageRule(ev *evidence, f *findings) {
 			}
 		}
 	}
-	for _, w := range ev.outages() {
+	for _, w := range ev.outages(func(v verdict) bool { return v == verdictOutage }) {
 		for _, name := range ev.membersOf(w.group) {
 			ev.openingCost(name, w, f)
-			ev.recovered(name, w, f)
+		}
+	}
+	for name, is := range ev.told {
+		heldInVain(name, is, f)
+	}
+	all := ev.outages(verdict.down)
+	for _, w := range all {
+		for _, name := range ev.membersOf(w.group) {
+			ev.recovered(name, w, all, f)
 		}
 	}
 }
-
-// recoverTime is how long a topic may need to be back at its speed.
-const recoverTime = 30 * time.Second
 
 // outageOf is one outage of a service.
 type outageOf struct {
@@ -41,13 +48,13 @@ type outageOf struct {
 	from, to int64 // of the runs that failed
 }
 
-// outages returns the times in which the services' runs failed.
-func (ev *evidence) outages() (all []outageOf) {
+// outages returns the times in which the services' runs failed so.
+func (ev *evidence) outages(so func(verdict) bool) (all []outageOf) {
 	for _, s := range ev.services {
 		var failed []int64
 		for _, r := range s.records {
 			for _, x := range r.runs {
-				if x.verdict == verdictOutage {
+				if so(x.verdict) {
 					failed = append(failed, x.start)
 				}
 			}
@@ -65,14 +72,52 @@ func (ev *evidence) outages() (all []outageOf) {
 	return all
 }
 
-func (ev *evidence) membersOf(group string) (names []string) {
-	for name, m := range ev.members {
-		if m.job.Service.Group == group {
-			names = append(names, name)
+// inPart are the faults in which only some records of a service fail.
+var inPart = []string{"tenants", "chance"}
+
+// healthy checks that records whose runs never failed do not wait for those that fail. Only the
+// time without other faults counts, and without suspects that outlast their timeouts.
+func healthy(ev *evidence, s *served, f *findings) {
+	outlasting := ev.outlasting(s)
+	for _, w := range ev.windows {
+		if !slices.Contains(inPart, w.kind) {
+			continue
+		}
+		calms := ev.calms(s, w.from, math.MaxInt64, 0, inPart...)
+		for _, r := range s.records {
+			at := ev.acked[r.id].at
+			if at == 0 || at > w.to || len(r.runs) == 0 || r.runs[0].verdict != verdictPassed || r.runs[0].start < w.from {
+				continue
+			}
+			f.counted["healthy records that were written or waited in a partial outage"]++
+			from, to := max(at, w.from), r.runs[0].start
+			if wait := overlap(calms, from, to) - overlap(outlasting, from, to); wait > ev.recovers {
+				f.add(r, r.origin, r.runs[:1], "it never failed, and waited for %v beside records that failed from %s on", wait, clockTime(w.from))
+			}
 		}
 	}
-	slices.Sort(names)
-	return names
+}
+
+// heldInVain checks that nearly all of a member's last source records had failed when its topic was
+// held. Suspects do not count.
+func heldInVain(name string, is told, f *findings) {
+	for _, b := range is.breakers {
+		last, good := 0, 0
+		for _, x := range slices.Backward(is.runs) {
+			if b.to != "held" || last == 100 {
+				break
+			}
+			if x.start < b.at && x.end != 0 && x.topic == x.lane.topic && !is.suspected(x) {
+				last++
+				if x.verdict != verdictPanic && x.verdict != verdictFailed && !x.verdict.down() {
+					good++
+				}
+			}
+		}
+		if good > 10 {
+			f.note(name, -1, -1, "its topic was held at %s, though %d of its last %d source records had not failed", clockTime(b.at), good, last)
+		}
+	}
 }
 
 // stateAt returns the state of a member's breaker at a time, and since when it has it.
@@ -106,18 +151,19 @@ func (t told) isProbe(r *run) bool {
 const noProbe = int64(500 * time.Millisecond)
 
 // probeCost checks that a failure in an outage which has a copy was none of a probe. A record that
-// a worker had taken before the breaker opened may begin later on a busy machine.
+// a worker had taken before the breaker opened may begin later on a busy machine. A failed probe has
+// a copy if a record behind it passed, as some do in a partial outage.
 func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	if c.meta.Class != classOutage || c.sent() {
 		return
 	}
 	cost := func(x *run) bool {
 		is := ev.told[x.member].stateAt(x.start)
-		return is.to != "held" || x.start < is.at+noProbe
+		return is.to != "held" || x.start < is.at+noProbe || x.verdict == verdictPart
 	}
 	var runs []*run
 	for _, x := range r.runs {
-		if x.life == c.life() && x.attempt == c.failed() && x.verdict == verdictOutage {
+		if x.life == c.life() && x.attempt == c.failed() && x.verdict.down() {
 			runs = append(runs, x)
 		}
 	}
@@ -138,7 +184,7 @@ func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 		return
 	}
 	for _, x := range r.runs {
-		if x.verdict == verdictOutage && ev.disturbed(x.member, x.start, x.end) {
+		if x.verdict.down() && ev.disturbed(x.member, x.start, x.end) {
 			f.excluded["dead-lettered, as processes came or went in an outage"]++
 			return
 		}
@@ -173,7 +219,6 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 // before the breaker opens.
 func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
-	finished := finishedBefore{ev, map[laneBegan]int64{}}
 	cost, good, ramps := 0, 0, 0
 	const window = int64(10 * time.Second)
 	for _, x := range ev.told[name].runs {
@@ -184,8 +229,8 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 			if ev.told[name].isProbe(x) {
 				continue
 			}
-			if ev.told[name].suspected(x) || finished.isLeftover(x, ev.told[name].begunBy(x.lane, x.start)) {
-				f.counted["runs of suspects and leftovers that failed in an outage, and opened no breaker"]++
+			if ev.told[name].suspected(x) {
+				f.counted["runs of suspects that failed in an outage, and opened no breaker"]++
 				continue
 			}
 			cost++
@@ -205,46 +250,16 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	}
 }
 
-// finishedBefore keeps the highest offset of a source's partition that was finished before a lane
-// began. The lane does not run that record again, if commits told: the records that were left in
-// front of it open no breaker.
-type finishedBefore struct {
-	ev *evidence
-	to map[laneBegan]int64
-}
-
-type laneBegan struct {
-	lane  tp
-	began int64
-}
-
-// isLeftover reports whether a run on a lane that began at a time was of such a record. A run that
-// failed finished its record, too, by a copy, unless it was a probe.
-func (f finishedBefore) isLeftover(r *run, began int64) bool {
-	of := laneBegan{r.lane, began}
-	if _, ok := f.to[of]; !ok {
-		f.to[of] = -1
-		for _, is := range f.ev.told {
-			for _, x := range is.runs {
-				if x.lane == r.lane && x.topic == r.lane.topic && x.end != 0 && x.end < began && x.verdict != verdictDrained && !(x.verdict.mayStay() && is.isProbe(x)) {
-					f.to[of] = max(f.to[of], x.offset)
-				}
-			}
-		}
-	}
-	return r.offset < f.to[of]
-}
-
 // recovered checks that a member's breaker closes in time after an outage.
-func (ev *evidence) recovered(name string, w outageOf, f *findings) {
+func (ev *evidence) recovered(name string, w outageOf, all []outageOf, f *findings) {
 	for _, o := range ev.windows { // no probe may have met its end
-		if o.kind == "outage" && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
+		if kindNamed(o.kind).down && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
 			w.to = o.to
 		}
 	}
 	by := w.to + int64(ev.recovers)
 	m := ev.members[name]
-	if m.began > w.to || m.ended != 0 && m.ended < by || slices.ContainsFunc(ev.outages(), func(o outageOf) bool {
+	if m.began > w.to || m.ended != 0 && m.ended < by || slices.ContainsFunc(all, func(o outageOf) bool {
 		return o.group == w.group && o.from > w.to && o.from < by
 	}) {
 		return

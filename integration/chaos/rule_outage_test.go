@@ -9,47 +9,124 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Suspects that fail in an outage open no breaker, however long ago a process died. Nor do records
-// in front of those that an owner before had finished. Others do.
-func TestOutage_CountsNoRemnants(t *testing.T) {
+// Suspects that fail in an outage hold no topic, however long ago a process died. Nor does what fails
+// in a partial outage. Others do.
+func TestOutage_CountsWhatHoldsATopic(t *testing.T) {
 	t.Parallel()
 	lane := tp{"orders", 0}
-	assigned := []laneChange{{int64(30 * time.Second), laneAssigned, lane}}
 	for _, test := range []struct {
-		name  string
-		lanes []laneChange
-		left  int64   // in front of the last run of the owner before
-		ended verdict // of that run
-		open  bool    // the breaker of that owner
-		to    int64
-		want  int
+		name   string
+		lanes  []laneChange
+		failed verdict
+		to     int64 // of the suspects
+		want   int
 	}{
-		{"suspects", nil, 0, verdictPassed, false, 500, 0},
-		{"a few of them", nil, 0, verdictPassed, false, 100, 1},
-		{"of the lane before", assigned, 0, verdictPassed, false, 500, 1},
-		{"leftovers", assigned, 500, verdictPassed, false, 0, 0},
-		{"a few of them", assigned, 100, verdictPassed, false, 0, 1},
-		{"in front of a copy of the outage", assigned, 500, verdictOutage, false, 0, 0},
-		{"in front of a probe that failed", assigned, 500, verdictOutage, true, 0, 1},
-		{"in front of a probe that passed", assigned, 500, verdictPassed, true, 0, 0},
-		{"in front of a run that was cut off", assigned, 500, verdictDrained, false, 0, 1},
+		{"suspects", nil, verdictOutage, 500, 0},
+		{"a few of them", nil, verdictOutage, 100, 1},
+		{"of the lane before", []laneChange{{int64(30 * time.Second), laneAssigned, lane}}, verdictOutage, 500, 1},
+		{"in a partial outage", nil, verdictPart, 0, 0},
 	} {
 		is := told{lanes: test.lanes, suspects: []suspects{{int64(time.Second), lane, 0, test.to}}}
+		s := &served{service: service{Group: "billing"}, records: map[int64]*record{}}
 		for offset := range int64(500) {
 			at := int64(time.Minute) + offset
-			is.runs = append(is.runs, &run{member: "a", topic: "orders", lane: lane, offset: offset, start: at, end: at + 1, verdict: verdictOutage})
-		}
-		before := told{runs: []*run{{member: "b", topic: "orders", lane: lane, offset: test.left, start: opens + 1, end: opens + 2, verdict: test.ended}}}
-		if test.open {
-			before.breakers = []breakerState{{to: "held"}}
+			x := &run{member: "a", topic: "orders", lane: lane, offset: offset, start: at, end: at + 1, verdict: test.failed}
+			is.runs = append(is.runs, x)
+			s.records[offset] = &record{id: offset, runs: []*run{x}}
 		}
 		ev := &evidence{
-			members: map[string]*member{"a": {job: memberJob{Service: service{Topics: []string{"orders"}}}}},
-			told:    map[string]told{"a": is, "b": before},
+			services: []*served{s}, told: map[string]told{"a": is}, recovers: recoverTime,
+			members: map[string]*member{"a": {job: memberJob{Service: service{Group: "billing", Topics: []string{"orders"}}}}},
 		}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		if ev.openingCost("a", outageOf{"billing", int64(time.Minute), int64(2 * time.Minute)}, &f); len(f.broken) != test.want {
+		if outageRule(ev, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
+
+// A record that never failed does not wait for those that fail in a partial outage. It may wait
+// while other faults are on, or everything fails.
+func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int64) int64 { return (100 + seconds) * int64(time.Second) }
+	half := window{"tenants", at(0), at(60)}
+	for _, test := range []struct {
+		name    string
+		windows []window
+		died    int64
+		written int64
+		runs    []*run
+		want    int
+	}{
+		{"in time", []window{half}, 0, at(1), []*run{{start: at(29), verdict: verdictPassed}}, 0},
+		{"late", []window{half}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
+		{"late, by chance", []window{{"chance", at(0), at(60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
+		{"late since before", []window{half}, 0, at(-60), []*run{{start: at(29), verdict: verdictPassed}}, 0},
+		{"written after it", []window{half}, 0, at(61), []*run{{start: at(99), verdict: verdictPassed}}, 0},
+		{"it failed", []window{half}, 0, at(1), []*run{{start: at(32), verdict: verdictPart}, {start: at(40), verdict: verdictPassed}}, 0},
+		{"a member was killed", []window{half, {"kill", at(10), at(11)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
+		{"and long after that", []window{half, {"kill", at(10), at(11)}}, 0, at(1), []*run{{start: at(60), verdict: verdictPassed}}, 1},
+		{"a record killed a member", []window{half}, at(20), at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
+		{"everything fails then", []window{half, {"outage", at(5), at(20)}}, 0, at(1), []*run{{start: at(65), verdict: verdictPassed}}, 0},
+		{"everything failed long before", []window{half, {"flaps", at(-80), at(-60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
+		{"everything fails", []window{{"flaps", at(0), at(60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
+	} {
+		s := &served{
+			service: service{Group: "billing", Policy: policy{Session: session}},
+			records: map[int64]*record{7: {id: 7, origin: &kgo.Record{Topic: "orders"}, runs: test.runs}},
+		}
+		ev := &evidence{
+			services: []*served{s}, windows: test.windows, recovers: recoverTime,
+			acked: map[int64]written{7: {topic: "orders", at: test.written}},
+		}
+		if test.died > 0 {
+			ev.died = []*member{{job: memberJob{Service: s.service}, ended: test.died}}
+		}
+		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
+		if outageRule(ev, &f); len(f.broken) != test.want {
+			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
+		}
+	}
+}
+
+// A topic is held only if nearly all records of its source fail.
+func TestOutage_FindsTopicsThatAreHeldInVain(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[int]int{60: 1, 80: 1, 98: 0, 100: 0} { // in percent
+		is := told{breakers: []breakerState{{at: 500, to: "strained"}, {at: 1000, to: "held"}, {at: 2000, to: "closed"}}}
+		for at := range int64(1500) {
+			v := verdictPassed // also before the outage, and after it
+			if at >= 800 && int(at%100) < failed || at > 1000 {
+				v = verdictPart
+			}
+			lane := tp{"orders", 0}
+			is.runs = append(is.runs, &run{topic: "orders", lane: lane, start: at, end: at + 1, verdict: v})
+			is.runs = append(is.runs, &run{topic: "orders.retry.2s", lane: lane, start: at, end: at + 1, verdict: verdictPassed})
+		}
+		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
+		if heldInVain("a", is, &f); len(f.broken) != want {
+			t.Errorf("%d %% failed: found %v, want %d", failed, f.broken, want)
+		}
+	}
+}
+
+// A topic is not held beyond its time after an outage, also a partial one.
+func TestOutage_FindsTopicsThatStayHeld(t *testing.T) {
+	t.Parallel()
+	at := func(seconds int64) int64 { return (100 + seconds) * int64(time.Second) }
+	for _, failed := range []verdict{verdictOutage, verdictPart} {
+		for until, want := range map[int64]int{29: 0, 31: 1} {
+			x := &run{member: "a", topic: "orders", start: at(0), end: at(0), verdict: failed}
+			ev := &evidence{
+				services: []*served{{service: service{Group: "billing"}, records: map[int64]*record{7: {runs: []*run{x}}}}}, recovers: recoverTime,
+				told:    map[string]told{"a": {runs: []*run{x}, breakers: []breakerState{{at(-5), "held"}, {at(until), "closed"}}}},
+				members: map[string]*member{"a": {job: memberJob{Service: service{Group: "billing", Topics: []string{"orders"}}}}},
+			}
+			f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
+			if outageRule(ev, &f); len(f.broken) != want {
+				t.Errorf("%s, held until %d s after: found %v, want %d", failed, until, f.broken, want)
+			}
 		}
 	}
 }
@@ -63,17 +140,19 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 		name   string
 		lasts  int64 // from the first attempt to the last
 		opened int64 // when the breaker opened; 0 if it did not
+		failed verdict
 		want   int
 	}{
-		{"short tiers", 4 * second, 0, 0},
-		{"the breaker opens later", 4 * second, 65 * second, 0},
-		{"tiers that last", 6 * second, 0, 1},
-		{"on an open breaker", 4 * second, 62 * second, 1},
+		{"short tiers", 4 * second, 0, verdictOutage, 0},
+		{"the breaker opens later", 4 * second, 65 * second, verdictOutage, 0},
+		{"tiers that last", 6 * second, 0, verdictOutage, 1},
+		{"on an open breaker", 4 * second, 62 * second, verdictOutage, 1},
+		{"in a partial outage", 4 * second, 62 * second, verdictPart, 1},
 	} {
 		r := &record{id: 7, origin: &kgo.Record{Topic: "orders"}}
 		for attempt := range int64(3) {
 			at := 60*second + attempt*test.lasts/2
-			r.runs = append(r.runs, &run{member: "a", attempt: int(attempt) + 1, start: at, end: at + 1, verdict: verdictOutage})
+			r.runs = append(r.runs, &run{member: "a", attempt: int(attempt) + 1, start: at, end: at + 1, verdict: test.failed})
 		}
 		is := told{}
 		if test.opened > 0 {
@@ -93,14 +172,23 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 func TestOutage_FindsProbesThatCost(t *testing.T) {
 	t.Parallel()
 	opened := int64(time.Minute)
-	for after, want := range map[time.Duration]int{-time.Second: 0, 113 * time.Millisecond: 0, time.Second: 1} {
-		x := &run{member: "a", attempt: 3, start: opened + int64(after), verdict: verdictOutage}
+	for _, test := range []struct {
+		after  time.Duration
+		failed verdict
+		want   int
+	}{
+		{-time.Second, verdictOutage, 0},
+		{113 * time.Millisecond, verdictOutage, 0},
+		{time.Second, verdictOutage, 1},
+		{time.Second, verdictPart, 0}, // a record behind it may have passed
+	} {
+		x := &run{member: "a", attempt: 3, start: opened + int64(test.after), verdict: test.failed}
 		c := &copied{rec: &kgo.Record{Topic: "orders.retry.4s"}, meta: headers.Meta{Class: classOutage, Attempts: 3}}
 		ev := &evidence{told: map[string]told{"a": {breakers: []breakerState{{at: opened, to: "held"}}}}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		ev.probeCost(&record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*run{x}}, c, &f)
-		if len(f.broken) != want {
-			t.Errorf("%v after it opened: found %v, want %d", after, f.broken, want)
+		if len(f.broken) != test.want {
+			t.Errorf("%s %v after it opened: found %v, want %d", test.failed, test.after, f.broken, test.want)
 		}
 	}
 }

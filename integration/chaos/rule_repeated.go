@@ -81,7 +81,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 			inPlace = 0
 			continue
 		}
-		failed := a.verdict == verdictFailed || a.verdict == verdictOutage
+		failed := a.verdict == verdictFailed || a.verdict.down()
 		if own == a && failed && inPlace < s.Policy.InPlace && !ev.told[b.member].renewed(b.lane, own.start, b.start) {
 			inPlace++
 			continue
@@ -122,11 +122,6 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 				clockTime(last.ended), last.metadata[feed.tp])
 		}
 	}
-}
-
-// mayStay reports whether a record may stay where it is after such a run, with an open breaker.
-func (v verdict) mayStay() bool {
-	return v == verdictFailed || v == verdictOutage || v == verdictPanic
 }
 
 // lastOf returns the last of the runs that is a member's; nil if there is none.

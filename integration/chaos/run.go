@@ -70,6 +70,7 @@ type execution struct {
 	samples *os.File
 	healing context.Context // ends when faults have to end
 	heal    context.CancelFunc
+	failing context.Context // ends when outages have to end
 
 	nodes   sync.Mutex // held while a broker is away
 	growing sync.Mutex // held while a topic gets partitions
@@ -167,6 +168,13 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	}
 	working, stop := context.WithTimeout(ctx, e.cfg.Duration)
 	defer stop()
+	fail := e.cfg.Duration
+	if fail > 2*closeTime {
+		fail -= closeTime
+	}
+	failing, end := context.WithTimeout(e.healing, fail)
+	defer end()
+	e.failing = failing
 	observing, unobserve := context.WithCancel(ctx)
 	defer unobserve()
 	var wg, observer sync.WaitGroup
@@ -217,6 +225,13 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	rep.Faults, rep.Lateness = e.faults, &lateness
 	return rep, nil
 }
+
+// closeTime is how long the load goes on after an outage, so that strained topics learn of its end:
+// else what fails by its script is tried again for as long as an outage may last.
+const closeTime = 20 * time.Second
+
+// recoverTime is how long a topic may need after an outage to be back at its speed.
+const recoverTime = 30 * time.Second
 
 // settleTime is how long a floor may stand still in a healthy cluster, besides the longest wait in
 // tiers.
@@ -295,7 +310,7 @@ func (e *execution) recovered() (at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.windows {
-		if w.kind == "outage" {
+		if kindNamed(w.kind).down {
 			at = later(at, time.Unix(0, w.to).Add(e.cfg.recovers))
 		}
 	}
@@ -342,9 +357,13 @@ func (e *execution) inject(s step) {
 
 // rest waits for a random time, or until the run is being healed.
 func (e *execution) rest(rnd *rand.Rand, least, most time.Duration) {
+	rest(e.healing, rnd, least, most)
+}
+
+func rest(ctx context.Context, rnd *rand.Rand, least, most time.Duration) {
 	select {
 	case <-time.After(least + time.Duration(rnd.Int64N(int64(most-least)))):
-	case <-e.healing.Done():
+	case <-ctx.Done():
 	}
 }
 
