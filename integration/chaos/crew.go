@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -199,11 +200,14 @@ type member struct {
 	suspended [][2]int64
 }
 
+// end notes when the member ended, unless it has done so by itself.
+func (m *member) end() { m.ended = cmp.Or(m.ended, time.Now().UnixNano()) }
+
 func (m *member) kill() {
 	m.asked.Store(true)
 	m.killed = true
 	m.proc.kill()
-	m.ended = time.Now().UnixNano()
+	m.end()
 }
 
 // awaitJournal waits until the member has its journal: from then on it does not die of SIGTERM.
@@ -232,7 +236,7 @@ func (m *member) term() {
 		m.killed = true
 		m.proc.kill()
 	}
-	m.ended = time.Now().UnixNano()
+	m.end()
 }
 
 // suspend stops the member, as a long garbage collection or a suspended machine does.
