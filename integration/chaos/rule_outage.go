@@ -220,12 +220,12 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
 	cost, good, ramps := 0, 0, 0
-	const window = int64(10 * time.Second)
+	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is held sooner
 	for _, x := range ev.told[name].runs {
 		switch {
 		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
 			good++
-		case x.verdict == verdictOutage && x.start >= w.from && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
+		case x.verdict == verdictOutage && x.start >= w.from+judges && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
 			if ev.told[name].isProbe(x) {
 				continue
 			}

@@ -23,13 +23,17 @@ func TestOutage_CountsWhatHoldsATopic(t *testing.T) {
 	}{
 		{"suspects", nil, verdictOutage, 500, 0},
 		{"a few of them", nil, verdictOutage, 100, 1},
+		{"within a second", nil, verdictOutage, -1, 0},
 		{"of the lane before", []laneChange{{int64(30 * time.Second), laneAssigned, lane}}, verdictOutage, 500, 1},
 		{"in a partial outage", nil, verdictPart, 0, 0},
 	} {
 		is := told{lanes: test.lanes, suspects: []suspects{{int64(time.Second), lane, 0, test.to}}}
 		s := &served{service: service{Group: "billing"}, records: map[int64]*record{}}
 		for offset := range int64(500) {
-			at := int64(time.Minute) + offset
+			at := int64(time.Minute) + offset*int64(10*time.Millisecond)
+			if test.to < 0 {
+				at = int64(time.Minute) + offset*int64(time.Millisecond)
+			}
 			x := &run{member: "a", topic: "orders", lane: lane, offset: offset, start: at, end: at + 1, verdict: test.failed}
 			is.runs = append(is.runs, x)
 			s.records[offset] = &record{id: offset, runs: []*run{x}}
