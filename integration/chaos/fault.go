@@ -202,8 +202,8 @@ func redriveLetters(e *execution, rnd *rand.Rand) {
 	}
 }
 
-// letFail makes runs of a service fail for a while, as if what they call were down: a share of them,
-// in percent, from least to most.
+// letFail makes runs of a service fail for a while, as if what they call were down: a share of
+// them, in percent, from least to most.
 func letFail(mode outage.Mode, least, most int) func(*execution, *rand.Rand) {
 	return func(e *execution, rnd *rand.Rand) {
 		e.outages.Lock() // one at a time

@@ -9,8 +9,9 @@ import (
 
 // outageRule: while all or many runs fail, the guard keeps records from the dead-letter topic. A
 // process fails only as many for good as hold its topic, which is held by no fewer. Failed probes
-// are no attempts, and no record whose handler would let it pass is dead-lettered. At the end, no topic is held beyond
-// recoverTime. While some fail, no record that never does waits longer than that.
+// are no attempts, and no record whose handler would let it pass is dead-lettered. At the end, no
+// topic is held beyond recoverTime. While some fail, no record that never does waits longer than
+// that.
 func outageRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		healthy(ev, s, f)
@@ -150,9 +151,8 @@ func (t told) isProbe(r *run) bool {
 // since a member may tell late that it opened.
 const noProbe = int64(500 * time.Millisecond)
 
-// probeCost checks that a failure in an outage which has a copy was none of a probe. A record that
-// a worker had taken before the breaker opened may begin later on a busy machine. A failed probe has
-// a copy if a record behind it passed, as some do in a partial outage.
+// probeCost checks that a failure in an outage which has a copy was none of a probe. Records that a
+// worker had taken may begin after the hold. A failed probe has a copy if a later one passed.
 func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	if c.meta.Class != classOutage || c.sent() {
 		return

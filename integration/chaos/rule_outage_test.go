@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Suspects that fail in an outage hold no topic, however long ago a process died. Nor does what fails
-// in a partial outage. Others do.
+// Suspects that fail in an outage hold no topic, however long ago a process died. Nor does what
+// fails in a partial outage. Others do.
 func TestOutage_CountsWhatHoldsATopic(t *testing.T) {
 	t.Parallel()
 	lane := tp{"orders", 0}
