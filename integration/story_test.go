@@ -24,7 +24,7 @@ func TestDiscardedRecordsAreListedUntilTheyArePruned(t *testing.T) {
 	s.CreateTopic(topic, 3)
 	s.Run(consumer.Config{
 		Group: "billing", Topics: []string{topic}, CommitInterval: 100 * time.Millisecond,
-		Policy: consumer.Policy{Tiers: []time.Duration{200 * time.Millisecond}, OnExhausted: consumer.Discard, NoteDiscards: true},
+		Policy: consumer.Policy{Tiers: []time.Duration{200 * time.Millisecond}, OnExhausted: consumer.Discard, NoteDiscards: true, Breaker: consumer.Breaker{Off: true}, RetryBudget: consumer.RetryBudget{Off: true}},
 		Handler: func(_ context.Context, r *kgo.Record) error {
 			switch {
 			case strings.HasPrefix(string(r.Value), "test"):

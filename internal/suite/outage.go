@@ -48,7 +48,7 @@ var outage = map[string]func(*testing.T, *fixture){
 const (
 	outageLasts = 9 * time.Second
 	outageRest  = 7 * time.Second        // records come for so long after it
-	outageEach  = 100 * time.Millisecond // two records come
+	outageEach  = 100 * time.Millisecond // some records come
 )
 
 // call is a run of the handler.
@@ -140,7 +140,7 @@ func suffer(t *testing.T, f *fixture, order consumer.Order, fails func(call) boo
 	}
 	cfg := f.config(s.handle)
 	cfg.Order, cfg.Hooks = order, []consumer.Hook{s}
-	cfg.Policy = consumer.Policy{Tiers: []time.Duration{time.Second, 2 * time.Second}}
+	cfg.Policy = consumer.Policy{Tiers: []time.Duration{2 * time.Second, 8 * time.Second}}
 	f.Run(cfg)
 	keys := 20
 	if order == consumer.OrderKey {
@@ -150,7 +150,7 @@ func suffer(t *testing.T, f *fixture, order consumer.Order, fails func(call) boo
 	var all []*kgo.Record
 	for n := 0; time.Since(s.began) < outageLasts+outageRest; time.Sleep(outageEach) {
 		var some []*kgo.Record
-		for range 2 {
+		for range 4 {
 			some = append(some, &kgo.Record{Topic: f.topic, Key: fmt.Append(nil, "key-", n*7%keys), Value: fmt.Append(nil, n)})
 			n++
 		}
