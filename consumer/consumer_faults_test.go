@@ -141,7 +141,9 @@ func chaos(t *testing.T, k *consumertest.Kafka, seed uint64, opts []kgo.Opt, mov
 	limit(t, k, "orders.retry.300ms", 10_000)
 	watchCommits(t, k)
 	cfg := config(handle)
-	cfg.Policy.Breaker = consumer.Breaker{MaxOutage: 10 * time.Second}
+	if !moves { // a strain costs runs, and in real time that is most of the test
+		cfg.Policy.Breaker = consumer.Breaker{MaxOutage: 2 * time.Second}
+	}
 	cfg.Kafka = append(cfg.Kafka, opts...)
 	cfg.Order = consumer.Order(rnd.IntN(3))
 	cfg.DrainTimeout = 2 * time.Second

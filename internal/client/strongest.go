@@ -72,7 +72,7 @@ type tightest struct {
 // Compress compresses a batch as well as it can, unless it becomes no smaller.
 func (t *tightest) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
 	out, codec := t.strongest.Compress(dst, src, flags...)
-	if slices.Contains(flags, kgo.CompressDisableZstd) {
+	if codec != kgo.CodecZstd { // there is nothing better, or the batch is noise
 		return out, codec
 	}
 	t.mu.Lock()
