@@ -143,6 +143,28 @@ func TestLane_GuardHoldsNoOther(t *testing.T) {
 	})
 }
 
+// A topic that is held for one group runs for another, though both have the same source.
+func TestLane_GuardHoldsNoOtherGroup(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		s, other := &service{}, &service{}
+		c := k.Run(withBreaker(s))
+		cfg := withBreaker(other)
+		cfg.Group = "audit" // whose retry topics are the same
+		beside := k.Run(cfg)
+		all := s.hold(k, c)
+		all = append(all, k.Produce(many(50)...)...)
+		eventually(t, "the other group has handled all", func() bool { return other.calls.Load() == int64(len(all)) })
+		if h := beside.Health(); len(h.Topics) > 0 {
+			t.Errorf("health of the other group is %+v", h.Topics)
+		}
+		if o := k.Cluster.GroupInfo("audit").Commits["orders"][0]; commitmark.ParseGuard(o.Metadata).State != 0 {
+			t.Errorf("the other group committed with %q", o.Metadata)
+		}
+		s.down.Store(false)
+		s.good(t, len(all))
+	})
+}
+
 // A hold delays no revoke and no end of Run. A lane that another member gets in it goes on with the
 // first record that failed as a probe, so its records run in their order.
 func TestLane_GuardRevokesAndEndsInAHold(t *testing.T) {
