@@ -249,7 +249,7 @@ func TestIsolator_ZombieHoldsUpNoOtherLane(t *testing.T) {
 	})
 }
 
-// A suspect is stuck as a probe of an open breaker.
+// A suspect is stuck in a hold.
 func TestIsolator_StuckProbeHoldsUpNoOtherLane(t *testing.T) {
 	cases.Skip(t)
 	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=30", "alone": "n=2 s=30 g=AB4"}), 2,

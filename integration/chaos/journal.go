@@ -121,7 +121,7 @@ const (
 // down reports whether what the handler calls was down.
 func (v verdict) down() bool { return v == verdictOutage || v == verdictPart }
 
-// mayStay reports whether a record may stay where it is after such a run, with an open breaker.
+// mayStay reports whether a record may stay where it is after such a run, in a hold.
 func (v verdict) mayStay() bool {
 	return v == verdictFailed || v.down() || v == verdictPanic
 }

@@ -141,7 +141,7 @@ func (t told) opened(from, to int64) bool {
 // opens is how long the lanes may need to learn that the breaker has opened.
 const opens = int64(100 * time.Millisecond)
 
-// isProbe reports whether a run of the member began on an open breaker, of which its lanes knew.
+// isProbe reports whether a run of the member began in a hold, of which its lanes knew.
 func (t told) isProbe(r *run) bool {
 	is := t.stateAt(r.start)
 	return is.to == "held" && r.start >= is.at+opens
@@ -216,7 +216,7 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 
 // openingCost checks how many source records of an outage a process counted as failed: those that
 // open the breaker, what ran then, and what a ramp tried. Each of them may fail in tiers, too,
-// before the breaker opens.
+// before the topic is held.
 func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
 	cost, good, ramps := 0, 0, 0

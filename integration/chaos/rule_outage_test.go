@@ -136,14 +136,14 @@ func TestOutage_FindsTopicsThatStayHeld(t *testing.T) {
 }
 
 // A record whose attempts all failed before a breaker could open is no find. One that had the time,
-// or failed on an open breaker, is.
+// or failed in a hold, is.
 func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 	t.Parallel()
 	second := int64(time.Second)
 	for _, test := range []struct {
 		name   string
 		lasts  int64 // from the first attempt to the last
-		opened int64 // when the breaker opened; 0 if it did not
+		opened int64 // when the hold began; 0 if it did not
 		failed verdict
 		want   int
 	}{
@@ -171,7 +171,7 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 	}
 }
 
-// A copy of what failed on an open breaker is one of a probe, if the breaker has had the time for a
+// A copy of what failed in a hold is one of a probe, if the guard has had the time for a
 // first one.
 func TestOutage_FindsProbesThatCost(t *testing.T) {
 	t.Parallel()
