@@ -187,7 +187,7 @@ func (g *Guard) judge(o Outcome) (changed bool) {
 	}
 	runs, failed, bad, full := g.measure.sum(g.now)
 	if full && o.bad() && float64(bad) >= g.set.Hold*float64(runs) {
-		if all, allBad, ok := g.measure.outweighs(g.now, (1+g.set.Hold)/less(g.set.Hold)); ok {
+		if all, allBad, ok := g.measure.outweighs(g.now, g.set.Hold); ok {
 			g.hold.start(g.now)
 			return g.to(Held, all, allBad)
 		}

@@ -97,11 +97,18 @@ func (m *measure) sum(now time.Duration) (runs, failed, bad int64, full bool) {
 }
 
 // outweighs reports whether the last runs, as many as are needed and at least those of sum, have
-// enough bad ones, of which a good one outweighs some: a CUSUM test (Page, 1954), by buckets.
-func (m *measure) outweighs(now time.Duration, some float64) (runs, bad int64, ok bool) {
-	n := 0
+// enough bad ones, of which a good one outweighs those of a share half way from hold to 1: a CUSUM
+// test (Page, 1954), by buckets. The newest ones have to have the share hold by themselves: what is
+// back again is not held.
+func (m *measure) outweighs(now time.Duration, hold float64) (runs, bad int64, ok bool) {
+	n, newest, some := 0, true, (1+hold)/less(hold)
 	for b := range m.known(now) {
 		runs, bad = runs+b.ended, bad+b.bad
+		if newest && runs >= enough {
+			if newest = false; float64(bad) < hold*float64(runs) {
+				return 0, 0, false
+			}
+		}
 		if n++; n >= buckets && float64(bad)-float64(runs-bad)*some >= evidence {
 			return runs, bad, true
 		}

@@ -119,3 +119,21 @@ func TestMeasure_AgreesWithAList(t *testing.T) {
 		}
 	}
 }
+
+// What failed for long and is back is not held, however the next one fails.
+func TestMeasure_NewestRunsDecide(t *testing.T) {
+	t.Parallel()
+	for good, want := range map[int64]bool{1: true, 10: true, 28: false} {
+		var m measure
+		now := time.Duration(0)
+		for range buckets - 1 {
+			m.end(m.begin(now, 200), Failed, 200)
+			now += bucketTime
+		}
+		m.end(m.begin(now, good), Good, good)
+		m.end(m.begin(now, 250-good), Failed, 250-good)
+		if _, _, ok := m.outweighs(now, 0.95); ok != want {
+			t.Errorf("%d of the last 250 runs were good: the topic is held: %v, want %v", good, ok, want)
+		}
+	}
+}
