@@ -100,12 +100,12 @@ func healthy(ev *evidence, s *served, f *findings) {
 }
 
 // heldInVain checks that nearly all of a member's last source records had failed when its topic was
-// held. Suspects do not count.
+// held: those of a second, or a hundred. Suspects do not count.
 func heldInVain(name string, is told, f *findings) {
 	for _, b := range is.breakers {
 		last, good := 0, 0
 		for _, x := range slices.Backward(is.runs) {
-			if b.to != "held" || last == 100 {
+			if b.to != "held" || last >= 100 && x.start < b.at-int64(time.Second) {
 				break
 			}
 			if x.start < b.at && x.end != 0 && x.topic == x.lane.topic && !is.suspected(x) {
@@ -115,7 +115,7 @@ func heldInVain(name string, is told, f *findings) {
 				}
 			}
 		}
-		if good > 10 {
+		if 10*good > last {
 			f.note(name, -1, -1, "its topic was held at %s, though %d of its last %d source records had not failed", clockTime(b.at), good, last)
 		}
 	}
@@ -152,14 +152,15 @@ func (t told) isProbe(r *run) bool {
 const noProbe = int64(500 * time.Millisecond)
 
 // probeCost checks that a failure in an outage which has a copy was none of a probe. Records that a
-// worker had taken may begin after the hold. A failed probe has a copy if a later one passed.
+// worker had taken may begin after the hold.
 func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	if c.meta.Class != classOutage || c.sent() {
 		return
 	}
 	cost := func(x *run) bool {
-		is := ev.told[x.member].stateAt(x.start)
-		return is.to != "held" || x.start < is.at+noProbe || x.verdict == verdictPart
+		told := ev.told[x.member]
+		is := told.stateAt(x.start)
+		return is.to != "held" || x.start < is.at+noProbe || told.passedBy(x)
 	}
 	var runs []*run
 	for _, x := range r.runs {
@@ -170,6 +171,16 @@ func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	if len(runs) > 0 && !slices.ContainsFunc(runs, cost) {
 		f.add(r, c.rec, runs, "a failed probe has a copy in %s", c.rec.Topic)
 	}
+}
+
+// passedBy reports whether a record passed in the hold in which x ran: before it, so there were no
+// probes any more, or behind it, so it failed while others passed.
+func (t told) passedBy(x *run) bool {
+	hold := t.stateAt(x.start)
+	return slices.ContainsFunc(t.runs, func(y *run) bool {
+		return y.verdict == verdictPassed && y.topic == x.topic && t.stateAt(y.start) == hold &&
+			(y.end < x.start || y.partition == x.partition && y.offset > x.offset)
+	})
 }
 
 // openingTime is how long a breaker may take to open: the half of its window.

@@ -97,16 +97,17 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 // A topic is held only if nearly all records of its source fail.
 func TestOutage_FindsTopicsThatAreHeldInVain(t *testing.T) {
 	t.Parallel()
+	ten := func(n int64) int64 { return 10 * n * int64(time.Millisecond) }
 	for failed, want := range map[int]int{60: 1, 80: 1, 98: 0, 100: 0} { // in percent
-		is := told{breakers: []breakerState{{at: 500, to: "strained"}, {at: 1000, to: "held"}, {at: 2000, to: "closed"}}}
+		is := told{breakers: []breakerState{{at: ten(500), to: "strained"}, {at: ten(1000), to: "held"}, {at: ten(2000), to: "closed"}}}
 		for at := range int64(1500) {
 			v := verdictPassed // also before the outage, and after it
 			if at >= 800 && int(at%100) < failed || at > 1000 {
 				v = verdictPart
 			}
 			lane := tp{"orders", 0}
-			is.runs = append(is.runs, &run{topic: "orders", lane: lane, start: at, end: at + 1, verdict: v})
-			is.runs = append(is.runs, &run{topic: "orders.retry.2s", lane: lane, start: at, end: at + 1, verdict: verdictPassed})
+			is.runs = append(is.runs, &run{topic: "orders", lane: lane, start: ten(at), end: ten(at) + 1, verdict: v})
+			is.runs = append(is.runs, &run{topic: "orders.retry.2s", lane: lane, start: ten(at), end: ten(at) + 1, verdict: verdictPassed})
 		}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		if heldInVain("a", is, &f); len(f.broken) != want {
@@ -171,28 +172,39 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 	}
 }
 
-// A copy of what failed in a hold is one of a probe, if the guard has had the time for a
-// first one.
+// A copy of what failed in a hold is one of a probe, if the guard has had the time for a first one,
+// and nothing has passed before it, or behind it.
 func TestOutage_FindsProbesThatCost(t *testing.T) {
 	t.Parallel()
 	opened := int64(time.Minute)
+	at := func(after time.Duration) int64 { return opened + int64(after) }
 	for _, test := range []struct {
+		name   string
 		after  time.Duration
-		failed verdict
+		passed *run // beside it
 		want   int
 	}{
-		{-time.Second, verdictOutage, 0},
-		{113 * time.Millisecond, verdictOutage, 0},
-		{time.Second, verdictOutage, 1},
-		{time.Second, verdictPart, 0}, // a record behind it may have passed
+		{"before it", -time.Second, nil, 0},
+		{"just begun", 113 * time.Millisecond, nil, 0},
+		{"probe", time.Second, nil, 1},
+		{"one behind it passed", time.Second, &run{partition: 3, offset: 8, start: at(9 * time.Second)}, 0},
+		{"one passed before", time.Second, &run{partition: 2, offset: 1, start: at(0), end: at(time.Millisecond)}, 0},
+		{"one in front of it passed later", time.Second, &run{partition: 3, offset: 6, start: at(9 * time.Second), end: at(9 * time.Second)}, 1},
+		{"one of another partition passed later", time.Second, &run{partition: 2, offset: 8, start: at(9 * time.Second), end: at(9 * time.Second)}, 1},
+		{"one behind it passed after the hold", time.Second, &run{partition: 3, offset: 8, start: at(11 * time.Second)}, 1},
 	} {
-		x := &run{member: "a", attempt: 3, start: opened + int64(test.after), verdict: test.failed}
+		x := &run{member: "a", partition: 3, offset: 7, attempt: 3, start: at(test.after), verdict: verdictOutage}
+		is := told{runs: []*run{x}, breakers: []breakerState{{at: opened, to: "held"}, {at: at(10 * time.Second), to: "strained"}}}
+		if y := test.passed; y != nil {
+			y.verdict = verdictPassed
+			is.runs = append(is.runs, y)
+		}
 		c := &copied{rec: &kgo.Record{Topic: "orders.retry.4s"}, meta: headers.Meta{Class: classOutage, Attempts: 3}}
-		ev := &evidence{told: map[string]told{"a": {breakers: []breakerState{{at: opened, to: "held"}}}}}
+		ev := &evidence{told: map[string]told{"a": is}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		ev.probeCost(&record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*run{x}}, c, &f)
 		if len(f.broken) != test.want {
-			t.Errorf("%s %v after it opened: found %v, want %d", test.failed, test.after, f.broken, test.want)
+			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
 		}
 	}
 }
