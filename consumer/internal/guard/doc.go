@@ -32,9 +32,10 @@
 //
 // Held, once the bad runs are more by 120 than 39 times the good ones, in a measure with all its
 // buckets: 120 without a good one, or 97.5 % of many. A topic with a share below Hold (0.95) is
-// therefore held hardly ever, and one whose newest sixty runs are below it never. Records of the source wait where they are, and retries wait too.
-// After 1, 2, 4, 8 and each 15 s there is a round of probes: twenty in the first rounds, later ten.
-// A failed probe is no attempt, and its record stays where it is.
+// therefore held hardly ever, and one whose newest sixty runs are below it never. Records of the
+// source wait where they are, and retries wait too. After 1, 2, 4, 8 and each 15 s there is a round
+// of probes: twenty in the first rounds, later ten. A failed probe is no attempt, and its record
+// stays where it is.
 //
 // The first good probe ends the rounds. From then on two runs may go on at a time, and one more for
 // each that is good, as in TCP's slow start. These are no probes: a record that fails goes to its
