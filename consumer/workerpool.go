@@ -8,8 +8,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
-// workerPool gives workers to lanes. Lanes with work are served in turn, from a ring. At most limit
-// workers run at a time (0: as many as there is work for).
+// workerPool gives workers to lanes. Lanes with work are served in turn, from a ring: a worker stays
+// with a lane until the coarse clock moves, so that the records of a batch run while they are in the
+// CPU's caches. At most limit workers run at a time (0: as many as there is work for).
 //
 // Workers are goroutines that live as long as there is work, so an idle lane costs nothing. A
 // worker that waits between two runs of a record lends its slot, and takes the next free slot when
@@ -140,10 +141,14 @@ func (s *workerPool) worker() {
 		}
 	}()
 	var last *lane // the lane of the last unit, if it has more work
+	var since int64
 	for {
-		l := s.next(last)
-		if l == nil {
-			return
+		l, now := last, s.clock.Reading.Load()
+		if l == nil || now != since {
+			if l = s.next(last); l == nil {
+				return
+			}
+			since = now
 		}
 		last = nil
 		var more bool
@@ -155,7 +160,7 @@ func (s *workerPool) worker() {
 		}
 		s.run(u)
 		if l.release(u) {
-			last = l // next puts it at the end of the ring
+			last = l
 		}
 		u = nil
 	}

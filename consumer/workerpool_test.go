@@ -9,14 +9,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Lanes are served in turn.
+// Lanes are served in turn: each until the clock moves.
 func TestWorkerPool_ServesLanesInTurn(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		const lanes, units = 5, 20
+		const lanes, units, each = 5, 21, 3
 		var served []int32
 		s, all := pooled(t, OrderPartition, 1, lanes, func(u *unit) {
-			served = append(served, u.feed.lane.partition)
 			u.ran = len(u.recs)
+			if served = append(served, u.feed.lane.partition); len(served)%each == 0 {
+				u.feed.lane.c.clock.Reading.Add(1)
+			}
 		})
 		for _, l := range all {
 			for range units {
@@ -33,8 +35,8 @@ func TestWorkerPool_ServesLanesInTurn(t *testing.T) {
 		if len(served) != lanes*units {
 			t.Fatalf("%d units ran, want %d", len(served), lanes*units)
 		}
-		for i := lanes; i < len(served); i++ {
-			if served[i] != served[i-lanes] {
+		for i, lane := range served {
+			if want := int32(i / each % lanes); lane != want {
 				t.Fatalf("order of service %v: lanes do not take turns", served[:i+1])
 			}
 		}
