@@ -114,7 +114,9 @@ func newCrew(s *site) *crew {
 		is := &server{process: s.begin("serve", "--config", config, "--listen", "127.0.0.1:0", "--client-id", id), id: id}
 		s.t.Cleanup(func() {
 			if s.t.Failed() {
-				s.t.Logf("process %d prints\n%s", is.Process.Pid, is.output())
+				var runs string
+				is.get("/api/v1/topics/"+url.PathEscape(c.dlq)+"/runs", &runs)
+				s.t.Logf("process %d prints\n%s\nand has the runs %s", is.Process.Pid, is.output(), runs)
 			}
 		})
 		c.servers = append(c.servers, is)
@@ -267,7 +269,7 @@ func (c *crew) decision() <-chan struct{} {
 
 // get reads what a server answers; it reports whether it did.
 func (s *server) get(path string, into any) bool {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), 2*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, http.NoBody)
 	if err != nil {
