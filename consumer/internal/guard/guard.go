@@ -198,7 +198,7 @@ func (g *Guard) judge(o Outcome) (changed bool) {
 	case float64(failed) >= g.set.Strain*float64(runs):
 		g.strained = g.now
 		return g.to(Strained, runs, bad)
-	case float64(failed) < 0.75*g.set.Strain*float64(runs) && g.now-g.strained >= calm:
+	case float64(failed) < g.eased()*float64(runs) && g.now-g.strained >= calm:
 		return g.to(Closed, runs, bad)
 	}
 	return false
@@ -219,15 +219,23 @@ func (g *Guard) to(s State, runs, bad int64) (changed bool) {
 	return true
 }
 
-// Next returns when Tick is due; ok is false while nothing is held.
-func (g *Guard) Next() (at time.Duration, ok bool) { return g.hold.at, g.state == Held }
+// Next returns when Tick is due; ok is false while the guard is closed.
+func (g *Guard) Next() (at time.Duration, ok bool) {
+	if g.state == Held {
+		return g.hold.at, true
+	}
+	return max(g.strained, g.since) + max(g.set.MaxOutage, old), g.state == Strained
+}
 
-// Tick begins a round of probes, and ends a hold that no record of the source waits for. It reports
-// whether the state is another one now.
+// Tick begins a round of probes, and ends a hold that no record of the source waits for. It ends a
+// strain of which too few runs tell anything. It reports whether the state is another one now.
 func (g *Guard) Tick(now time.Duration) (changed bool) {
 	g.turn(now)
-	if g.state != Held || g.now < g.hold.at {
+	if at, ok := g.Next(); !ok || g.now < at {
 		return false
+	}
+	if g.state == Strained {
+		return g.forget()
 	}
 	if g.hold.unused(g.now) {
 		return g.release()
@@ -235,3 +243,17 @@ func (g *Guard) Tick(now time.Duration) (changed bool) {
 	g.hold.next(g.now)
 	return false
 }
+
+// forget ends a strain that the last runs, however few, do not show any more. No record that failed
+// in it has free failures left.
+func (g *Guard) forget() (changed bool) {
+	runs, failed, bad, _ := g.measure.sum(g.now)
+	if failed > 0 && float64(failed) >= g.eased()*float64(runs) {
+		g.strained = g.now
+		return false
+	}
+	return g.to(Closed, runs, bad)
+}
+
+// eased is the share of retryable failures below which a strain ends.
+func (g *Guard) eased() float64 { return 0.75 * g.set.Strain }

@@ -285,11 +285,10 @@ func TestGuard_HangingProbes(t *testing.T) {
 	g, now := held(t)
 	total, last := 0, now
 	for n := range 1000 {
-		at, ok := g.Next()
-		if !ok {
+		if s, _ := g.State(); s != Held {
 			break
 		}
-		now = at
+		now, _ = g.Next()
 		g.Tick(now)
 		for g.Probes() && n < 10 && total < 1000 {
 			g.Source(now)
@@ -390,6 +389,49 @@ func TestGuard_IdleSourceIsNotHeld(t *testing.T) {
 		}
 	}
 	expect(t, g, Closed)
+}
+
+// A source of which an hour brings too few runs for a share does not stay strained for ever, or
+// while it is idle. The strain lasts as long as the few fail, and as failures are free.
+func TestGuard_StrainOfASlowSourceEnds(t *testing.T) {
+	t.Parallel()
+	for _, is := range []struct {
+		each   time.Duration // a run; 0 for none
+		o      Outcome
+		outage time.Duration
+		want   time.Duration // 0 for never
+	}{
+		{each: 2 * time.Minute, o: Good, want: time.Hour},
+		{each: 2 * time.Minute, o: Failed},
+		{each: 2 * time.Minute, o: Good, outage: 3 * time.Hour, want: 3 * time.Hour},
+		{want: time.Hour},
+	} {
+		for _, from := range []State{Strained, Held} {
+			set := defaults
+			set.MaxOutage = is.outage
+			g := New(set)
+			now := play(g, 0, map[State]int{Strained: 100, Held: 130}[from], all(Failed))
+			expect(t, g, from)
+			if from == Held { // the source falls idle in it
+				for now += time.Second; !g.Tick(now) && now < time.Minute; now += time.Second {
+				}
+			}
+			began, ran := now, now
+			for now < began+24*time.Hour {
+				now += 30 * time.Second
+				if g.Tick(now) || is.each > 0 && now-ran >= is.each && g.Ran(now, is.o, 1) {
+					break
+				}
+				if is.each > 0 && now-ran >= is.each {
+					ran = now
+				}
+			}
+			s, _ := g.State()
+			if closed := s == Closed; closed != (is.want > 0) || closed && (now-began < is.want-time.Minute || now-began > is.want+old) {
+				t.Errorf("from %v, %+v: %v after %v", from, is, s, now-began)
+			}
+		}
+	}
 }
 
 // A clock that jumps by an hour, forward or back, leaves no state for good.
@@ -516,7 +558,7 @@ func TestGuard_ComesBackFromAnywhere(t *testing.T) {
 					running = append(running, r)
 				}
 			}
-			if at, ok := g.Next(); ok && at > g.now+longestWait {
+			if at, ok := g.Next(); ok && g.state == Held && at > g.now+longestWait {
 				t.Fatalf("seed %d: the next round is at %v, and it is %v", seed, at, g.now)
 			}
 		}

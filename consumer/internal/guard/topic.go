@@ -394,7 +394,7 @@ func (t *Topic) Status(now time.Time) Status {
 func (t *Topic) status(now time.Time) Status {
 	is := Status{State: t.g.state, Since: t.since, Began: t.began, Probes: t.probes, Last: t.last}
 	is.Runs, is.Bad = t.g.Share()
-	if at, ok := t.g.Next(); ok && t.g.hold.width == 0 {
+	if at, _ := t.g.Next(); t.g.state == Held && t.g.hold.width == 0 {
 		is.NextProbe = now.Add(max(at-t.env.Elapsed(), 0))
 	}
 	return is

@@ -274,6 +274,10 @@ func TestTopic_FreeFailuresEnd(t *testing.T) {
 		if held := times[Held]; is != Strained || held < time.Second || held > 5*time.Second || topic.Rested(now.Add(-time.Minute), time.Now()) != held {
 			t.Errorf("it is %v, and had the states for %v", is, times)
 		}
+		time.Sleep(2 * time.Hour) // without a run
+		if topic.Noted() != nil {
+			t.Errorf("an idle topic is strained for two hours: %+v", topic.Noted())
+		}
 		var none *Topic
 		r, ok := none.Source(nil)
 		if !ok || none.Holds() || none.HoldsRetries() || none.Free(now, now) || !none.Off() {
