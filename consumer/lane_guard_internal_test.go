@@ -31,12 +31,12 @@ func TestLane_TakesRetriesWhileTheBudgetChanges(t *testing.T) {
 	l.mu.Unlock()
 	for began := time.Now(); ran.Load() < n; l.WakeRetries() {
 		for range 20 {
-			if r, ok := l.guard.Retry(); ok {
+			if r, ok := l.guard.Retry(l); ok {
 				l.guard.End(r, guard.Failed, nil)
 			}
 		}
 		now.Add(int64(20 * time.Second))
-		if r, ok := l.guard.Retry(); ok {
+		if r, ok := l.guard.Retry(l); ok {
 			l.guard.End(r, guard.Void, nil)
 		}
 		if time.Since(began) > time.Minute {

@@ -394,7 +394,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		var run guard.Run
 		if r.lane.guard.Noted() != nil {
 			var ok bool
-			if run, ok = r.lane.guard.Retry(); !ok {
+			if run, ok = r.lane.guard.Retry(r.lane); !ok {
 				break
 			}
 		}

@@ -129,7 +129,7 @@ func (f *tierFeed) cut() *unit {
 	var run guard.Run
 	if i >= 0 && from == &f.ready {
 		var ok bool
-		if run, ok = f.lane.guard.Retry(); !ok {
+		if run, ok = f.lane.guard.Retry(f.lane); !ok {
 			from, i = &f.first, f.nextIn(&f.first)
 		}
 	}

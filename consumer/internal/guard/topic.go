@@ -40,6 +40,7 @@ type Topic struct {
 	taken    int
 	turnEnds time.Duration
 	ran      int32  // the partition that ran last, in a hold
+	retried  int32  // the partition that retried last
 	waiting  []Lane // for a run while a hold ends, in order
 	// retries of lanes wait for the budget, until wakeRetries
 	retriesWait  bool
@@ -52,7 +53,7 @@ type Topic struct {
 
 // NewTopic makes the guard of a topic.
 func NewTopic(env *Env, set Settings) *Topic {
-	return &Topic{env: env, set: set, g: New(set), ran: -1, since: time.Now()}
+	return &Topic{env: env, set: set, g: New(set), ran: -1, retried: -1, since: time.Now()}
 }
 
 // Off reports whether the state is always closed: what is counted is for the budget only.
@@ -136,15 +137,18 @@ func (t *Topic) Source(l Lane) (r Run, ok bool) {
 	return r, ok
 }
 
-// Retry begins a run of a record that failed before, if one may run now. Each has to be ended.
-func (t *Topic) Retry() (r Run, ok bool) {
+// Retry begins a run of a lane's record that failed before, if one may run now. Each has to be
+// ended.
+func (t *Topic) Retry(l Lane) (r Run, ok bool) {
 	if t == nil {
 		return r, true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.env.Elapsed()
-	r, ok = t.g.Retry(now)
+	if r, ok = t.g.Retry(now); ok {
+		t.retried = l.Number()
+	}
 	t.judgeRetries(now)
 	return r, ok
 }
@@ -331,24 +335,25 @@ func (t *Topic) wake(changed bool, from State, all, probe bool) {
 
 // wakeAll makes the topic's lanes look again at whether they may run.
 func (t *Topic) wakeAll() {
-	for _, l := range t.lanes() {
+	for _, l := range t.lanesAfter(&t.ran) {
 		l.Wake()
 	}
 }
 
-// wakeRetries wakes the lanes whose retries wait, or waited, for the budget.
+// wakeRetries wakes the lanes whose retries wait, or waited, for the budget. The first one may use
+// it up, so they take turns.
 func (t *Topic) wakeRetries() {
-	for _, l := range t.lanes() {
+	for _, l := range t.lanesAfter(&t.retried) {
 		l.WakeRetries()
 	}
 }
 
-// lanes returns the topic's lanes in the order of their turns.
-func (t *Topic) lanes() []Lane {
+// lanesAfter returns the topic's lanes in the order of their turns, after one that ran last.
+func (t *Topic) lanesAfter(ran *int32) []Lane {
 	all := t.env.Lanes()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return inTurn(all, t.ran)
+	return inTurn(all, *ran)
 }
 
 // giveTurn lets the lane probe whose turn it is, else the next one that could.
@@ -360,7 +365,7 @@ func (t *Topic) giveTurn() {
 		turn.Wake()
 		return
 	}
-	all := t.lanes()
+	all := t.lanesAfter(&t.ran)
 	i := slices.IndexFunc(all, Lane.CouldProbe)
 	t.mu.Lock()
 	t.turn, t.taken = nil, 0 // the first lane that gets a record probes

@@ -15,6 +15,7 @@ type fakeLane struct {
 	mu             sync.Mutex
 	records        int
 	woken, retries int
+	retry          func(*fakeLane) // once its retries are woken
 }
 
 func (l *fakeLane) Number() int32 { return l.number }
@@ -28,7 +29,9 @@ func (l *fakeLane) Wake() {
 func (l *fakeLane) WakeRetries() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.retries++
+	if l.retries++; l.retry != nil {
+		l.retry(l)
+	}
 }
 
 func (l *fakeLane) CouldProbe() bool {
@@ -234,23 +237,36 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 	})
 }
 
-// The budget is used up, and earns a retry a second. The lanes are told by the timer.
+// The budget is used up, and earns a retry a second. The lanes are told by the timer, and take turns
+// with it: the first one that is told may use it up.
 func TestTopic_WakesRetriesOnceTheBudgetHasRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &fakeLane{}
-		topic, _ := topicOf(t, l)
-		for range saved {
-			if r, ok := topic.Retry(); ok {
+		var of [3]int
+		var all []*fakeLane
+		var topic *Topic
+		for n := range int32(len(of)) {
+			all = append(all, &fakeLane{number: n})
+		}
+		retry := func(l *fakeLane) {
+			if r, ok := topic.Retry(l); ok {
+				of[l.number]++
 				topic.End(r, Failed, badRun)
 			}
 		}
-		if _, ok := topic.Retry(); ok || !topic.HoldsRetries() {
+		topic, _ = topicOf(t, all...)
+		for range saved {
+			retry(all[0])
+		}
+		if _, ok := topic.Retry(all[0]); ok || !topic.HoldsRetries() {
 			t.Fatal("a retry may run though the budget is used up")
 		}
-		time.Sleep(1500 * time.Millisecond)
-		if _, retries := l.times(); retries == 0 || topic.HoldsRetries() {
-			t.Errorf("the lane was told %d times that a retry may run", retries)
+		for _, l := range all {
+			l.retry = retry
+		}
+		time.Sleep(9500 * time.Millisecond)
+		if of != [3]int{saved + 3, 3, 3} {
+			t.Errorf("the lanes have had %v retries", of)
 		}
 	})
 }
@@ -304,7 +320,7 @@ func TestTopic_IsSafeForConcurrentUse(t *testing.T) {
 						if r, ok := topic.Source(l); ok {
 							topic.End(r, Outcome(i%3), badRun)
 						}
-						if r, ok := topic.Retry(); ok {
+						if r, ok := topic.Retry(&fakeLane{}); ok {
 							topic.End(r, Failed, badRun)
 						}
 						topic.Status(time.Now())
