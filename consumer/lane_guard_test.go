@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +90,8 @@ func (s *seen) OnDeadLettered(r consumer.Routed) {
 	defer s.mu.Unlock()
 	s.dead[numberOf(r.Record)] = true
 }
+
+func (s *seen) OnDiscarded(r consumer.Routed) { s.OnDeadLettered(r) }
 
 func numberOf(r *kgo.Record) (n int) {
 	_, _ = fmt.Sscan(string(r.Value), &n)
@@ -363,5 +366,73 @@ func TestLane_GuardInTrouble(t *testing.T) {
 		t.Logf("%d records, %d calls in the trouble, %d failed, %d parked, %d dead; worst wait %v; %v",
 			len(s.all), s.called, len(s.failed), len(s.parked), len(s.dead), s.worst(true, time.Hour), s.moves)
 		stop(t, s.c)
+	})
+}
+
+// Through a strain and a hold, what fails for good is discarded: each of these records has its note,
+// no other one has, and the others run in their order.
+func TestLane_GuardNotesDiscards(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		forGood := func(c call) bool { return c.record%3 == 0 }
+		s := play(t, k, trouble{
+			n: 10, each: time.Second / 2, lasts: 40 * time.Second,
+			fails: func(c call) bool {
+				return forGood(c) || c.at < 10*time.Second && c.chance(30) || c.at > 10*time.Second && c.at < 25*time.Second
+			},
+			fault: func(c call) error {
+				if forGood(c) {
+					return unnamed(c)
+				}
+				return classify.Retryable(errDown)
+			},
+		}, func(cfg *consumer.Config) { cfg.Policy.OnTerminal, cfg.Policy.NoteDiscards = consumer.Discard, true })
+		wasHeld(t, s)
+		inOrder(t, s)
+		var want []string
+		for i := range s.dead {
+			at := fmt.Sprint(s.all[i].Partition, "/", s.all[i].Offset)
+			if want = append(want, fmt.Sprintf("billing orders/%s, %s unclassified 1", at, at)); i%3 != 0 {
+				t.Errorf("record %d is discarded", i)
+			}
+		}
+		if slices.Sort(want); len(want) < 200 || !slices.Equal(discardNotes(t, k), want) {
+			t.Errorf("%d notes of %d discarded records", len(discardNotes(t, k)), len(want))
+		}
+		holds(t, k, "orders.dlq", 0)
+	})
+}
+
+// Records of a tier that left the configuration wait for the end of a hold. Those that fail in the
+// strain behind it go to a tier of the configuration, and it is no attempt.
+func TestLane_GuardHoldsDrainedTiers(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		s, routed := &service{}, &copies{}
+		s.down.Store(true)
+		cfg := withBreaker(s)
+		cfg.Policy.Tiers = []time.Duration{time.Minute}
+		old := k.Produce(many(10)...)
+		runsUntilParked(t, k, cfg, time.Minute, old...)
+		cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAttempts: 2}
+		cfg.Hooks = []consumer.Hook{routed}
+		var drained atomic.Int64
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if err := s.handle(ctx, r); consumer.DeliveryOf(ctx, r).Tier != time.Minute {
+				return err
+			}
+			drained.Add(1)
+			return classify.Retryable(errBusy)
+		}
+		c := k.Run(cfg)
+		s.hold(k, c)
+		time.Sleep(10 * time.Minute)
+		if n := drained.Load(); n > 0 {
+			t.Errorf("%d records of the drained tier ran in the hold", n)
+		}
+		s.down.Store(false)
+		handledOnce(k, old)
+		k.Conserved()
+		if a, b := drained.Load(), routed.dead.Load(); a != 10 || b > 0 || endOf(k, "orders.retry.1m") != 10 {
+			t.Errorf("%d of 10 records of the drained tier ran, and %d are dead letters", a, b)
+		}
 	})
 }
