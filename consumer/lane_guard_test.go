@@ -369,8 +369,8 @@ func TestLane_GuardInTrouble(t *testing.T) {
 	})
 }
 
-// Through a strain and a hold, what fails for good is discarded: each of these records has its note,
-// no other one has, and the others run in their order.
+// Through a strain and a hold, what fails for good is discarded: each of these records has its
+// note, no other one has, and the others run in their order.
 func TestLane_GuardNotesDiscards(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		forGood := func(c call) bool { return c.record%3 == 0 }

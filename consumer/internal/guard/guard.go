@@ -32,8 +32,6 @@ type Settings struct {
 }
 
 const (
-	// enough is the least number of runs for a share to strain a topic.
-	enough = evidence / 2
 	// idle is how long no record of the source ran when good retries count in its place.
 	idle = 10 * time.Second
 	// calm is how long a strained topic has less failures before it is closed. A state that changes
@@ -88,9 +86,6 @@ func proper(share float64) float64 {
 	}
 	return 1
 }
-
-// less returns what a share leaves, and very little in place of nothing.
-func less(share float64) float64 { return max(1-share, 1e-9) }
 
 // State returns the state, and since when.
 func (g *Guard) State() (State, time.Duration) { return g.state, g.since }

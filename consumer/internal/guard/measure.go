@@ -13,6 +13,8 @@ const (
 	bucketRuns = evidence / buckets
 	// evidence is how many bad runs have to be beyond what good ones outweigh, to hold a topic.
 	evidence = 120
+	// enough is the least number of runs for a share to strain a topic.
+	enough = evidence / 2
 	// kept is how many buckets wait for the ends of their runs, and latest for how long.
 	kept   = 64
 	latest = 5 * time.Minute
@@ -118,3 +120,6 @@ func (m *measure) outweighs(now time.Duration, hold float64) (runs, bad int64, o
 
 // clear forgets all runs, also those that have not ended.
 func (m *measure) clear() { *m = measure{current: m.current + kept} }
+
+// less returns what a share leaves, and very little in place of nothing.
+func less(share float64) float64 { return max(1-share, 1e-9) }

@@ -237,8 +237,8 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 	})
 }
 
-// The budget is used up, and earns a retry a second. The lanes are told by the timer, and take turns
-// with it: the first one that is told may use it up.
+// The budget is used up, and earns a retry a second. The lanes are told by the timer, and take
+// turns with it: the first one that is told may use it up.
 func TestTopic_WakesRetriesOnceTheBudgetHasRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
