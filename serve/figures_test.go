@@ -18,7 +18,7 @@ func TestFigures_AFastClockHidesNoLaterRun(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := retriedAt(t, k)
 		is.dies()
-		is.serve(serve.Config{})
+		is.serve(serve.Config{Refresh: soonSeen})
 		is.knowsTheLetter()
 		is.broken.Store(false)
 		run := is.ends()

@@ -147,10 +147,13 @@ func (is *station) failWith(records ...*kgo.Record) {
 	}
 }
 
+// soonSeen is the interval of looks in tests that await within seconds what a look sees.
+const soonSeen = 10 * time.Second
+
 // serve runs a server until the test ends, or until stop is called.
 func (is *station) serve(cfg serve.Config, more ...kgo.Opt) (stop func()) {
 	is.t.Helper()
-	cfg.Refresh = cmp.Or(cfg.Refresh, 10*time.Second) // hours pass
+	cfg.Refresh = cmp.Or(cfg.Refresh, 30*time.Second) // hours pass
 	cfg.Kafka = append(is.k.Opts(), more...)
 	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(io.MultiWriter(is.t.Output(), &is.log), nil)))
 	if err != nil {

@@ -76,7 +76,7 @@ func TestRecorder_ARunThatFailsIsSeen(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := retriedAt(t, k)
 		is.dies()
-		is.serve(serve.Config{})
+		is.serve(serve.Config{Refresh: soonSeen})
 		is.knowsTheLetter()
 		is.broken.Store(false)
 		if run := is.ends(); run.State != "done" {

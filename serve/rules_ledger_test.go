@@ -107,7 +107,7 @@ func TestRules_ThePauseOfARecreatedLedgerOutlivesARestart(t *testing.T) {
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				is := outageAt(t, k, 3)
 				is.broken.Store(false)
-				stop := is.serve(serve.Config{RulesFile: rules(t, soon)})
+				stop := is.serve(serve.Config{Refresh: soonSeen, RulesFile: rules(t, soon)})
 				is.within(10*time.Minute, "all letters came home", func() bool { return is.done.Load() == 3 })
 				is.within(10*time.Minute, "the run is done", func() bool {
 					now := is.known()
@@ -127,7 +127,7 @@ func TestRules_ThePauseOfARecreatedLedgerOutlivesARestart(t *testing.T) {
 				})
 				time.Sleep(20 * time.Second) // two rounds
 				stop()
-				is.serve(serve.Config{RulesFile: rules(t, test.next)})
+				is.serve(serve.Config{Refresh: soonSeen, RulesFile: rules(t, test.next)})
 				time.Sleep(time.Hour)
 				if n := is.done.Load(); n != 3 {
 					t.Errorf("%d records were handled, want 3: the next server redrove what the old ledger had resolved", n)

@@ -60,7 +60,7 @@ func TestServer_SilentTopicsHoldUpNoOther(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := ofThree(t, k)
 		is.silenced("a", "b", "c", "d").Store(true)
-		is.serve(serve.Config{})
+		is.serve(serve.Config{Refresh: soonSeen})
 		is.lettersIn(0, 1)
 		time.Sleep(15 * time.Minute)
 		for n := range int64(20) {
