@@ -36,7 +36,7 @@ if ! engine_answers; then
   mkdir -p .cache
   echo "starting dockerd"
   # In a session of its own, so that an interrupt meant for the tests does not take the Engine away from under them.
-  as_root setsid sh -c 'echo $$ >"$0"; exec dockerd >"$1" 2>&1 </dev/null' .cache/dockerd.pid .cache/dockerd.log >/dev/null 2>&1 &
+  as_root setsid sh -c 'echo $$ >"$0"; exec dockerd --userland-proxy=false >"$1" 2>&1 </dev/null' .cache/dockerd.pid .cache/dockerd.log >/dev/null 2>&1 &
   for _ in $(seq 60); do
     engine_answers && break
     sleep 1
