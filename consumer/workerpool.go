@@ -8,9 +8,9 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 )
 
-// workerPool gives workers to lanes. Lanes with work are served in turn, from a ring: a worker stays
-// with a lane until the coarse clock moves, so that the records of a batch run while they are in the
-// CPU's caches. At most limit workers run at a time (0: as many as there is work for).
+// workerPool gives workers to lanes. Lanes with work are served in turn, from a ring: a worker
+// stays with a lane until the coarse clock moves, so that the records of a batch run while they are
+// in the CPU's caches. At most limit workers run at a time (0: as many as there is work for).
 //
 // Workers are goroutines that live as long as there is work, so an idle lane costs nothing. A
 // worker that waits between two runs of a record lends its slot, and takes the next free slot when

@@ -138,8 +138,9 @@ func (t told) opened(from, to int64) bool {
 	return t.stateAt(from).to == "held" || slices.ContainsFunc(t.breakers, func(b breakerState) bool { return b.to == "held" && b.at >= from && b.at <= to })
 }
 
-// opens is how long the lanes may need to learn that the breaker has opened.
-const opens = int64(100 * time.Millisecond)
+// opens is how long after the begin of a hold there is certainly no probe: half of the first wait,
+// since a member may tell late of it. The lanes know of it by then.
+const opens = int64(500 * time.Millisecond)
 
 // isProbe reports whether a run of the member began in a hold, of which its lanes knew.
 func (t told) isProbe(r *run) bool {
@@ -147,28 +148,23 @@ func (t told) isProbe(r *run) bool {
 	return is.to == "held" && r.start >= is.at+opens
 }
 
-// noProbe is how long after its opening a breaker certainly sends no probe: half of its interval,
-// since a member may tell late that it opened.
-const noProbe = int64(500 * time.Millisecond)
-
 // probeCost checks that a failure in an outage which has a copy was none of a probe. Records that a
 // worker had taken may begin after the hold.
 func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 	if c.meta.Class != classOutage || c.sent() {
 		return
 	}
-	cost := func(x *run) bool {
-		told := ev.told[x.member]
-		is := told.stateAt(x.start)
-		return is.to != "held" || x.start < is.at+noProbe || told.passedBy(x)
-	}
 	var runs []*run
 	for _, x := range r.runs {
-		if x.life == c.life() && x.attempt == c.failed() && x.verdict.down() {
-			runs = append(runs, x)
+		if x.life != c.life() || x.attempt != c.failed() || !x.verdict.down() {
+			continue
 		}
+		if told := ev.told[x.member]; !told.isProbe(x) || told.passedBy(x) {
+			return
+		}
+		runs = append(runs, x)
 	}
-	if len(runs) > 0 && !slices.ContainsFunc(runs, cost) {
+	if len(runs) > 0 {
 		f.add(r, c.rec, runs, "a failed probe has a copy in %s", c.rec.Topic)
 	}
 }
@@ -194,11 +190,9 @@ func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 		f.counted["dead-lettered in an outage, having failed before"]++
 		return
 	}
-	for _, x := range r.runs {
-		if x.verdict.down() && ev.disturbed(x.member, x.start, x.end) {
-			f.excluded["dead-lettered, as processes came or went in an outage"]++
-			return
-		}
+	if slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict.down() && ev.disturbed(x.member, x.start, x.end) }) {
+		f.excluded["dead-lettered, as processes came or went in an outage"]++
+		return
 	}
 	if ev.deadBeforeOpen(r, c) {
 		f.excluded["dead-lettered in an outage, before the breaker had opened"]++
@@ -213,10 +207,7 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 	var first, last int64
 	for _, x := range r.runs {
 		if x.life == c.life() {
-			if first == 0 {
-				first = x.start
-			}
-			last = x.start
+			first, last = cmp.Or(first, x.start), x.start
 			if is := ev.told[x.member].stateAt(x.start); is.to != "closed" && x.start >= is.at+opens {
 				return false
 			}
@@ -225,9 +216,8 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 	return last-first < openingTime
 }
 
-// openingCost checks how many source records of an outage a process counted as failed: those that
-// open the breaker, what ran then, and what a ramp tried. Each of them may fail in tiers, too,
-// before the topic is held.
+// openingCost checks how many source records of an outage a process counted as failed: what has it
+// hold the topic, and what ran then. Each may fail in tiers, too, before that.
 func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
 	cost, good, ramps := 0, 0, 0
@@ -237,14 +227,13 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
 			good++
 		case x.verdict == verdictOutage && x.start >= w.from+judges && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
-			if ev.told[name].isProbe(x) {
-				continue
-			}
-			if ev.told[name].suspected(x) {
+			switch told := ev.told[name]; {
+			case told.isProbe(x):
+			case told.suspected(x):
 				f.counted["runs of suspects that failed in an outage, and opened no breaker"]++
-				continue
+			default:
+				cost++
 			}
-			cost++
 		}
 	}
 	for _, b := range ev.told[name].breakers {
