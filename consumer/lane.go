@@ -52,8 +52,8 @@ type lane struct {
 	why             string // the reason of the state, for operators
 	source          *sourceFeed
 	tierFeeds       atomic.Pointer[[]*tierFeed] // replaced under mu, its list never changed
-	// the feed that take asks first: 0 is the source
-	nextFeed int
+	// the feed that take asks first: 0 is the source; and the tier that claims keys first
+	nextFeed, nextClaim int
 
 	units map[*unit]struct{} // being run by workers
 	// Under OrderKey, the keys of records that are ready or running; the queue of a key is nil

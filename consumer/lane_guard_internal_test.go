@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // The budget is used up, or has room again, at any moment: a worker of another lane says so. A
@@ -44,4 +47,26 @@ func TestLane_TakesRetriesWhileTheBudgetChanges(t *testing.T) {
 		}
 	}
 	pool.wg.Wait()
+}
+
+// The budget lets few retries of one key run. The tiers take turns with them.
+func TestLane_TiersTakeTurnsWithKeys(t *testing.T) {
+	t.Parallel()
+	l := bench(t, time.Second)
+	l.keys = map[keyHash]*keyQueue{}
+	l.setTiers(append(l.tiers(), newTierFeed(l, retrytopics.Tier{Topic: "orders.retry.30s", Delay: 30 * time.Second}, false)))
+	for _, f := range l.tiers() {
+		f.unclaimed.Push(&item{rec: &kgo.Record{Key: []byte("hot")}})
+	}
+	ready := make([]int, 2)
+	for range 10 {
+		l.claimRetries()
+		for i, f := range l.tiers() {
+			ready[i] += f.ready.Len()
+		}
+		l.unclaimRetries()
+	}
+	if ready[0] != 5 || ready[1] != 5 {
+		t.Errorf("the tiers had the key %v times, want 5 and 5", ready)
+	}
 }

@@ -89,15 +89,18 @@ func (l *lane) unclaimRetries() {
 	}
 }
 
-// claimRetries makes retries ready, or queues them for their keys, once the budget has room; the
-// caller holds the lock.
+// claimRetries makes retries ready, or queues them for their keys, once the budget has room. The
+// tiers take turns with the keys. The caller holds the lock.
 func (l *lane) claimRetries() {
 	if l.keys == nil || l.guard.HoldsRetries() {
 		return
 	}
-	for _, f := range l.tiers() {
+	tiers, first := l.tiers(), l.nextClaim
+	for i := range tiers {
+		f := tiers[(first+i)%len(tiers)]
 		for f.unclaimed.Len() > 0 {
 			l.enqueue(&f.feed, f.unclaimed.Pop())
+			l.nextClaim = first + 1
 		}
 	}
 }
