@@ -1,7 +1,5 @@
 package consumer
 
-import "github.com/sidingkafka/siding/consumer/internal/guard"
-
 // isFree reports whether a record may start as far as the lane is concerned, whatever the guard of
 // its topic says; the caller holds the lock.
 func (l *lane) isFree() bool {
@@ -29,13 +27,7 @@ func (l *lane) couldProbe() bool {
 }
 
 // ended tells the guard of a unit that ended; the caller holds no lock.
-func (l *lane) ended(u *unit) {
-	o := u.outcome
-	if u.suspect {
-		o = guard.Void
-	}
-	l.guard.End(u.run, o, u.failure.tell)
-}
+func (l *lane) ended(u *unit) { l.guard.End(u.run, u.outcome, u.failure.tell) }
 
 // holdsRetries reports whether due retries of the lane wait for the budget; the caller holds the
 // lock.

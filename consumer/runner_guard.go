@@ -26,13 +26,16 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 }
 
 // tell has the guard count runs that ended alike. Of a unit that is a run for it, it learns when
-// that ends. A redriven record's first delivery is no sample, and neither are suspects.
+// that ends. A redriven record's first delivery is no sample.
 func (r *runner) tell(outcome guard.Outcome, n int64) {
 	u := r.unit
 	if n == 0 {
 		return
 	}
-	if u.outcome = outcome; u.run.Began() || u.tier != nil || u.suspect {
+	if u.suspect {
+		outcome = ofSuspect(outcome)
+	}
+	if u.outcome = outcome; u.run.Began() || u.tier != nil {
 		return
 	}
 	reading := r.c.clock.Reading.Load()
@@ -74,6 +77,17 @@ func (r *runner) routeFailed() {
 			return // the policy stops the lane here
 		}
 	}
+}
+
+// ofSuspect is what the run of a suspect says of an outage.
+func ofSuspect(o guard.Outcome) guard.Outcome {
+	switch o {
+	case guard.Failed:
+		return guard.FailedSuspect
+	case guard.Defect:
+		return guard.Void
+	}
+	return o
 }
 
 // outcomeOf is what a failure says of an outage.

@@ -20,8 +20,8 @@ type unit struct {
 	key  keyHash       // under OrderKey, the key that the unit occupies
 	// The offsets of its records lie in span, whatever the handler makes of the records.
 	span offsets.Span
-	// The record may have killed a process. It says nothing of an outage: what is left of the
-	// records that ran then are mostly those that fail.
+	// The record may have killed a process. What is left of the records that ran then may be mostly
+	// those that fail.
 	suspect bool
 	// the record killed a process when it ran alone: it does not run again
 	condemned *crashError

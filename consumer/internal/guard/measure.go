@@ -68,7 +68,7 @@ func (m *measure) end(number int64, o Outcome, n int64) {
 	if o.bad() {
 		b.bad += n
 	}
-	if o == Failed {
+	if o.failed() {
 		b.failed += n
 	}
 }

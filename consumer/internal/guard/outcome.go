@@ -13,7 +13,13 @@ const (
 	Failed
 	// Defect is a panic, or a failure that is terminal because nothing has named it.
 	Defect
+	// FailedSuspect is a retryable failure of a record that may have killed a process. It strains a
+	// topic, and holds none: no other record of its partition could probe.
+	FailedSuspect
 )
 
-// bad reports whether the outcome speaks for an outage.
+// failed reports whether the run failed retryably.
+func (o Outcome) failed() bool { return o == Failed || o == FailedSuspect }
+
+// bad reports whether the outcome speaks for a hold.
 func (o Outcome) bad() bool { return o == Failed || o == Defect }

@@ -196,7 +196,7 @@ func (t *Topic) End(r Run, o Outcome, is func() BadRun) {
 
 // noteLast keeps a failure, for the log; the caller holds the lock.
 func (t *Topic) noteLast(o Outcome, changed bool, now time.Duration, is func() BadRun) {
-	if o.bad() && is != nil && (changed || t.g.state != Closed && now-t.lastAt >= tellLast) {
+	if (o.bad() || o.failed()) && is != nil && (changed || t.g.state != Closed && now-t.lastAt >= tellLast) {
 		t.last, t.lastAt = is(), now
 	}
 }
