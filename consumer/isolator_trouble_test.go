@@ -100,8 +100,8 @@ func TestIsolator_CommitsALetterBeforeTheNextRuns(t *testing.T) {
 	})
 }
 
-// Suspects that fail strain their topic, so that an outage dead-letters none. They hold it not: there
-// would be no other records to probe with, since none overtakes a suspect.
+// Suspects that fail strain their topic, so that an outage dead-letters none. They do not hold it:
+// there would be no other records to probe with, since none overtakes a suspect.
 func TestIsolator_SuspectsThatFailStrain(t *testing.T) {
 	cases.Skip(t)
 	each(t, cases.Cross(orders, map[string]string{"in groups": "n=2 s=300", "alone": "n=2 s=300 g=AKwC"}), 1,
