@@ -82,7 +82,7 @@ func TestARunsOutcomeIsWhatTheServicesJournalSays(t *testing.T) {
 		}
 		return nil
 	})
-	s.begin("run", topic+".dlq", "--class", "tax", "--rate", "500", "--canary", "0", "--ramp", "0", "--window", "5s", "--tolerate", "100%").ends(3)
+	s.begin("run", topic+".dlq", "--class", "tax", "--rate", "500", "--canary", "0", "--ramp", "0", "--window", "30s", "--tolerate", "100%").ends(3)
 	run := s.rows("runs", topic+".dlq")[0].text("run")
 	var status row
 	s.await("outcome of all letters", func() bool {

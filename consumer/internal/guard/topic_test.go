@@ -18,6 +18,13 @@ type fakeLane struct {
 	retry          func(*fakeLane) // once its retries are woken
 }
 
+// onRetries has the lane do something once its retries are woken.
+func (l *fakeLane) onRetries(do func(*fakeLane)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retry = do
+}
+
 func (l *fakeLane) Number() int32 { return l.number }
 
 func (l *fakeLane) Wake() {
@@ -262,9 +269,10 @@ func TestTopic_WakesRetriesOnceTheBudgetHasRoom(t *testing.T) {
 			t.Fatal("a retry may run though the budget is used up")
 		}
 		for _, l := range all {
-			l.retry = retry
+			l.onRetries(retry)
 		}
 		time.Sleep(9500 * time.Millisecond)
+		synctest.Wait()
 		if of != [3]int{saved + 3, 3, 3} {
 			t.Errorf("the lanes have had %v retries", of)
 		}
