@@ -216,36 +216,27 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 	return last-first < openingTime
 }
 
-// openingCost checks how many source records of an outage a process counted as failed: what has it
-// hold the topic, and what ran then. Each may fail in tiers, too, before that.
+// openingCost checks how many source records of an outage a process counted as failed: what strains
+// the topic, and what ran then. Each may fail in tiers, too. In a strain it costs no attempt.
 func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
-	cost, good, ramps := 0, 0, 0
-	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is held sooner
+	cost, good := 0, 0
+	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is strained sooner
 	for _, x := range ev.told[name].runs {
 		switch {
 		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
 			good++
 		case x.verdict == verdictOutage && x.start >= w.from+judges && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
-			switch told := ev.told[name]; {
-			case told.isProbe(x):
-			case told.suspected(x):
-				f.counted["runs of suspects that failed in an outage, and opened no breaker"]++
-			default:
+			if ev.told[name].stateAt(x.start).to == "closed" {
 				cost++
 			}
 		}
 	}
-	for _, b := range ev.told[name].breakers {
-		if b.to == "strained" && b.at >= w.from && b.at <= w.to {
-			ramps++
-		}
-	}
 	inPlace := 1 + m.job.Service.Policy.InPlace // each failed attempt is as many runs
-	most := inPlace * (max(100, good) + 64 + 100*ramps)
-	f.counted["runs of source records that failed in an outage, at a closed breaker"] += cost
+	most := inPlace * (max(100, good) + 64)
+	f.counted["runs of source records that failed in an outage, at a closed guard"] += cost
 	if cost > most {
-		f.note(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its breaker was not open, at most %d may",
+		f.note(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its topic was not strained, at most %d may",
 			cost, clockTime(w.from), clockTime(w.to), most)
 	}
 }

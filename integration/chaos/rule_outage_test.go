@@ -9,31 +9,31 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// Suspects that fail in an outage hold no topic, however long ago a process died. Nor does what
-// fails in a partial outage. Others do.
-func TestOutage_CountsWhatHoldsATopic(t *testing.T) {
+// What fails in an outage strains a topic soon. A partial outage may strain it, or not.
+func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 	t.Parallel()
 	lane := tp{"orders", 0}
 	for _, test := range []struct {
-		name   string
-		lanes  []laneChange
-		failed verdict
-		to     int64 // of the suspects
-		want   int
+		name     string
+		strained time.Duration // after its begin; 0: never
+		failed   verdict
+		every    time.Duration
+		want     int
 	}{
-		{"suspects", nil, verdictOutage, 500, 0},
-		{"a few of them", nil, verdictOutage, 100, 1},
-		{"within a second", nil, verdictOutage, -1, 0},
-		{"of the lane before", []laneChange{{int64(30 * time.Second), laneAssigned, lane}}, verdictOutage, 500, 1},
-		{"in a partial outage", nil, verdictPart, 0, 0},
+		{"never", 0, verdictOutage, 10 * time.Millisecond, 1},
+		{"late", 4 * time.Second, verdictOutage, 10 * time.Millisecond, 1},
+		{"in time", 2 * time.Second, verdictOutage, 10 * time.Millisecond, 0},
+		{"within a second", 0, verdictOutage, time.Millisecond, 0},
+		{"in a partial outage", 0, verdictPart, 10 * time.Millisecond, 0},
 	} {
-		is := told{lanes: test.lanes, suspects: []suspects{{int64(time.Second), lane, 0, test.to}}}
+		began := int64(time.Minute)
+		var is told
+		if test.strained > 0 {
+			is.breakers = []breakerState{{began + int64(test.strained), "strained"}}
+		}
 		s := &served{service: service{Group: "billing"}, records: map[int64]*record{}}
 		for offset := range int64(500) {
-			at := int64(time.Minute) + offset*int64(10*time.Millisecond)
-			if test.to < 0 {
-				at = int64(time.Minute) + offset*int64(time.Millisecond)
-			}
+			at := began + offset*int64(test.every)
 			x := &run{member: "a", topic: "orders", lane: lane, offset: offset, start: at, end: at + 1, verdict: test.failed}
 			is.runs = append(is.runs, x)
 			s.records[offset] = &record{id: offset, runs: []*run{x}}
