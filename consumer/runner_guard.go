@@ -33,7 +33,7 @@ func (r *runner) tell(outcome guard.Outcome, n int64) {
 		return
 	}
 	if u.suspect {
-		outcome = ofSuspect(outcome)
+		outcome = outcome.OfSuspect()
 	}
 	if u.outcome = outcome; u.run.Began() || u.tier != nil {
 		return
@@ -77,17 +77,6 @@ func (r *runner) routeFailed() {
 			return // the policy stops the lane here
 		}
 	}
-}
-
-// ofSuspect is what the run of a suspect says of an outage.
-func ofSuspect(o guard.Outcome) guard.Outcome {
-	switch o {
-	case guard.Failed:
-		return guard.FailedSuspect
-	case guard.Defect:
-		return guard.Void
-	}
-	return o
 }
 
 // outcomeOf is what a failure says of an outage.

@@ -20,8 +20,7 @@ type unit struct {
 	key  keyHash       // under OrderKey, the key that the unit occupies
 	// The offsets of its records lie in span, whatever the handler makes of the records.
 	span offsets.Span
-	// The record may have killed a process. What is left of the records that ran then may be mostly
-	// those that fail.
+	// the record may have killed a process
 	suspect bool
 	// the record killed a process when it ran alone: it does not run again
 	condemned *crashError

@@ -140,8 +140,7 @@ func (s *workerPool) worker() {
 			s.wg.Go(s.worker)
 		}
 	}()
-	var last *lane // the lane of the last unit, if it has more work
-	var since int64
+	last, since := (*lane)(nil), int64(0) // the lane of the last unit, if it has more work
 	for {
 		l, now := last, s.clock.Reading.Load()
 		if l == nil || now != since {

@@ -18,6 +18,17 @@ const (
 	FailedSuspect
 )
 
+// OfSuspect is what the outcome of a run says if its record may have killed a process.
+func (o Outcome) OfSuspect() Outcome {
+	switch o {
+	case Failed:
+		return FailedSuspect
+	case Defect:
+		return Void
+	}
+	return o
+}
+
 // failed reports whether the run failed retryably.
 func (o Outcome) failed() bool { return o == Failed || o == FailedSuspect }
 
