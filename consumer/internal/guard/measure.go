@@ -78,7 +78,10 @@ func (m *measure) known(now time.Duration) iter.Seq[*bucket] {
 	return func(yield func(*bucket) bool) {
 		for number := m.current; number > m.current-kept && number > 0; number-- {
 			b := m.of(number)
-			if b.began == 0 || now-b.at >= old || b.known() && !yield(b) {
+			if b.began == 0 {
+				continue // its runs were none
+			}
+			if now-b.at >= old || b.known() && !yield(b) {
 				return
 			}
 		}

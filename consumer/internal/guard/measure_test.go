@@ -107,7 +107,7 @@ func TestMeasure_AgreesWithAList(t *testing.T) {
 			}
 			var wantRuns, wantBad int64
 			found := 0
-			for n := m.current; n > m.current-kept && n > 0 && found < buckets && began[n] > 0; n-- {
+			for n := m.current; n > m.current-kept && n > 0 && found < buckets; n-- {
 				if ended[n] > 0 && float64(ended[n]) >= 0.95*float64(began[n]) {
 					wantRuns, wantBad = wantRuns+ended[n], wantBad+bad[n]
 					found++
@@ -135,5 +135,21 @@ func TestMeasure_NewestRunsDecide(t *testing.T) {
 		if _, _, ok := m.outweighs(now, 0.95); ok != want {
 			t.Errorf("%d of the last 250 runs were good: the topic is held: %v, want %v", good, ok, want)
 		}
+	}
+}
+
+// Runs that are none, as those of suspects with a defect, hide no bucket before them.
+func TestMeasure_VoidRunsHideNothing(t *testing.T) {
+	t.Parallel()
+	var m measure
+	now := time.Duration(0)
+	for range buckets {
+		m.end(m.begin(now, 20), Failed, 20)
+		now += bucketTime
+		m.end(m.begin(now, 20), Void, 20)
+		now += bucketTime
+	}
+	if runs, failed, _, full := m.sum(now); runs != 20*buckets || failed != runs || !full {
+		t.Errorf("%d of %d runs failed, full is %v", failed, runs, full)
 	}
 }
