@@ -243,7 +243,12 @@ func (n *night) run(s step, words string, begin func()) string {
 		all.Write(text)
 		if begin != nil && strings.Contains(all.String(), words) {
 			n.stable(all.String()) // so that the other knows the run's id
-			others.Go(begin)
+			beside := begin
+			others.Go(func() {
+				// By then the ledger has the state that the words announce.
+				time.Sleep(30 * time.Millisecond)
+				beside()
+			})
 			begin = nil
 		}
 		return len(text), nil
