@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -78,37 +77,6 @@ type consumed struct {
 	ledger map[string]string // by its dead-letter topic
 }
 
-// A virtual hour takes as much real time as its requests. Most are an idle consumer's: heartbeats,
-// fetches that find nothing, and polls of the topics, which are as rare as heartbeats.
-const (
-	// heartbeat is a third of the session timeout, the most that Kafka recommends.
-	heartbeat      = 20 * time.Second
-	sessionTimeout = 3 * heartbeat
-	// longestFetch bounds the wait of a fetch.
-	longestFetch = 2 * time.Minute
-	// shortestFetch is the wait that consumers ask for in production.
-	shortestFetch = 250 * time.Millisecond
-)
-
-// lengthenFetches makes a fetch that finds nothing wait for a tenth of the time since something
-// happened. A partition that a client adds or resumes waits for the fetch in progress, so that is
-// how late its records are at most.
-func (k *Kafka) lengthenFetches() {
-	last := time.Now()
-	k.Cluster.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
-		switch req := req.(type) {
-		case *kmsg.FetchRequest:
-			wait := min(max(shortestFetch, time.Since(last)/10), longestFetch)
-			req.MaxWaitMillis = min(req.MaxWaitMillis, int32(wait.Milliseconds()))
-		case *kmsg.HeartbeatRequest, *kmsg.ConsumerGroupHeartbeatRequest, *kmsg.MetadataRequest, *kmsg.ApiVersionsRequest,
-			*kmsg.OffsetFetchRequest, *kmsg.ListOffsetsRequest, *kmsg.FindCoordinatorRequest:
-		default:
-			last = time.Now()
-		}
-		return nil, nil, false
-	})
-}
-
 // Virtual runs f in a testing/synctest bubble with an embedded broker on a virtual network.
 // time.Sleep costs nothing, and an hour of delays costs about 0.1 s (go test
 // ./consumer/consumertest -run Cheap -v prints it). The clock starts at midnight UTC 2000-01-01.
@@ -126,16 +94,7 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 		// that sleeps once more: synctest would take that for a deadlock.
 		t.Cleanup(func() { time.Sleep(100 * time.Millisecond) })
 		var vn kfake.VirtualNetwork
-		k := start(t, 2*time.Hour, append(bubble.Opts(&vn),
-			kgo.FetchMaxWait(longestFetch), kgo.ConnIdleTimeout(15*time.Minute),
-			kgo.HeartbeatInterval(heartbeat), kgo.SessionTimeout(sessionTimeout),
-		), kfake.ListenFn(vn.Listen), kfake.BrokerConfigs(map[string]string{
-			"group.consumer.heartbeat.interval.ms": strconv.FormatInt(heartbeat.Milliseconds(), 10),
-			"group.consumer.session.timeout.ms":    strconv.FormatInt(sessionTimeout.Milliseconds(), 10),
-		}))
-		bubble.Recode(k.Cluster)
-		k.lengthenFetches()
-		f(t, k)
+		f(t, start(t, 2*time.Hour, bubble.Opts(&vn), func(opts ...kfake.Opt) (*kfake.Cluster, error) { return bubble.NewCluster(&vn, opts...) }))
 	})
 }
 
@@ -143,15 +102,12 @@ func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 // interface, and stops it at cleanup.
 func Start(tb testing.TB) *Kafka {
 	tb.Helper()
-	return start(tb, 30*time.Second, nil)
+	return start(tb, 30*time.Second, nil, kfake.NewCluster)
 }
 
-func start(tb testing.TB, patience time.Duration, opts []kgo.Opt, cluster ...kfake.Opt) *Kafka {
+func start(tb testing.TB, patience time.Duration, opts []kgo.Opt, brokers func(...kfake.Opt) (*kfake.Cluster, error)) *Kafka {
 	tb.Helper()
-	c, err := kfake.NewCluster(append([]kfake.Opt{
-		kfake.NumBrokers(1),
-		kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "500"}),
-	}, cluster...)...)
+	c, err := brokers(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.consumer.heartbeat.interval.ms": "500"}))
 	if err != nil {
 		tb.Fatalf("consumertest: start the embedded broker: %v", err)
 	}

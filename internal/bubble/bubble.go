@@ -2,11 +2,17 @@
 //
 // kgo and kfake leave their decoders of zstd to a finalizer, which closes a channel from outside of
 // the bubble: that ends the test binary at some later collection.
+//
+// A virtual hour takes as much real time as its requests. Most are an idle consumer's: heartbeats,
+// fetches that find nothing, and polls of the topics, which are as rare as heartbeats. So these are
+// rarer than in production.
 package bubble
 
 import (
 	"bytes"
 	"hash/crc32"
+	"strconv"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -14,18 +20,57 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+const (
+	// heartbeat is a third of the session timeout, the most that Kafka recommends.
+	heartbeat      = 20 * time.Second
+	sessionTimeout = 3 * heartbeat
+	// longestFetch bounds the wait of a fetch.
+	longestFetch = 2 * time.Minute
+	// shortestFetch is the wait that consumers ask for in production.
+	shortestFetch = 250 * time.Millisecond
+)
+
 // NewCluster starts an embedded broker on a network.
 func NewCluster(network *kfake.VirtualNetwork, opts ...kfake.Opt) (*kfake.Cluster, error) {
-	c, err := kfake.NewCluster(append(opts[:len(opts):len(opts)], kfake.ListenFn(network.Listen))...)
+	c, err := kfake.NewCluster(append(opts[:len(opts):len(opts)], kfake.ListenFn(network.Listen), kfake.BrokerConfigs(map[string]string{
+		"group.consumer.heartbeat.interval.ms": strconv.FormatInt(heartbeat.Milliseconds(), 10),
+		"group.consumer.session.timeout.ms":    strconv.FormatInt(sessionTimeout.Milliseconds(), 10),
+	}))...)
 	if err == nil {
 		Recode(c)
+		lengthenFetches(c)
 	}
 	return c, err
 }
 
 // Opts are the options of a client of such a broker.
 func Opts(network *kfake.VirtualNetwork) []kgo.Opt {
-	return []kgo.Opt{kgo.Dialer(network.DialContext), kgo.WithDecompressor(Decompressor())}
+	return []kgo.Opt{
+		kgo.Dialer(network.DialContext), kgo.WithDecompressor(Decompressor()),
+		kgo.FetchMaxWait(longestFetch), kgo.ConnIdleTimeout(15 * time.Minute),
+		kgo.HeartbeatInterval(heartbeat), kgo.SessionTimeout(sessionTimeout),
+	}
+}
+
+// lengthenFetches makes a fetch that finds nothing wait for a tenth of the time since something
+// changed. A partition that a client adds or resumes waits for the fetch in progress, so that is
+// how late its records are at most. What programs ask in each round changes nothing.
+func lengthenFetches(c *kfake.Cluster) {
+	last := time.Now()
+	c.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
+		switch req := req.(type) {
+		case *kmsg.FetchRequest:
+			wait := min(max(shortestFetch, time.Since(last)/10), longestFetch)
+			req.MaxWaitMillis = min(req.MaxWaitMillis, int32(wait.Milliseconds()))
+		case *kmsg.HeartbeatRequest, *kmsg.ConsumerGroupHeartbeatRequest, *kmsg.MetadataRequest, *kmsg.ApiVersionsRequest,
+			*kmsg.OffsetFetchRequest, *kmsg.ListOffsetsRequest, *kmsg.FindCoordinatorRequest, *kmsg.DescribeConfigsRequest,
+			*kmsg.ListGroupsRequest, *kmsg.DescribeGroupsRequest, *kmsg.ConsumerGroupDescribeRequest, *kmsg.DescribeProducersRequest,
+			*kmsg.SASLHandshakeRequest, *kmsg.SASLAuthenticateRequest:
+		default:
+			last = time.Now()
+		}
+		return nil, nil, false
+	})
 }
 
 // Decompressor decompresses batches, and leaves no decoder to a finalizer.
