@@ -116,9 +116,11 @@ func (is *guarded) watches() {
 	is.within(5*time.Minute, "the server watches", func() bool {
 		var topic api.Topic
 		code := is.ask(http.MethodGet, "/topics/orders.dlq", "", &topic)
+		if code != http.StatusOK || topic.Known == nil || topic.Open == 0 || topic.Problem != "" {
+			return false
+		}
 		metrics := get(is.t, is.Server, "/metrics")
-		return code == http.StatusOK && topic.Known != nil && topic.Open > 0 && topic.Problem == "" &&
-			strings.Contains(metrics, "siding_dead_letters_open{") && strings.Contains(metrics, "siding_dead_letters_next_expiry_seconds{")
+		return strings.Contains(metrics, "siding_dead_letters_open{") && strings.Contains(metrics, "siding_dead_letters_next_expiry_seconds{")
 	})
 	is.within(time.Minute, "the incident is noted", func() bool {
 		noted := false

@@ -19,7 +19,7 @@ func TestRules_OfTwoGroupsHaveOneCircuit(t *testing.T) {
 		file := rules(t, soon)
 		is.serve(serve.Config{Group: "a", RulesFile: file})
 		is.serve(serve.Config{Group: "b", RulesFile: file})
-		time.Sleep(50 * time.Minute)
+		time.Sleep(30 * time.Minute)
 		runs := ask[[]api.Run](is, "/runs")
 		for i := 1; i < len(runs); i++ { // the newest first
 			if waited := runs[i-1].Started.Sub(runs[i].Started); waited < 10*time.Minute {
@@ -27,7 +27,7 @@ func TestRules_OfTwoGroupsHaveOneCircuit(t *testing.T) {
 			}
 		}
 		if len(runs) < 3 {
-			t.Errorf("there were %d runs in 50 minutes", len(runs))
+			t.Errorf("there were %d runs in 30 minutes", len(runs))
 		}
 	})
 }

@@ -107,7 +107,7 @@ func TestRules_ThePauseOfARecreatedLedgerOutlivesARestart(t *testing.T) {
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				is := outageAt(t, k, 3)
 				is.broken.Store(false)
-				stop := is.serve(serve.Config{Refresh: soonSeen, RulesFile: rules(t, soon)})
+				stop := is.serve(serve.Config{RulesFile: rules(t, soon)})
 				is.within(10*time.Minute, "all letters came home", func() bool { return is.done.Load() == 3 })
 				is.within(10*time.Minute, "the run is done", func() bool {
 					now := is.known()
@@ -115,7 +115,7 @@ func TestRules_ThePauseOfARecreatedLedgerOutlivesARestart(t *testing.T) {
 				})
 				if test.rests {
 					is.letterFor("gone", "http.503", time.Now())
-					time.Sleep(30 * time.Minute)
+					time.Sleep(15 * time.Minute) // then it rests for ten minutes
 					refusals := is.log.count("a rule could not be applied")
 					is.within(11*time.Minute, "the rule rests", func() bool { return is.log.count("a rule could not be applied") > refusals })
 				}
@@ -125,10 +125,10 @@ func TestRules_ThePauseOfARecreatedLedgerOutlivesARestart(t *testing.T) {
 					on := ask[[]api.Rule](is, "/rules")[0].On
 					return len(on) == 1 && on[0].Paused != nil
 				})
-				time.Sleep(20 * time.Second) // two rounds
+				time.Sleep(time.Minute) // two rounds
 				stop()
-				is.serve(serve.Config{Refresh: soonSeen, RulesFile: rules(t, test.next)})
-				time.Sleep(time.Hour)
+				is.serve(serve.Config{RulesFile: rules(t, test.next)})
+				time.Sleep(15 * time.Minute) // the rule would act after two
 				if n := is.done.Load(); n != 3 {
 					t.Errorf("%d records were handled, want 3: the next server redrove what the old ledger had resolved", n)
 				}

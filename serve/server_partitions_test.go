@@ -166,7 +166,8 @@ func TestServer_RedrivesNothingBesideASilentPartition(t *testing.T) {
 				}
 				is.letter(time.Now())
 				is.within(10*time.Minute, "the letter is counted", func() bool { return ask[api.Topic](is, "/topics/orders.dlq").Open == 1 })
-				time.Sleep(time.Hour) // the rule would act after two minutes, and rests for ten
+				// The rule would act after two minutes, and rests for ten at most.
+				time.Sleep(20 * time.Minute)
 				for path, body := range map[string]string{"runs": `{"why":"test"}`, "letters/0/0/discard": `{"why":"test"}`} {
 					if code := is.ask("POST", "/topics/orders.dlq/"+path, body, nil); code < 500 {
 						t.Errorf("%s, restart %v: %s: %d", topic, restart, path, code)
