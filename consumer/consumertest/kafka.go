@@ -83,9 +83,9 @@ type consumed struct {
 // Goroutines of f must end with it.
 //
 // The time of an idle consumer is spent on its requests, so these are rarer than in production. A
-// member learns of a rebalance after 20 s at most. A partition that is added or resumed is read
-// after a tenth of the time since the last change at most, and two minutes at most. The broker
-// stores most batches of zstd in another codec.
+// client asks for metadata once a second at most. A member learns of a rebalance after 20 s. A
+// partition that is added or resumed is read after half a second, or after a tenth of the time
+// since the last change, and two minutes at most. The broker recodes most batches of zstd.
 func Virtual(t *testing.T, f func(*testing.T, *Kafka)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -207,7 +207,7 @@ func (k *Kafka) pace() {
 	k.paced.Do(func() {
 		k.Cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			k.Cluster.KeepControl()
-			time.Sleep(5 * time.Millisecond)
+			k.Cluster.SleepControl(func() { time.Sleep(50 * time.Millisecond) })
 			return nil, nil, false
 		})
 	})

@@ -26,8 +26,8 @@ const (
 	sessionTimeout = 3 * heartbeat
 	// longestFetch bounds the wait of a fetch.
 	longestFetch = 2 * time.Minute
-	// shortestFetch is the wait that consumers ask for in production.
-	shortestFetch = 250 * time.Millisecond
+	// shortestFetch is twice the wait that consumers ask for in production.
+	shortestFetch = 500 * time.Millisecond
 )
 
 // NewCluster starts an embedded broker on a network.
@@ -47,14 +47,15 @@ func NewCluster(network *kfake.VirtualNetwork, opts ...kfake.Opt) (*kfake.Cluste
 func Opts(network *kfake.VirtualNetwork) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.Dialer(network.DialContext), kgo.WithDecompressor(Decompressor()),
-		kgo.FetchMaxWait(longestFetch), kgo.ConnIdleTimeout(15 * time.Minute),
+		kgo.FetchMaxWait(longestFetch), kgo.ConnIdleTimeout(15 * time.Minute), kgo.MetadataMinAge(time.Second),
 		kgo.HeartbeatInterval(heartbeat), kgo.SessionTimeout(sessionTimeout),
 	}
 }
 
-// lengthenFetches makes a fetch that finds nothing wait for a tenth of the time since something
-// changed. A partition that a client adds or resumes waits for the fetch in progress, so that is
-// how late its records are at most. What programs ask in each round changes nothing.
+// lengthenFetches makes a fetch that finds nothing wait for half a second, or for a tenth of the
+// time since something changed. A partition that a client adds or resumes waits for the fetch in
+// progress, so that is how late its records are at most. What programs ask in each round changes
+// nothing.
 func lengthenFetches(c *kfake.Cluster) {
 	last := time.Now()
 	c.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {
