@@ -126,17 +126,15 @@ func recoded(batch []byte) []byte {
 	if err != nil {
 		return batch // a broker takes it
 	}
-	gzip, _ := kgo.DefaultCompressor(kgo.GzipCompression().WithLevel(9)) // the codec is valid
-	zipped, _ := gzip.Compress(new(bytes.Buffer), raw)
-	frame := len(batch) - len(b.Records)
-	for codec, records := range [][]byte{kgo.CodecNone: raw, kgo.CodecGzip: zipped} {
-		if frame+len(records) > max(len(batch), unlimited) {
-			continue
+	codec, records, fits := kgo.CodecNone, raw, max(len(batch), unlimited)-(len(batch)-len(b.Records))
+	if len(raw) > fits {
+		gzip, _ := kgo.DefaultCompressor(kgo.GzipCompression().WithLevel(9)) // the codec is valid
+		if records, codec = gzip.Compress(new(bytes.Buffer), raw); len(records) > fits {
+			return batch
 		}
-		b.Length += int32(len(records) - len(b.Records))
-		b.Attributes, b.Records = b.Attributes&^codecBits|int16(codec), records
-		b.CRC = int32(crc32.Checksum(b.AppendTo(nil)[beforeCRC:], crc32.MakeTable(crc32.Castagnoli)))
-		return b.AppendTo(nil)
 	}
-	return batch
+	b.Length += int32(len(records) - len(b.Records))
+	b.Attributes, b.Records = b.Attributes&^codecBits|int16(codec), records
+	b.CRC = int32(crc32.Checksum(b.AppendTo(nil)[beforeCRC:], crc32.MakeTable(crc32.Castagnoli)))
+	return b.AppendTo(nil)
 }
