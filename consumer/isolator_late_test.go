@@ -26,7 +26,7 @@ func slow(ctx context.Context, _ *kgo.Record) error { return takes(ctx, 3*time.S
 func (m *mortal) limited(cfg consumer.Config, most int, over func() bool) bool {
 	m.t.Helper()
 	for !over() {
-		c := m.k.Run(cfg)
+		c := m.run(cfg)
 		for end := time.Now().Add(20 * time.Minute); !m.dead.Load() && !over() && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		}
 		died := m.dead.Load()

@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,11 +68,18 @@ func (m *mortal) handler(kills func(context.Context, *kgo.Record) bool, h consum
 	}
 }
 
+// run runs a consumer, which drains for a moment only: a dead one repeats in vain what it sends.
+func (m *mortal) run(cfg consumer.Config) *consumertest.Consumer {
+	m.t.Helper()
+	cfg.DrainTimeout = cmp.Or(cfg.DrainTimeout, time.Second)
+	return m.k.Run(cfg)
+}
+
 // until runs consumers until one lives to see over.
 func (m *mortal) until(cfg consumer.Config, over func() bool) {
 	m.t.Helper()
 	for !over() {
-		c := m.k.Run(cfg)
+		c := m.run(cfg)
 		for end := time.Now().Add(10 * time.Minute); !m.dead.Load() && !over(); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				m.t.Fatalf("not over within ten minutes, after %d deaths", m.deaths)
