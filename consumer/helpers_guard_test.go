@@ -100,7 +100,6 @@ func withBreaker(s *service) consumer.Config {
 	cfg := config(s.handle)
 	cfg.Policy = consumer.Policy{}
 	quietly(&cfg)
-	cfg.Kafka = append(cfg.Kafka, kgo.FetchMaxWait(time.Second))
 	return cfg
 }
 

@@ -152,7 +152,6 @@ func play(t *testing.T, k *consumertest.Kafka, is trouble, change func(*consumer
 		cfg.Policy.Tiers = []time.Duration{}
 	}
 	quietly(&cfg)
-	cfg.Kafka = append(cfg.Kafka, kgo.FetchMaxWait(time.Second))
 	cfg.Hooks = []consumer.Hook{s}
 	if change != nil {
 		change(&cfg)
