@@ -127,7 +127,7 @@ func TestConsumerPoll_ASilentLeaderHoldsUpNoOtherLane(t *testing.T) {
 		cfg := config(journal.handle)
 		cfg.Group = threeLeaders(t, k)
 		cfg.Kafka = append([]kgo.Opt{
-			frost.dialer(), kgo.FetchMaxWait(250 * time.Millisecond), kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second),
+			frost.dialer(), kgo.FetchMaxWait(500 * time.Millisecond), kgo.HeartbeatInterval(3 * time.Second), kgo.SessionTimeout(45 * time.Second),
 		}, tt.A...)
 		c := k.Run(cfg)
 		ctx, end := context.WithCancel(context.Background())
