@@ -85,7 +85,8 @@ func TestLane_GuardTells(t *testing.T) {
 
 // markOf returns what the last commit of a partition says of its topic's guard.
 func markOf(k *consumertest.Kafka, partition int32) commitmark.Guard {
-	return commitmark.ParseGuard(k.Cluster.GroupInfo("billing").Commits["orders"][partition].Metadata)
+	said := k.Cluster.GroupInfo("billing").Commits["orders"][partition]
+	return commitmark.ParseGuard(said.Metadata, said.Offset)
 }
 
 // A partition without records says in its commits that its topic is held, and no longer than that
@@ -157,7 +158,7 @@ func TestLane_GuardHoldsNoOtherGroup(t *testing.T) {
 		if h := beside.Health(); len(h.Topics) > 0 {
 			t.Errorf("health of the other group is %+v", h.Topics)
 		}
-		if o := k.Cluster.GroupInfo("audit").Commits["orders"][0]; commitmark.ParseGuard(o.Metadata).State != 0 {
+		if o := k.Cluster.GroupInfo("audit").Commits["orders"][0]; commitmark.ParseGuard(o.Metadata, o.Offset).State != 0 {
 			t.Errorf("the other group committed with %q", o.Metadata)
 		}
 		s.down.Store(false)

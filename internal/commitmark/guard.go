@@ -41,15 +41,18 @@ func (g Guard) Field() string {
 	return " h=" + string(g.State) + strconv.FormatInt(max(0, g.Since.Unix()), 36) + "." + base64.RawStdEncoding.EncodeToString([]byte(class))
 }
 
-// ParseGuard reads what a commit's metadata says about a guard. What it does not know, or is
-// broken, says nothing.
-func ParseGuard(metadata string) Guard {
+// ParseGuard reads what the metadata of an offset says about a guard. What it does not know, or is
+// broken, says nothing; so does the text of another offset, which a tool kept when it moved that.
+func ParseGuard(metadata string, offset int64) (g Guard) {
 	if !Marked(metadata) {
 		return Guard{}
 	}
 	for field := range strings.SplitSeq(metadata, " ") {
+		if floor, ok := strings.CutPrefix(field, "f="); ok && floor != strconv.FormatInt(offset, 36) {
+			return Guard{}
+		}
 		value, ok := strings.CutPrefix(field, "h=")
-		if !ok || value == "" {
+		if !ok || value == "" || g.State != 0 {
 			continue
 		}
 		seconds, text, _ := strings.Cut(value[1:], ".")
@@ -57,8 +60,8 @@ func ParseGuard(metadata string) Guard {
 		since, err := strconv.ParseUint(seconds, 36, 37)
 		class, err2 := base64.RawStdEncoding.DecodeString(text)
 		if state := State(value[0]); err == nil && err2 == nil && len(class) <= mostClass && (state == Strained || state == Held) {
-			return Guard{state, time.Unix(int64(since), 0), strings.ToValidUTF8(string(class), "")}
+			g = Guard{state, time.Unix(int64(since), 0), strings.ToValidUTF8(string(class), "")}
 		}
 	}
-	return Guard{}
+	return g
 }

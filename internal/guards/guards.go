@@ -47,7 +47,7 @@ func Read(ctx context.Context, adm *kadm.Client, groups, topics []string) (found
 		}
 		for _, topic := range topics {
 			for _, o := range r.Fetched[topic] {
-				if o.Err == nil && commitmark.ParseGuard(o.Metadata).State != 0 {
+				if o.Err == nil && commitmark.ParseGuard(o.Metadata, o.At).State != 0 {
 					held[topic], commits[group] = true, r.Fetched
 				}
 			}
@@ -77,7 +77,7 @@ func Read(ctx context.Context, adm *kadm.Client, groups, topics []string) (found
 func guardOf(commits map[int32]kadm.OffsetResponse, ends map[int32]kadm.ListedOffset) (g Guard) {
 	g.Of = max(len(ends), len(commits))
 	for partition, o := range commits {
-		said := commitmark.ParseGuard(o.Metadata)
+		said := commitmark.ParseGuard(o.Metadata, o.At)
 		if o.Err != nil || said.State == 0 {
 			continue
 		}

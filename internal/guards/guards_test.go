@@ -1,6 +1,7 @@
 package guards_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,18 +37,24 @@ func TestRead_SaysWhatIsHeld(t *testing.T) {
 		}
 	}
 	began := time.Unix(1_800_000_000, 0)
-	commit := func(group, topic string, partition int32, at int64, g commitmark.Guard) {
+	moved := func(group, topic string, partition int32, from, at int64, g commitmark.Guard) {
 		offsets := kadm.Offsets{}
-		offsets.Add(kadm.Offset{Topic: topic, Partition: partition, At: at, LeaderEpoch: -1, Metadata: commitmark.Mark + " 1" + g.Field()})
+		text := commitmark.Mark + " 1 f=" + strconv.FormatInt(from, 36) + g.Field()
+		offsets.Add(kadm.Offset{Topic: topic, Partition: partition, At: at, LeaderEpoch: -1, Metadata: text})
 		if err := adm.CommitAllOffsets(t.Context(), group, offsets); err != nil {
 			t.Fatal(err)
 		}
+	}
+	commit := func(group, topic string, partition int32, at int64, g commitmark.Guard) {
+		moved(group, topic, partition, at, at, g)
 	}
 	commit("billing", "orders", 0, 3, commitmark.Guard{State: commitmark.Strained, Since: began.Add(time.Minute), Class: "later"})
 	commit("billing", "orders", 1, 4, commitmark.Guard{State: commitmark.Held, Since: began, Class: "billing.down"})
 	commit("billing", "orders", 2, 5, commitmark.Guard{})
 	commit("billing", "bills", 0, 0, commitmark.Guard{State: commitmark.Strained, Since: began})
 	commit("well", "orders", 0, 1, commitmark.Guard{})
+	// an operator kept the text
+	moved("well", "orders", 1, 4, 2, commitmark.Guard{State: commitmark.Held, Since: began})
 	cluster.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		for i, g := range req.(*kmsg.OffsetFetchRequest).Groups {

@@ -296,7 +296,7 @@ func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 	if fields[1] != metadataVersion {
 		return Metadata{}, false
 	}
-	m.Guard = commitmark.ParseGuard(text)
+	m.Guard = commitmark.ParseGuard(text, floor)
 	for _, f := range fields[2:] {
 		name, value, _ := strings.Cut(f, "=")
 		switch name {
