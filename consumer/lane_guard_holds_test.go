@@ -343,6 +343,43 @@ func TestLane_GuardPoisonInFront(t *testing.T) {
 	})
 }
 
+// Records that fail for good fill the room of a lane, so no other one can be read and probed. They
+// give way after MaxOutage, and no earlier: until then an outage may be what fails.
+func TestLane_GuardRoomFullOfPoison(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.MaxInFlight = order, 8
+		cfg.Policy.Breaker.MaxOutage = 5 * time.Minute
+		cfg.Hooks = []consumer.Hook{routed}
+		c := k.Run(cfg)
+		poison := func(n int) {
+			for range n {
+				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("key-0"), Value: []byte("bad")})
+			}
+			time.Sleep(time.Second / 2)
+		}
+		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+			poison(15)
+		}
+		since := c.Health().Topics[0].Since
+		for range 20 {
+			poison(1)
+		}
+		k.Produce(many(20)...)
+		parked := routed.parked.Load()
+		time.Sleep(time.Until(since.Add(5*time.Minute - time.Second)))
+		if n := routed.parked.Load() - parked; n > 0 {
+			t.Errorf("%d records went to their tier within MaxOutage", n)
+		}
+		s.good(t, 20)
+		if took := time.Since(since); took > 12*time.Minute {
+			t.Errorf("the last healthy record ran %v after the beginning of the hold", took)
+		}
+		k.Conserved()
+	})
+}
+
 // A paused topic is not probed.
 func TestLane_GuardPausedIsNotProbed(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {

@@ -324,6 +324,16 @@ func (r *runner) report() {
 // handler returned an error, and does it. It reports false if the record stays as it is, because
 // its lane is revoked or halts at it.
 func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
+	return r.judge(a, rec, meta, err, r.lane.policy.Immediate.Attempts > 0)
+}
+
+// routed is failed without a further run.
+func (r *runner) routed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
+	return r.judge(a, rec, meta, err, false)
+}
+
+// judge is failed, or routed.
+func (r *runner) judge(a *attempt, rec *kgo.Record, meta *headers.Meta, err error, repeats bool) bool {
 	r.report() // the range of finished offsets ends before this record
 	if a.drained() {
 		r.cutOff()
@@ -333,25 +343,11 @@ func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err err
 	if r.counted(a, rec, err, result) {
 		return false
 	}
-	if meta == nil && result.Verdict == classify.VerdictRetry && r.lane.policy.Immediate.Attempts > 0 && !r.unit.run.Held() {
+	if repeats && meta == nil && result.Verdict == classify.VerdictRetry && !r.unit.run.Held() {
 		var over bool
 		if err, result, over = r.retryInPlace(a, rec, err, result); over {
 			return err == nil
 		}
-	}
-	return r.route(a, meta, err, result)
-}
-
-// routed is failed without a further run.
-func (r *runner) routed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
-	r.report()
-	if a.drained() {
-		r.cutOff()
-		return false
-	}
-	result := r.c.cfg.Classifier.Classify(err)
-	if r.counted(a, rec, err, result) {
-		return false
 	}
 	return r.route(a, meta, err, result)
 }

@@ -16,7 +16,7 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 	outcome := outcomeOf(result)
 	r.unit.failure = failedRun{rec: rec, err: err, result: result, shown: r.c.cfg.ErrorText}
 	r.tell(outcome, 1)
-	if !r.unit.run.Probe() || outcome == guard.Good {
+	if !r.unit.run.Probe() || outcome == guard.Good || outcome == guard.Failed && r.lane.source.givesWay(r.unit) {
 		return false
 	}
 	r.unit.failure.trace = r.traceParent()

@@ -303,6 +303,17 @@ func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
 	f.leave(0, size%n)
 }
 
+// givesWay reports whether the record of a failed probe goes to its tier, so that others can be
+// read: the room is full of records that failed as probes, and none was good for MaxOutage.
+func (f *sourceFeed) givesWay(u *unit) bool {
+	f.lane.mu.Lock()
+	defer f.lane.mu.Unlock()
+	if !f.full.Load() || !f.lane.guard.Outlasts() || len(f.lane.siblings.Tiers) == 0 || u.item == nil && !u.head {
+		return false
+	}
+	return f.batches.Len() == 0 && !slices.ContainsFunc(f.ready.All(), func(it *item) bool { return it.probed == 0 })
+}
+
 // takeFailed takes out the records that failed as probes. A draining lane has none.
 func (f *sourceFeed) takeFailed() (all []failedRun) {
 	f.lane.mu.Lock()
@@ -325,9 +336,7 @@ func (f *sourceFeed) leave(n int, bytes int64) { f.enter(-n, -bytes) }
 
 // drop drops all queued records.
 func (f *sourceFeed) drop() {
-	f.batches = fifo.Queue[batch]{}
-	f.failed = nil
-	f.ready = fifo.Queue[*item]{}
+	f.batches, f.failed, f.ready = fifo.Queue[batch]{}, nil, fifo.Queue[*item]{}
 	f.leave(f.queued, f.bytes)
 }
 
@@ -336,20 +345,14 @@ func (f *sourceFeed) drop() {
 // divided equally among the lanes.
 func (f *sourceFeed) isFull() bool {
 	c := f.lane.c
-	if f.queued >= c.cfg.MaxInFlight {
-		return true
-	}
 	half := c.cfg.MaxInFlightBytes / 2
-	return c.inflightBytes.Load() > half && f.bytes > c.share(half)
+	return f.queued >= c.cfg.MaxInFlight || c.inflightBytes.Load() > half && f.bytes > c.share(half)
 }
 
 // mayResume reports whether a paused fetch should resume. It waits until half the room is free, so
 // that pauses stay rare: each makes kgo drop the records that it has buffered of the partition.
 func (f *sourceFeed) mayResume() bool {
-	if !f.full.Load() {
-		return false
-	}
-	if f.queued > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.isFull() {
+	if !f.full.Load() || f.queued > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.isFull() {
 		return false
 	}
 	f.full.Store(false)

@@ -57,6 +57,8 @@
 //     key, so none behind it is a probe, and goes behind the other ones that could run. In a hold,
 //     the first record that could run and the last one take turns: those in front may all be of one
 //     tenant.
+//   - A lane whose room is full of records that failed as probes can read no other. After
+//     MaxOutage, those that fail again retryably go to their tiers, at no attempt's cost.
 //   - A retry claims its key not before it runs.
 //   - Policy.Immediate repeats no probe. Policy.MaxAge does not count the time of a hold.
 //

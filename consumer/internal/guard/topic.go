@@ -79,6 +79,9 @@ func (t *Topic) Free(since, now time.Time) bool {
 	return t.Noted() != nil && now.Sub(since) < t.set.MaxOutage
 }
 
+// Outlasts reports whether the topic has been held for MaxOutage.
+func (t *Topic) Outlasts() bool { return t.Noted().outlasts(t.set.MaxOutage) }
+
 // Round returns the number of the round of probes: a record that failed as a probe in an earlier
 // one may run again.
 func (t *Topic) Round() int64 {

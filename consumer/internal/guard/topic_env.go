@@ -60,6 +60,11 @@ func inTurn(all []Lane, ran int32) []Lane {
 	return slices.Concat(all[i:], all[:i])
 }
 
+// outlasts reports whether the topic is held for so long; none is not.
+func (s *Status) outlasts(d time.Duration) bool {
+	return s != nil && s.State == Held && time.Since(s.Since) >= d
+}
+
 // Share returns the share of bad runs that led to the state.
 func (s *Status) Share() float64 { return float64(s.Bad) / float64(max(s.Runs, 1)) }
 
