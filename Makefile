@@ -140,7 +140,8 @@ full:
 # ONLY=name some tests. Without a Docker Engine they are skipped, in CI they fail. They are built without the race
 # detector, which takes most of the CPU: make race has it on the embedded broker, and RACE=1 here. The program is linked
 # before, as the tests and the image want it: beside the tests that would take their CPU for a minute or two. LONG=1 has
-# the tests that take over half a minute by their nature, and all defects that the checker of chaos has to find.
+# the tests that take over half a minute by their nature, all areas with the classic group protocol, and all defects that
+# the checker of chaos has to find.
 integration:
 	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl SIDING_LONG=$(LONG); \
 	(cd redrive/cmd/redrive && GOWORK=$(CURDIR)/go.work go build -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
