@@ -105,6 +105,11 @@ func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 	if fired["SidingHeld pallets"] {
 		t.Error("half of the pallets fail, and the others waited")
 	}
+	for _, source := range []string{"parcels", "pallets"} {
+		if fired["SidingRecordsAreRetried "+source] {
+			t.Errorf("%s are held or strained, and a second alert says that they are retried", source)
+		}
+	}
 	s.ghostWell.Store(true)
 	unblock()
 	s.repair()
