@@ -184,7 +184,7 @@ func TestServer_SilentBrokersAreSaid(t *testing.T) {
 			all := ask[[]api.Topic](is, "/topics")
 			return len(all) == 1 && all[0].Open == 3
 		})
-		time.Sleep(9 * time.Minute)
+		time.Sleep(9*time.Minute + 10*time.Second)
 		words(t, is.Server, topic, "quiet for 9 min")
 		said := func() bool { return ask[api.Topic](is, topic).Problem != "" }
 		if said() || is.ready() != http.StatusOK {
