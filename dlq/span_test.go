@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -50,6 +51,28 @@ func TestFreeze_IsZeroIfNoPartitionAnswers(t *testing.T) {
 			if diff := cmp.Diff(Cursor{}, c); err == nil || diff != "" {
 				t.Errorf("%s: %v, %s", topic, err, diff)
 			}
+		}
+	})
+}
+
+// While a leader moves, the broker that the client knows denies that it leads. A verb that reads
+// waits for some seconds until another one does.
+func TestFreeze_WaitsWhileALeaderMoves(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 3)
+		moves := func() *kfake.FaultHandle {
+			return k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq", Err: kerr.NotLeaderForPartition, Count: -1})
+		}
+		time.AfterFunc(leaderMoves-time.Second, moves().Remove)
+		if c := k.freeze(t, "orders.dlq"); c.End[0] != 3 {
+			t.Errorf("the end is %v, want 3", c.End)
+		}
+		moves()
+		began := time.Now()
+		_, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
+		wantError(t, err, "NOT_LEADER_FOR_PARTITION")
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("a leader that does not come is an error after %v", took)
 		}
 	})
 }
