@@ -99,7 +99,11 @@ func TestBrowser_SignsInWithAToken(t *testing.T) {
 	if id, err := whoIs(other, jar); !errors.Is(err, access.ErrNobody) {
 		t.Errorf("a server with another key: %+v, %v", id, err)
 	}
-	for _, changed := range []string{"", "x", c.Value[:len(c.Value)-2] + "xx", strings.Repeat("a", 5000)} {
+	end := "xx"
+	if strings.HasSuffix(c.Value, end) {
+		end = "yy"
+	}
+	for _, changed := range []string{"", "x", c.Value[:len(c.Value)-2] + end, strings.Repeat("a", 5000)} {
 		if id, err := whoIs(b, map[string]*http.Cookie{c.Name: {Name: c.Name, Value: changed}}); !errors.Is(err, access.ErrNobody) {
 			t.Errorf("a changed cookie: %+v, %v", id, err)
 		}

@@ -73,7 +73,7 @@ func (s sealer) open(name, text string, v any) error {
 	if len(text) > mostCookie {
 		return errSeal
 	}
-	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {
 		return errSeal
 	}
