@@ -27,7 +27,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 	// A broker that does not ask the coordinator, like all before Kafka 3.6, can be brought into
 	// that state by hand.
 	kafka := ownKafka(t, integration.WithConfig("transaction.partition.verification.enable", "false"),
-		integration.WithConfig("broker.session.timeout.ms", "2000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
+		integration.WithConfig("broker.session.timeout.ms", "4000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
 
 	t.Run("by hand", func(t *testing.T) {
 		s := on(t, kafka)
@@ -87,7 +87,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 				return s.count(topic+".retry.1s") > (2*i+1)*letters/8
 			})
 			kafka.Pause(t, 1)
-			<-time.After(4 * time.Second) // twice its session
+			<-time.After(8 * time.Second) // twice its session
 			kafka.Unpause(t, 1)
 		}
 		p.ends(0)
