@@ -222,11 +222,15 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 	m := ev.members[name]
 	cost, good := 0, 0
 	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is strained sooner
+	from := w.from
+	if all := ev.told[name].runs; len(all) > 0 {
+		from = max(from, all[0].start) // of a process that starts in the outage
+	}
 	for _, x := range ev.told[name].runs {
 		switch {
 		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
 			good++
-		case x.verdict == verdictOutage && x.start >= w.from+judges && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
+		case x.verdict == verdictOutage && x.start >= from+judges && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
 			if ev.told[name].stateAt(x.start).to == "closed" {
 				cost++
 			}

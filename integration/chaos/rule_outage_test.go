@@ -18,29 +18,32 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 		strained time.Duration // after its begin; 0: never
 		failed   verdict
 		every    time.Duration
+		after    time.Duration // the first run of another process
 		want     int
 	}{
-		{"never", 0, verdictOutage, 10 * time.Millisecond, 1},
-		{"late", 4 * time.Second, verdictOutage, 10 * time.Millisecond, 1},
-		{"in time", 2 * time.Second, verdictOutage, 10 * time.Millisecond, 0},
-		{"within a second", 0, verdictOutage, time.Millisecond, 0},
-		{"in a partial outage", 0, verdictPart, 10 * time.Millisecond, 0},
+		{"never", 0, verdictOutage, 10 * time.Millisecond, 0, 1},
+		{"late", 4 * time.Second, verdictOutage, 10 * time.Millisecond, 0, 1},
+		{"in time", 2 * time.Second, verdictOutage, 10 * time.Millisecond, 0, 0},
+		{"within a second", 0, verdictOutage, time.Millisecond, 0, 0},
+		{"within a second of a process that starts in it", 0, verdictOutage, time.Millisecond, 3 * time.Second, 0},
+		{"in a partial outage", 0, verdictPart, 10 * time.Millisecond, 0, 0},
 	} {
-		began := int64(time.Minute)
+		began, of := int64(time.Minute), memberJob{Service: service{Group: "billing", Topics: []string{"orders"}}}
 		var is told
 		if test.strained > 0 {
 			is.breakers = []breakerState{{began + int64(test.strained), "strained"}}
 		}
-		s := &served{service: service{Group: "billing"}, records: map[int64]*record{}}
+		first := &run{member: "b", topic: "orders", lane: lane, offset: 500, start: began, end: began + 1, verdict: test.failed}
+		s := &served{service: service{Group: "billing"}, records: map[int64]*record{500: {id: 500, runs: []*run{first}}}}
 		for offset := range int64(500) {
-			at := began + offset*int64(test.every)
+			at := began + int64(test.after) + offset*int64(test.every)
 			x := &run{member: "a", topic: "orders", lane: lane, offset: offset, start: at, end: at + 1, verdict: test.failed}
 			is.runs = append(is.runs, x)
 			s.records[offset] = &record{id: offset, runs: []*run{x}}
 		}
 		ev := &evidence{
-			services: []*served{s}, told: map[string]told{"a": is}, recovers: recoverTime,
-			members: map[string]*member{"a": {job: memberJob{Service: service{Group: "billing", Topics: []string{"orders"}}}}},
+			services: []*served{s}, told: map[string]told{"a": is, "b": {runs: []*run{first}}}, recovers: recoverTime,
+			members: map[string]*member{"a": {job: of}, "b": {job: of}},
 		}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		if outageRule(ev, &f); len(f.broken) != test.want {
