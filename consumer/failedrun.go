@@ -13,6 +13,7 @@ type failedRun struct {
 	err    error
 	result classify.Result
 	trace  string             // its traceparent, if it was a probe
+	round  int64              // of probes, if it was one
 	shown  func(error) string // Config.ErrorText
 }
 

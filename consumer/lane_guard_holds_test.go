@@ -548,3 +548,31 @@ func TestLane_GuardBudgetRunsAllRetriesWithoutTheSource(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// The first record of a partition fails for good as an outage ends. All others failed as probes,
+// and no more come. They run within half a minute all the same.
+func TestLane_GuardPoisonInFrontOfAnIdleSource(t *testing.T) {
+	each(t, map[string]error{"retryable": classify.Retryable(errBusy), "unnamed": errBusy}, 1, func(t *testing.T, k *consumertest.Kafka, poison error) {
+		s := &service{}
+		cfg := withBreaker(s)
+		var held atomic.Bool
+		var first atomic.Int64 // behind the record that is the first probe
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if held.Load() && first.CompareAndSwap(0, r.Offset+1) || first.Load() == r.Offset+1 {
+				return poison
+			}
+			return s.handle(ctx, r)
+		}
+		c := k.Run(cfg)
+		s.hold(k, c)
+		held.Store(true)
+		k.Produce(many(30)...)
+		time.Sleep(10 * time.Minute)
+		s.down.Store(false)
+		time.Sleep(30 * time.Second)
+		if l := c.Health().Lanes[0]; first.Load() == 0 || l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
+			t.Errorf("the lane is %+v, behind offset %d", l, first.Load()-1)
+		}
+		k.Conserved()
+	})
+}

@@ -111,7 +111,7 @@ func (r *runner) runRecords() {
 		}
 	}
 	r.report()
-	if u := r.unit; u.run.Probe() && !u.head && u.outcome == guard.Good {
+	if u := r.unit; u.run.Probe() && u.place > 0 && u.outcome == guard.Good {
 		r.routeFailed()
 	}
 }

@@ -70,7 +70,7 @@ func (r *runner) leave(rec *kgo.Record) {
 // routeFailed has the records go to their tiers that failed as probes in front of a good one: they
 // failed while what the handler depends on lived.
 func (r *runner) routeFailed() {
-	for _, x := range r.lane.source.takeFailed() {
+	for _, x := range r.lane.source.takeFailed(r.unit.place) {
 		r.see(x.rec)
 		r.source.traceParent = x.trace
 		if _, _, done := r.lane.route(r.feed, &r.source, nil, x.err, x.result); !done {

@@ -17,9 +17,8 @@ type sourceFeed struct {
 	queued  int               // delivered records that no worker took yet
 	bytes   int64             // of the queued records
 	// Records in front of the batches that failed as probes, in order. They are queued as well.
-	failed    []failedRun
-	headRound int64 // the round of probes in which the first of them ran
-	heldRuns  int64 // how many single records have run in holds
+	failed   []failedRun
+	heldRuns int64 // how many single records have run in holds
 }
 
 // unitRecords is the number of records of a source partition that a worker takes at a time. It
@@ -173,20 +172,20 @@ func (f *sourceFeed) couldProbe(round int64) bool {
 	if f.lane.c.cfg.Order != OrderPartition {
 		return f.nextHeld(round) >= 0
 	}
-	return f.mayCut() && (f.mayRepeat(round) || f.mayCutNext())
+	return f.mayCut() && (f.nextFailed(round) >= 0 || f.mayCutNext())
 }
 
 // cutHeld returns the next record while the topic is held, nil if none may start. Package guard
 // says which one that is.
 func (f *sourceFeed) cutHeld() (u *unit) {
 	l, round := f.lane, f.lane.guard.Round()
-	next, repeats := -1, false
+	next, again := -1, -1
 	if l.c.cfg.Order != OrderPartition {
 		next = f.nextHeld(round)
 	} else {
-		repeats = f.mayRepeat(round)
+		again = f.nextFailed(round)
 	}
-	if next < 0 && !repeats && !f.mayCutNext() {
+	if next < 0 && again < 0 && !f.mayCutNext() {
 		return nil
 	}
 	run, ok := l.guard.Source(l)
@@ -199,27 +198,44 @@ func (f *sourceFeed) cutHeld() (u *unit) {
 	case !run.Probe():
 		f.putFailedBack()
 		u = f.cutRecords(1)
-	case repeats:
-		u = f.cutFailed()
+	case again >= 0:
+		u = f.cutFailed(again)
 	default:
 		u = f.cutRecords(1)
-		u.head = len(f.failed) == 0
+		u.place = len(f.failed)
 	}
 	u.run, u.round = run, round
 	return u
 }
 
-// mayRepeat reports whether the first of the records that failed as probes may run again: it has
-// not run in this round.
-func (f *sourceFeed) mayRepeat(round int64) bool {
-	return len(f.failed) > 0 && f.headRound < round && f.grant.allows(f.failed[0].rec.Offset)
+// nextFailed returns the index of the next record that runs again of those that failed as probes,
+// -1 if none may: one that has not run in this round. The first one goes first. The others, that
+// which ran longest ago first, run again once there is none that no probe has run: the first one
+// may fail for good, and no other one come for hours.
+func (f *sourceFeed) nextFailed(round int64) int {
+	if len(f.failed) == 0 {
+		return -1
+	}
+	if f.failed[0].round < round && f.grant.allows(f.failed[0].rec.Offset) {
+		return 0
+	}
+	if f.batches.Len() > 0 {
+		return -1
+	}
+	next := -1
+	for i, x := range f.failed[1:] {
+		if x.round < round && f.grant.granted(x.rec.Offset) {
+			next, round = i+1, x.round
+		}
+	}
+	return next
 }
 
-// cutFailed makes a unit of the first record that failed as a probe.
-func (f *sourceFeed) cutFailed() *unit {
-	rec := f.failed[0].rec
-	f.failed = f.failed[1:]
-	u := &unit{feed: &f.feed, recs: []*kgo.Record{rec}, head: true}
+// cutFailed makes a unit of a record that failed as a probe.
+func (f *sourceFeed) cutFailed(i int) *unit {
+	rec := f.failed[i].rec
+	f.failed = slices.Delete(f.failed, i, i+1)
+	u := &unit{feed: &f.feed, recs: []*kgo.Record{rec}, place: i}
 	f.busy = true
 	u.is(rec.Offset, rec.Offset)
 	f.leave(1, forward.RecordSize(rec))
@@ -257,15 +273,23 @@ func (f *sourceFeed) putBack(u *unit) {
 		size += forward.RecordSize(r)
 	}
 	f.enter(len(rest), size)
-	switch {
-	case !u.stays || !u.run.Probe():
-		f.putFailedBack()
-		f.pushFront(rest, size)
-	case u.head:
-		f.failed, f.headRound = slices.Insert(f.failed, 0, u.failure), u.round
-	default:
-		f.failed = append(f.failed, u.failure)
+	if u.stays && u.run.Probe() {
+		u.failure.round = u.round
+		f.failed = slices.Insert(f.failed, min(u.place, len(f.failed)), u.failure)
+		return
 	}
+	before := f.takeFront(u.place)
+	f.putFailedBack()
+	f.pushFront(rest, size)
+	f.failed = before
+	f.putFailedBack()
+}
+
+// takeFront takes out so many of the first records that failed as probes.
+func (f *sourceFeed) takeFront(n int) (all []failedRun) {
+	n = min(n, len(f.failed))
+	all, f.failed = f.failed[:n:n], f.failed[n:]
+	return all
 }
 
 // putItemBack takes back a single record that stays. One that failed as a probe goes behind the
@@ -308,17 +332,18 @@ func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
 func (f *sourceFeed) givesWay(u *unit) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if !f.full.Load() || !f.lane.guard.Outlasts() || len(f.lane.siblings.Tiers) == 0 || u.item == nil && !u.head {
+	if !f.full.Load() || !f.lane.guard.Outlasts() || len(f.lane.siblings.Tiers) == 0 || u.item == nil && u.place > 0 {
 		return false
 	}
 	return f.batches.Len() == 0 && !slices.ContainsFunc(f.ready.All(), func(it *item) bool { return it.probed == 0 })
 }
 
-// takeFailed takes out the records that failed as probes. A draining lane has none.
-func (f *sourceFeed) takeFailed() (all []failedRun) {
+// takeFailed takes out so many of the first records that failed as probes. A draining lane has
+// none.
+func (f *sourceFeed) takeFailed(n int) (all []failedRun) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	all, f.failed = f.failed, nil
+	all = f.takeFront(n)
 	for _, x := range all {
 		f.leave(1, forward.RecordSize(x.rec))
 	}

@@ -30,7 +30,7 @@ type unit struct {
 	outcome guard.Outcome // of that
 	failure failedRun     // the last one
 	round   int64         // of probes, in which it began
-	head    bool          // as a probe, it is the first record of its partition
+	place   int           // as a probe, how many that failed as probes are in front of it
 	stays   bool          // the record that ran last stays where it was
 
 	ran       int                     // number of recs that ran; the others go back

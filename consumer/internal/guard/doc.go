@@ -49,10 +49,11 @@
 //   - Lanes take turns, beginning with the one after that which probed last. A turn is up to five
 //     probes, one after the other.
 //   - Under OrderPartition, the first probe of a turn is the lane's first record. The others are
-//     the next ones that no probe has run. Those that failed stay in front of the others, in order.
-//     If the first record succeeds, all of them run again, in order: the outage is over. If
-//     another one succeeds, they have failed while the downstream lived. Each is a retried record
-//     then: its copy goes to its tier, and costs no attempt.
+//     the next ones that no probe has run; without these, those that failed run again, each once a
+//     round. Those that failed stay in front of the others, in order. If the first record succeeds,
+//     all of them run again, in order: the outage is over. If another one succeeds, those in front
+//     of it have failed while the downstream lived. Each is a retried record then: its copy goes to
+//     its tier, and costs no attempt.
 //   - Under OrderKey and OrderNone, a probe is a record that could run. One that failed keeps its
 //     key, so none behind it is a probe, and goes behind the other ones that could run. In a hold,
 //     the first record that could run and the last one take turns: those in front may all be of one
