@@ -576,3 +576,25 @@ func TestLane_GuardPoisonInFrontOfAnIdleSource(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// A member that joins in an outage has retries to judge by, while the source is idle: what waits in
+// the tiers of its lanes is not dead-lettered.
+func TestLane_GuardJudgesByRetriesBesideAnIdleSource(t *testing.T) {
+	each(t, orders, 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Hooks = order, []consumer.Hook{routed}
+		k.Run(cfg)
+		s.down.Store(true)
+		all := inBatches(k, 20, 10, time.Second/2)
+		time.Sleep(time.Minute)
+		k.Run(cfg)
+		time.Sleep(30 * time.Minute)
+		s.down.Store(false)
+		s.good(t, len(all)-int(routed.dead.Load()))
+		k.Conserved()
+		if n := routed.dead.Load(); n > 0 {
+			t.Errorf("%d of %d records are dead letters", n, len(all))
+		}
+	})
+}

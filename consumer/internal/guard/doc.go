@@ -8,7 +8,9 @@
 // The guard counts the runs of source records, by the time at which they began, in ten buckets of
 // half a second, or of twelve runs if these took longer. A bucket counts once 95 % of its runs have
 // ended. So a burst is one sample, an idle gap no time, and it says nothing that failures end
-// first. Retries are no sample: they failed before. Only while the source is idle, good ones count.
+// first. Retries are no sample: they failed before. Only while the source is idle, good ones count
+// in a strain. They strain a topic whose source has had too few runs to tell, while it is idle: a
+// process that gets its lanes in an outage knows no better.
 //
 // A run is bad if it failed retryably, or with a defect: a panic, or an error that is terminal
 // because nothing has named it. What the handler or a rule calls terminal or discarded is an

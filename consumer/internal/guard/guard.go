@@ -50,6 +50,7 @@ type Guard struct {
 	bad      int64         // of these
 	strained time.Duration // the share was that of Strain, last
 	measure  measure
+	retries  measure // of a closed guard beside an idle source, since the last change of the state
 	budget   budget
 	hold     hold
 	ran      time.Duration // a record of the source, last
@@ -163,16 +164,35 @@ func (g *Guard) End(now time.Duration, r Run, o Outcome) (changed bool) {
 }
 
 // retried ends a retry. One that began while nothing was wrong costs something only if it fails.
-// While the source is idle, a good one is the only sample.
+// While the source is idle, retries are the only sample.
 func (g *Guard) retried(r Run, o Outcome) (changed bool) {
 	if !r.paid && o.bad() {
 		g.budget.tokens--
 	}
-	if o != Good || g.state != Strained || g.now-g.ran < idle {
+	switch {
+	case g.set.Off || g.now-g.ran < idle:
+	case g.state == Closed:
+		g.retries.end(g.retries.begin(g.now, 1), o, 1)
+		return g.judgeRetries()
+	case g.state == Strained && o == Good:
+		g.measure.end(g.measure.begin(g.now, 1), Good, 1)
+		return g.judge(Good)
+	}
+	return false
+}
+
+// judgeRetries begins a strain if many retries fail, and the source has too few runs to tell: what
+// began in an outage, or got its lanes in one, knows no better.
+func (g *Guard) judgeRetries() (changed bool) {
+	if runs, _, _, _ := g.measure.sum(g.now); runs >= enough {
 		return false
 	}
-	g.measure.end(g.measure.begin(g.now, 1), Good, 1)
-	return g.judge(Good)
+	runs, failed, bad, _ := g.retries.sum(g.now)
+	if runs < enough || float64(failed) < g.set.Strain*float64(runs) {
+		return false
+	}
+	g.strained = g.now
+	return g.to(Strained, runs, bad)
 }
 
 // judge changes the state if there is reason to, after a run that was not held.
@@ -211,6 +231,7 @@ func (g *Guard) to(s State, runs, bad int64) (changed bool) {
 		return false
 	}
 	g.state, g.since, g.runs, g.bad = s, g.now, runs, bad
+	g.retries.clear()
 	return true
 }
 
