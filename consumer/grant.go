@@ -27,7 +27,8 @@ type grant struct {
 	begun  int64 // every record that started lies below
 	ran    int64 // records that started since the last commit was made
 	made   time.Time
-	held   bool // a record waited for a commit since then
+	from   time.Time // when the first of them started
+	held   bool      // a record waited for a commit since then
 	// a record waits for a commit since then; zero if none does
 	waits time.Time
 
@@ -204,6 +205,9 @@ func (g *grant) begin(records int, last int64) {
 	if g.limit < 1 || g.isSuspect(last) {
 		return
 	}
+	if g.ran == 0 {
+		g.from = time.Now()
+	}
 	g.ran += int64(records)
 	g.begun = max(g.begun, last+1)
 	if g.until-g.begun < g.window/2 {
@@ -272,20 +276,24 @@ func (g *grant) evidence(self uint64, tracker *offsets.Tracker, next int64, now 
 // widen sets the window for the next commit: three times of what ran in an interval between
 // commits, so that half of it lasts longer than one. A commit that comes earlier, because half of
 // the window was used, doubles it. If all that started has finished before that commit, the lane
-// outruns its commits: each further one would hold up what was fetched for the lane.
+// outruns its commits, and each further one would hold up what was fetched for the lane. Its window
+// then follows its pace, up to 64 times.
 func (g *grant) widen(now time.Time, idle bool) {
+	in := func(d time.Duration) int64 {
+		return int64(min(float64(3*g.ran)*float64(g.interval)/float64(d), maxWindow))
+	}
 	since := now.Sub(g.made)
 	switch early := since < g.interval*9/10; {
 	case g.made.IsZero():
 		g.window = firstWindow
 	case g.held || early && g.until-g.begun < g.window/2:
-		times := int64(2)
+		most := 2 * g.window
 		if idle {
-			times = 8
+			most = max(most, min(in(now.Sub(g.from)), 64*g.window))
 		}
-		g.window = min(times*g.window, maxWindow)
+		g.window = min(most, maxWindow)
 	case !early:
-		g.window = max(firstWindow, int64(float64(3*g.ran)*float64(g.interval)/float64(since)))
+		g.window = max(firstWindow, in(since))
 	}
 	g.ran, g.made, g.held = 0, now, false
 }

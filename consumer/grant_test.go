@@ -3,6 +3,7 @@ package consumer
 import (
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -63,30 +64,34 @@ func TestGrant_SuspectsOfATierHoldUpNoOther(t *testing.T) {
 	}
 }
 
-// A lane that outruns its commits needs few of them: what was fetched for it waits for each. If its
-// handlers are slow, a commit names no more than twice as many.
+// A lane that outruns its commits needs few of them: what was fetched for it waits for each. A slow
+// lane's commit names what runs until the next ones, or twice as many while its handlers run.
 func TestGrant_OutrunCommitsNameManyMore(t *testing.T) {
 	t.Parallel()
 	const records = 4000
 	for _, c := range []struct {
-		finished bool // all that started has finished when a commit is made
+		finished bool          // all that started has finished when a commit is made
+		took     time.Duration // from their start until that commit
 		commits  int
-	}{{true, 3}, {false, 6}} {
-		g := &grant{limit: 3, interval: time.Second, asks: func() {}, restUntil: new(atomic.Int64)}
-		g.start(beginAt(0), 1)
-		tracker, now, n := offsets.New(0, 0), time.Now(), 0
-		for tracker.DeliverRange(0, records-1); g.until < records; n++ {
-			if g.until > 0 {
-				g.begin(int(g.until-g.begun), g.until-1)
+	}{{true, 10 * time.Millisecond, 2}, {true, 500 * time.Millisecond, 4}, {false, 10 * time.Millisecond, 6}} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &grant{limit: 3, interval: time.Second, asks: func() {}, restUntil: new(atomic.Int64)}
+			g.start(beginAt(0), 1)
+			tracker, n := offsets.New(0, 0), 0
+			for tracker.DeliverRange(0, records-1); g.until < records; n++ {
+				if g.until > 0 {
+					time.Sleep(300 * time.Millisecond) // idle, which is no pace
+					g.begin(int(g.until-g.begun), g.until-1)
+				}
+				time.Sleep(c.took)
+				if c.finished {
+					tracker.FinishRange(0, g.until-1)
+				}
+				g.accept(g.evidence(1, &tracker, -1, time.Now(), false), g.asked)
 			}
-			if c.finished {
-				tracker.FinishRange(0, g.until-1)
+			if n != c.commits {
+				t.Errorf("finished when a commit is made: %v, after %v; %d commits name %d records, want %d", c.finished, c.took, n, records, c.commits)
 			}
-			g.accept(g.evidence(1, &tracker, -1, now, false), g.asked)
-			now = now.Add(10 * time.Millisecond)
-		}
-		if n != c.commits {
-			t.Errorf("finished when a commit is made: %v; %d commits name %d records, want %d", c.finished, n, records, c.commits)
-		}
+		})
 	}
 }

@@ -316,7 +316,7 @@ func (r *rig) weighed(a arm, label string, size *int64, sizes *copySizes) arm {
 }
 
 func lanesBench(ctx context.Context, r *rig) ([]arm, error) {
-	const records = 4_000_000
+	const records = 8_000_000
 	var arms []arm
 	for _, lanes := range []struct {
 		label      string
