@@ -145,20 +145,20 @@ full:
 integration:
 	@$(own_image) export SIDING_KILL_RESULTS=$(CURDIR)/.cache/kills.jsonl SIDING_LONG=$(LONG); \
 	(cd redrive/cmd/redrive && GOWORK=$(CURDIR)/go.work go build -ldflags='-s -w' -o $(CURDIR)/.cache/integration/ .); \
-	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...),$(if $(RACE),CGO_ENABLED=1))
+	$(call tests,integration,-timeout 60m $(if $(RACE),-race) -p 1 -parallel 8 $(if $(ONLY),-run '$(ONLY)') $(docker:%=./%/...),$(heap) $(if $(RACE),CGO_ENABLED=1))
 
 # A real Prometheus scrapes services and redrive serve while dead letters come: alerts fire and resolve, and the boards'
 # queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
 monitoring:
 	@export SIDING_MONITORING=1 SIDING_MONITORING_BROKERS=$(BROKERS); \
-	$(call tests,monitoring,-timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' ./deploy/monitoring)
+	$(call tests,monitoring,-timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' ./deploy/monitoring,$(heap))
 
 # The console of redrive serve in a real Chromium: axe-core, keys, live pages, and what people do, over the embedded
 # broker; BROKER=kafka takes a real one, ONLY=TestFlows some tests. Root installs Chromium where it is missing;
 # CHROMIUM=path takes another one.
 browser: chromium
 	@$(own_image) export SIDING_BROWSER=$(if $(BROKER),$(BROKER),1); \
-	$(call tests,browser,-timeout 15m -skip '^TestPictures_' $(if $(ONLY),-run '$(ONLY)') ./serve/internal/browser)
+	$(call tests,browser,-timeout 15m -skip '^TestPictures_' $(if $(ONLY),-run '$(ONLY)') ./serve/internal/browser,$(heap))
 
 # The pictures of the docs, from that incident.
 pictures: chromium
