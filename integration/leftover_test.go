@@ -26,11 +26,12 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 	binary(t)
 	// A broker that does not ask the coordinator, like all before Kafka 3.6, can be brought into
 	// that state by hand.
-	kafka := ownKafka(t, integration.WithConfig("transaction.partition.verification.enable", "false"),
-		integration.WithConfig("broker.session.timeout.ms", "4000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
+	asksNobody := integration.WithConfig("transaction.partition.verification.enable", "false")
 
 	t.Run("by hand", func(t *testing.T) {
-		s := on(t, kafka)
+		t.Parallel()
+		// It stays a leader while it gets no CPU.
+		s := on(t, ownKafka(t, asksNobody, integration.WithConfig("broker.session.timeout.ms", "60000")))
 		topic := topicName(t)
 		target, ledger, archive := topic+".retry.1s", topic+".dlq.ledger", topic+".archive"
 		s.CreateTopic(topic, 2)
@@ -74,6 +75,8 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 	})
 
 	t.Run("by a broker that was frozen", func(t *testing.T) {
+		t.Parallel()
+		kafka := ownKafka(t, asksNobody, integration.WithConfig("broker.session.timeout.ms", "4000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
 		s := on(t, kafka)
 		const letters = 3000
 		topic := topicName(t)
