@@ -105,21 +105,22 @@ seeds: export SIDING_SEEDS = $(if $(SEEDS),$(SEEDS),200)
 seeds:
 	@$(call tests,seeds,-timeout 120m $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -lF cases.Seeds -- '*_test.go' ':!internal/cases'))))))
 
-# The tests of .ci/run, ROUNDS times in all, beside four busy loops on the same cores. The loops run until the end. A line
-# a commit, round and step goes to .cache/steady.tsv; a red one leaves its log. A later call goes on with the steps that
-# the commit has no line of, so that a trial may be spread; what is not committed is tried from the first round.
+# The tests of .ci/run, ROUNDS times in all, side by side as there, and beside four busy loops on the same cores. The loops
+# run until the end. A line a commit, round and step goes to .cache/steady.tsv; a red one leaves its log. A later call goes
+# on with the steps that the commit has no line of, so that a trial may be spread; what is not committed is tried from the
+# first round.
 ROUNDS ?= 20
 STEPS  ?= test race integration monitoring browser
 steady:
 	@mkdir -p .cache/steady; touch .cache/steady.tsv; commit=$$(git describe --always --dirty --abbrev=12 --exclude='*'); \
 	[[ $$commit != *-dirty ]] || sed -i "/^$$commit\t/d" .cache/steady.tsv; \
 	loops=; trap 'kill $$loops' EXIT; for _ in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
-	for round in $$(seq $(ROUNDS)); do for step in $(STEPS); do \
+	for round in $$(seq $(ROUNDS)); do steps=; for step in $(STEPS); do \
 	  ! grep -qP "^$$commit\t$$round\t$$step\t" .cache/steady.tsv || continue; \
-	  start=$$SECONDS; log=.cache/steady/$$commit-$$step-$$round.log; verdict=green; \
-	  $(MAKE) --no-print-directory $$step >$$log 2>&1 && rm $$log || verdict=red; \
-	  printf '%s\t%d\t%s\t%s\t%d s\n' $$commit $$round $$step $$verdict $$((SECONDS - start)) | tee -a .cache/steady.tsv; \
-	done; done; \
+	  { start=$$SECONDS log=.cache/steady/$$commit-$$step-$$round.log verdict=green; \
+	    $(MAKE) --no-print-directory $$step >$$log 2>&1 && rm $$log || verdict=red; \
+	    printf '%s\t%d\t%s\t%s\t%d s\n' $$commit $$round $$step $$verdict $$((SECONDS - start)) | tee -a .cache/steady.tsv; } & steps="$$steps $$!"; \
+	done; [ -z "$$steps" ] || wait $$steps; done; \
 	awk -v commit=$$commit '$$1 == commit { n++; red += $$4 == "red" } END { printf "%s: %d of %d red\n", commit, red, n; exit red > 0 }' .cache/steady.tsv
 
 # What takes hours: all that the quick tests leave out. Nightly, and before a tag.
