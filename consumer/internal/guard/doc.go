@@ -30,8 +30,9 @@
 // was, or in the first one, with the attempts that it had, until an hour after its first failure.
 // Each retry costs the budget one. The budget earns a quarter from each run of the source, so that
 // retries are a fifth of all runs and the load is at most 1.25 times what it would be; or one a
-// second, where that is more. It ends once the share was below three quarters of that for 10 s. Of
-// a source that is idle, or has too few runs, the share counts after an hour or MaxOutage.
+// second, where that is more. It ends once the share was below three quarters of that for 10 s, the
+// time of a hold included. Of a source that is idle, or has too few runs, the share counts after an
+// hour or MaxOutage.
 //
 // Held, once the bad runs are more by 120 than 39 times the good ones, in a measure with all its
 // buckets: 120 without a good one, or 97.5 % of many. A topic with a share below Hold (0.95) is
