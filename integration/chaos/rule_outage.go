@@ -92,7 +92,12 @@ func healthy(ev *evidence, s *served, f *findings) {
 			}
 			f.counted["healthy records that were written or waited in a partial outage"]++
 			from, to := max(at, w.from), r.runs[0].start
-			if wait := overlap(calms, from, to) - overlap(outlasting, from, to); wait > ev.recovers {
+			wait := overlap(calms, from, to) - overlap(outlasting, from, to)
+			switch {
+			case wait <= ev.recovers:
+			case ev.readAgain(tp{r.origin.Topic, r.origin.Partition}, w.from-lineSlack, to):
+				f.excluded["a healthy record waited behind a log that lost its end and was read again"]++
+			default:
 				f.add(r, r.origin, r.runs[:1], "it never failed, and waited for %v beside records that failed from %s on", wait, clockTime(w.from))
 			}
 		}

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,9 +54,10 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 }
 
 // A record that never failed does not wait for those that fail in a partial outage. It may wait
-// while other faults are on, or everything fails.
+// while other faults are on, everything fails, or its log is read again.
 func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 	t.Parallel()
+	const logReadAgain = "the log lost its end and is read again"
 	at := func(seconds int64) int64 { return (100 + seconds) * int64(time.Second) }
 	half := window{"tenants", at(0), at(60)}
 	for _, test := range []struct {
@@ -78,6 +80,8 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 		{"everything fails then", []window{half, {"outage", at(5), at(20)}}, 0, at(1), []*run{{start: at(65), verdict: verdictPassed}}, 0},
 		{"everything failed long before", []window{half, {"flaps", at(-80), at(-60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
 		{"everything fails", []window{{"flaps", at(0), at(60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
+		{logReadAgain, []window{half}, 0, at(7), []*run{{start: at(40), verdict: verdictPassed}}, 0},
+		{logReadAgain + " later", []window{half}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
 	} {
 		s := &served{
 			service: service{Group: "billing", Policy: policy{Session: session}},
@@ -86,6 +90,13 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 		ev := &evidence{
 			services: []*served{s}, windows: test.windows, recovers: recoverTime,
 			acked: map[int64]written{7: {topic: "orders", at: test.written}},
+		}
+		if again := at(5); strings.HasPrefix(test.name, logReadAgain) {
+			if test.name != logReadAgain {
+				again = at(33)
+			}
+			ev.older = []olderLog{{tp{topic: "orders"}, 2, 100}}
+			ev.told = map[string]told{"a": {lanes: []laneChange{{again, laneReread, tp{topic: "orders"}}}}}
 		}
 		if test.died > 0 {
 			ev.died = []*member{{job: memberJob{Service: s.service}, ended: test.died}}
