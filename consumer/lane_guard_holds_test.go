@@ -598,3 +598,118 @@ func TestLane_GuardJudgesByRetriesBesideAnIdleSource(t *testing.T) {
 		}
 	})
 }
+
+// The first record of each key fails for good as an outage ends, so none that is ready can succeed.
+// Those behind it run within half a minute all the same, beside an idle source too, in their order.
+func TestLane_GuardPoisonInFrontOfAllKeys(t *testing.T) {
+	kinds := map[string]error{"retryable": classify.Retryable(errBusy), "unnamed": errBusy}
+	sources := map[string]bool{"idle": false, "flowing": true}
+	each(t, cases.Cross(cases.Cross(kinds, sources), map[string]int{"a key": 1, "three keys": 3, "25 keys": 25}), 1, func(t *testing.T, k *consumertest.Kafka, is cases.Pair[cases.Pair[error, bool], int]) {
+		s, routed, seen := &service{}, &copies{}, &outcomes{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Hooks = consumer.OrderKey, []consumer.Hook{routed}
+		var held atomic.Bool
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			key, facts := string(r.Key), consumer.DeliveryOf(ctx, r)
+			if held.Load() && seen.isHead(key, facts.Original.Offset) {
+				s.calls.Add(1)
+				s.failed.Add(1)
+				return is.A.A
+			}
+			err := s.handle(ctx, r)
+			if held.Load() && facts.Attempt == 1 {
+				seen.add(key, r.Offset, err == nil)
+			}
+			return err
+		}
+		c := k.Run(cfg)
+		s.down.Store(true)
+		produced := 0
+		produce := func(n int, wait time.Duration) {
+			for i := range n * is.B {
+				k.Produce(&kgo.Record{Topic: "orders", Key: fmt.Append(nil, i%is.B)})
+				produced++
+			}
+			time.Sleep(wait)
+		}
+		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+			produce(5, time.Second/2)
+		}
+		held.Store(true) // before the first round of probes
+		produce(20, 0)
+		for range 60 {
+			if is.A.B {
+				produce(1, 0)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		s.down.Store(false)
+		time.Sleep(30 * time.Second)
+		if is.B > 10 {
+			time.Sleep(time.Minute) // a round has ten probes
+		}
+		if l := c.Health().Lanes[0]; l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
+			t.Errorf("the lane is %+v", l)
+		}
+		if n := seen.inverted(); n > 0 || len(seen.heads) != is.B {
+			t.Errorf("%d outcomes came after that of a later record of their key, behind %d heads", n, len(seen.heads))
+		}
+		s.good(t, produced-is.B)
+		time.Sleep(2 * time.Hour)
+		k.Conserved()
+		if n := routed.dead.Load(); n != int64(is.B) {
+			t.Errorf("%d records are dead letters, want the %d that fail for good", n, is.B)
+		}
+	})
+}
+
+// outcomes are those of the records of each key, in order, but for the first record of each, its
+// head.
+type outcomes struct {
+	mu    sync.Mutex
+	heads map[string]int64
+	first map[string][]int64 // each record once, as it ran first
+	last  map[string][]int64 // as it succeeded
+	ran   map[int64]bool
+}
+
+// isHead reports whether the record is the first one of its key that was asked about.
+func (o *outcomes) isHead(key string, offset int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.heads == nil {
+		o.heads, o.first, o.last, o.ran = map[string]int64{}, map[string][]int64{}, map[string][]int64{}, map[int64]bool{}
+	}
+	if _, ok := o.heads[key]; !ok {
+		o.heads[key] = offset
+	}
+	return o.heads[key] == offset
+}
+
+func (o *outcomes) add(key string, offset int64, good bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ran[offset] {
+		o.ran[offset] = true
+		o.first[key] = append(o.first[key], offset)
+	}
+	if good {
+		o.last[key] = append(o.last[key], offset)
+	}
+}
+
+// inverted counts the outcomes that came after that of a later record.
+func (o *outcomes) inverted() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, of := range []map[string][]int64{o.first, o.last} {
+		for _, offsets := range of {
+			for i, offset := range offsets {
+				if i > 0 && offset < slices.Max(offsets[:i]) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}

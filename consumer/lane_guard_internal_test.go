@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,5 +69,82 @@ func TestLane_TiersTakeTurnsWithKeys(t *testing.T) {
 	}
 	if ready[0] != 5 || ready[1] != 5 {
 		t.Errorf("the tiers had the key %v times, want 5 and 5", ready)
+	}
+}
+
+// A follower of a key is probed once the record that has the key has failed in the round. No other
+// of the key runs beside it. Retries that wait for the key keep their places. A lane that drains
+// meanwhile takes nothing back.
+func TestLane_ProbesFollowersInTurn(t *testing.T) {
+	t.Parallel()
+	_, lanes := pooled(t, OrderKey, 2, 1, nil)
+	l := lanes[0]
+	f := l.source
+	l.keys = map[keyHash]*keyQueue{}
+	add := func(offset int64) *item {
+		it := &item{rec: &kgo.Record{Key: []byte("a"), Offset: offset}}
+		f.tracker.Deliver(offset)
+		f.enter(1, 0)
+		l.enqueue(&f.feed, it)
+		return it
+	}
+	head := add(0)
+	retry := waitingFor(7, time.Now().Add(-time.Minute), time.Now().Add(-time.Second))
+	retry.Key = []byte("a")
+	parkDue(l, retry)
+	for offset := int64(1); offset < 7; offset++ {
+		add(offset)
+	}
+	round := int64(1)
+	probe := func(good bool) int64 {
+		t.Helper()
+		x := f.nextFollower(round)
+		if x.item == nil {
+			return -1
+		}
+		u := f.cutFollower(x, guard.Run{}, round)
+		l.units[u] = struct{}{}
+		if i, _ := f.nextHeld(round); i >= 0 || f.hasWork() || f.ready.Len() > 0 {
+			t.Errorf("beside follower %d of the key, another record of it may run", x.item.offset())
+		}
+		if u.stays = !good; good {
+			u.handled = x.item.offset() + 1
+		}
+		l.release(u)
+		return x.item.offset()
+	}
+	var ran []int64
+	for ; round < 4; round++ {
+		ran = append(ran, probe(false)) // the head has not run in this round
+		head.probed = round
+		for range 3 {
+			ran = append(ran, probe(false))
+		}
+	}
+	if want := []int64{-1, 1, 2, -1, -1, 1, 3, -1, -1, 1, 4, -1}; !slices.Equal(ran, want) {
+		t.Errorf("the probes ran the followers %v, want %v", ran, want)
+	}
+	head.probed = round
+	if got := probe(true); got != 1 || *f.ready.Head() != head || f.queued != 6 || l.behindOthers != 5 || !f.tracker.IsFinished(1) || f.tracker.IsFinished(0) {
+		t.Errorf("after the good follower %d, %d are queued, %d behind others", got, f.queued, l.behindOthers)
+	}
+	l.releaseKey(f.popFrom(&f.ready, 0).hash)
+	if l.tiers()[0].ready.Len() != 1 || f.ready.Len() > 0 {
+		t.Error("the retry that waited behind the head has not the key next")
+	}
+	l.tiers()[0].ready.Pop()
+	l.releaseKey(head.hash)
+	(*f.ready.Head()).probed = round
+	f.leave(1, 0)
+	u := f.cutFollower(f.nextFollower(round), guard.Run{}, round)
+	u.handled = u.item.offset() + 1
+	l.units[u] = struct{}{}
+	l.mu.Lock()
+	l.state = laneDraining
+	l.dropQueues()
+	l.mu.Unlock()
+	l.release(u)
+	if f.ready.Len() > 0 || f.queued != 0 || !f.tracker.IsFinished(u.item.offset()) {
+		t.Errorf("after the drain, %d records are ready, and %d queued", f.ready.Len(), f.queued)
 	}
 }

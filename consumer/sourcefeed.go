@@ -19,6 +19,9 @@ type sourceFeed struct {
 	// Records in front of the batches that failed as probes, in order. They are queued as well.
 	failed   []failedRun
 	heldRuns int64 // how many single records have run in holds
+	followed int64 // the last round of probes in which followers ran
+	inRound  int   // how many ran in that
+	near     int   // how many ran since one far behind
 }
 
 // unitRecords is the number of records of a source partition that a worker takes at a time. It
@@ -167,105 +170,18 @@ func (f *sourceFeed) cutRecords(most int) *unit {
 	return u
 }
 
-// couldProbe reports whether cutHeld would find a record.
-func (f *sourceFeed) couldProbe(round int64) bool {
-	if f.lane.c.cfg.Order != OrderPartition {
-		return f.nextHeld(round) >= 0
-	}
-	return f.mayCut() && (f.nextFailed(round) >= 0 || f.mayCutNext())
-}
-
-// cutHeld returns the next record while the topic is held, nil if none may start. Package guard
-// says which one that is.
-func (f *sourceFeed) cutHeld() (u *unit) {
-	l, round := f.lane, f.lane.guard.Round()
-	next, again := -1, -1
-	if l.c.cfg.Order != OrderPartition {
-		next = f.nextHeld(round)
-	} else {
-		again = f.nextFailed(round)
-	}
-	if next < 0 && again < 0 && !f.mayCutNext() {
-		return nil
-	}
-	run, ok := l.guard.Source(l)
-	switch {
-	case !ok:
-		return nil
-	case next >= 0:
-		f.heldRuns++
-		return f.cutItem(next, run)
-	case !run.Probe():
-		f.putFailedBack()
-		u = f.cutRecords(1)
-	case again >= 0:
-		u = f.cutFailed(again)
-	default:
-		u = f.cutRecords(1)
-		u.place = len(f.failed)
-	}
-	u.run, u.round = run, round
-	return u
-}
-
-// nextFailed returns the index of the next record that runs again of those that failed as probes,
-// -1 if none may: one that has not run in this round. The first one goes first. The others, that
-// which ran longest ago first, run again once there is none that no probe has run: the first one
-// may fail for good, and no other one come for hours.
-func (f *sourceFeed) nextFailed(round int64) int {
-	if len(f.failed) == 0 {
-		return -1
-	}
-	if f.failed[0].round < round && f.grant.allows(f.failed[0].rec.Offset) {
-		return 0
-	}
-	if f.batches.Len() > 0 {
-		return -1
-	}
-	next := -1
-	for i, x := range f.failed[1:] {
-		if x.round < round && f.grant.granted(x.rec.Offset) {
-			next, round = i+1, x.round
-		}
-	}
-	return next
-}
-
-// cutFailed makes a unit of a record that failed as a probe.
-func (f *sourceFeed) cutFailed(i int) *unit {
-	rec := f.failed[i].rec
-	f.failed = slices.Delete(f.failed, i, i+1)
-	u := &unit{feed: &f.feed, recs: []*kgo.Record{rec}, place: i}
-	f.busy = true
-	u.is(rec.Offset, rec.Offset)
-	f.leave(1, forward.RecordSize(rec))
-	return u
-}
-
-// nextHeld returns the index of the next record that is ready while the topic is held, -1 if none
-// may start: one that has not run in this round of probes. The first one and the last one take
-// turns, since those in front may all be of one tenant.
-func (f *sourceFeed) nextHeld(round int64) int {
-	all := f.ready.All()
-	if f.heldRuns%2 == 1 {
-		for i, it := range slices.Backward(all) {
-			if it.probed < round && f.grant.granted(it.offset()) {
-				return i
-			}
-		}
-	}
-	i := slices.IndexFunc(all, func(it *item) bool { return it.probed < round })
-	if i >= 0 && !f.grant.allows(all[i].offset()) {
-		return -1
-	}
-	return i
-}
-
 // putBack takes back the records of a unit that did not run, or stay. A draining lane drops them:
 // the next owner reads them.
 func (f *sourceFeed) putBack(u *unit) {
+	if f.lane.state >= laneDraining {
+		return
+	}
+	if u.follows != nil {
+		f.putFollowerBack(u)
+		return
+	}
 	rest := u.recs[u.ran:]
-	if len(rest) == 0 || f.lane.state >= laneDraining {
+	if len(rest) == 0 {
 		return
 	}
 	var size int64
@@ -295,6 +211,10 @@ func (f *sourceFeed) takeFront(n int) (all []failedRun) {
 // putItemBack takes back a single record that stays. One that failed as a probe goes behind the
 // others that are ready, and keeps its key.
 func (f *sourceFeed) putItemBack(u *unit) {
+	if u.follows != nil {
+		f.putFollowerBack(u)
+		return
+	}
 	f.enter(1, u.item.size)
 	if !u.run.Probe() {
 		f.ready.PushFront(u.item)
@@ -302,6 +222,22 @@ func (f *sourceFeed) putItemBack(u *unit) {
 	}
 	u.item.probed = u.round
 	f.ready.Push(u.item)
+}
+
+// putFollowerBack ends the run of a follower. One that failed as a probe waits where it was.
+// Otherwise it leaves the queue, and those in front run again first. These runs are no probes, so a
+// record that fails for good goes to its tier.
+func (f *sourceFeed) putFollowerBack(u *unit) {
+	if u.stays {
+		f.enter(1, u.item.size)
+		u.item.probed = u.round
+		f.ready.Push(u.follows)
+		return
+	}
+	q := f.lane.keys[u.follows.hash]
+	q.Remove(slices.IndexFunc(q.All(), func(w waitingItem) bool { return w.item == u.item }))
+	f.lane.behindOthers--
+	f.ready.PushFront(u.follows)
 }
 
 // putFailedBack puts the records that failed as probes in front of the batches again.
@@ -319,25 +255,6 @@ func (f *sourceFeed) putFailedBack() {
 	f.pushFront(recs, size)
 }
 
-// pushFront puts queued records in front of the batches. Only whole bytes of each are counted from
-// here on.
-func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
-	n := int64(len(recs))
-	f.batches.PushFront(batch{recs: recs, each: size / n})
-	f.leave(0, size%n)
-}
-
-// givesWay reports whether the record of a failed probe goes to its tier, so that others can be
-// read: the room is full of records that failed as probes, and none was good for MaxOutage.
-func (f *sourceFeed) givesWay(u *unit) bool {
-	f.lane.mu.Lock()
-	defer f.lane.mu.Unlock()
-	if !f.full.Load() || !f.lane.guard.Outlasts() || len(f.lane.siblings.Tiers) == 0 || u.item == nil && u.place > 0 {
-		return false
-	}
-	return f.batches.Len() == 0 && !slices.ContainsFunc(f.ready.All(), func(it *item) bool { return it.probed == 0 })
-}
-
 // takeFailed takes out so many of the first records that failed as probes. A draining lane has
 // none.
 func (f *sourceFeed) takeFailed(n int) (all []failedRun) {
@@ -348,6 +265,14 @@ func (f *sourceFeed) takeFailed(n int) (all []failedRun) {
 		f.leave(1, forward.RecordSize(x.rec))
 	}
 	return all
+}
+
+// pushFront puts queued records in front of the batches. Only whole bytes of each are counted from
+// here on.
+func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
+	n := int64(len(recs))
+	f.batches.PushFront(batch{recs: recs, each: size / n})
+	f.leave(0, size%n)
 }
 
 // enter and leave count queued records and their bytes, in this feed and for the process.

@@ -32,6 +32,7 @@ type unit struct {
 	round   int64         // of probes, in which it began
 	place   int           // as a probe, how many that failed as probes are in front of it
 	stays   bool          // the record that ran last stays where it was
+	follows *item         // of a follower, the record that has the key
 
 	ran       int                     // number of recs that ran; the others go back
 	handled   int64                   // the item's offset + 1, once its handler succeeded

@@ -58,9 +58,14 @@
 //     of it have failed while the downstream lived. Each is a retried record then: its copy goes to
 //     its tier, and costs no attempt.
 //   - Under OrderKey and OrderNone, a probe is a record that could run. One that failed keeps its
-//     key, so none behind it is a probe, and goes behind the other ones that could run. In a hold,
-//     the first record that could run and the last one take turns: those in front may all be of one
-//     tenant.
+//     key, and goes behind the other ones that could run. In a hold, the first record that could
+//     run and the last one take turns: those in front may all be of one tenant.
+//   - Under OrderKey, two of a lane that wait for their keys are probes in a round, once all that
+//     could run have failed since the last round with such ones, and the one with the key in this
+//     round. Keys take turns, each with the first that waits. The second one is behind that: it is
+//     one that no probe has run, or that ran longest ago, since many in front may fail for good. If
+//     one of them succeeds, the downstream lives. Those in front of it run again, in order, and are
+//     no probes: one that fails goes to its tier, at no attempt's cost.
 //   - A lane whose room is full of records that failed as probes can read no other. After
 //     MaxOutage, those that fail again retryably go to their tiers, at no attempt's cost.
 //   - A retry claims its key not before it runs.
