@@ -266,15 +266,14 @@ func startEmbedded(dir, log, defect string) (*embedded, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := listenLow()
+		port, err := lowPort()
 		if err != nil {
 			return nil, err
 		}
-		p.set(func(p *proxy) { p.target = l.Addr().String() })
-		e.job.Ports = append(e.job.Ports, l.Addr().(*net.TCPAddr).Port)
+		p.set(func(p *proxy) { p.target = fmt.Sprintf("127.0.0.1:%d", port) })
+		e.job.Ports = append(e.job.Ports, port)
 		e.job.Announced = append(e.job.Announced, p.addr())
 		e.proxies = append(e.proxies, p)
-		l.Close()
 	}
 	if err := e.start(); err != nil {
 		return nil, err
@@ -290,7 +289,8 @@ func (e *embedded) start() error {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
 		p.kill()
-		return fmt.Errorf("the embedded broker does not start, and says %q; see %s: %w", line, e.log, err)
+		reason, _ := os.ReadFile(e.log)
+		return fmt.Errorf("the embedded broker does not start, and says %q: %w; the end of its log: %s", line, err, reason[max(0, len(reason)-1000):])
 	}
 	e.proc = p
 	return nil

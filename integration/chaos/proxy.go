@@ -158,13 +158,22 @@ func (p *proxy) hold(at time.Time) error {
 	return nil
 }
 
-// listenLow listens on a port below those that systems give to outgoing connections: the broker
+// lowPorts has the ports that lowPort returned: brokers that start side by side share none.
+var lowPorts sync.Map
+
+// lowPort returns a free port below those that systems give to outgoing connections: a broker
 // listens there later, again after each restart, and the port must not be taken meanwhile.
-func listenLow() (l net.Listener, err error) {
+func lowPort() (port int, err error) {
 	for range 100 {
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000))); err == nil {
-			return l, nil
+		port = 20000 + rand.IntN(10000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+			continue
+		}
+		l.Close()
+		if _, taken := lowPorts.LoadOrStore(port, true); !taken {
+			return port, nil
 		}
 	}
-	return nil, err
+	return 0, fmt.Errorf("no port of 20000 to 29999 is free: %w", err)
 }

@@ -77,3 +77,18 @@ func TestProxy_FailsConnections(t *testing.T) {
 		}
 	}
 }
+
+// Brokers that start side by side listen later: none gets a port that another waits for.
+func TestLowPort_ReturnsNoneTwice(t *testing.T) {
+	given := map[int]bool{}
+	for range 1000 {
+		port, err := lowPort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[port] {
+			t.Fatalf("port %d was returned twice", port)
+		}
+		given[port] = true
+	}
+}
