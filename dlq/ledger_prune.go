@@ -186,6 +186,9 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 		p.tell(told)
 		err = l.deleteUntil(ctx, p.Until)
 	}
+	if p.Letters == 0 { // another deleted them meanwhile, and its record names their archive
+		told.Archive = ""
+	}
 	if err != nil {
 		told.Error = err.Error()[:min(len(err.Error()), maxReason)]
 	} else {

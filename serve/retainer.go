@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,9 @@ const retainBy = "retention"
 
 // retryRetention is when a retention that failed is tried again, at the latest.
 const retryRetention = 5 * time.Minute
+
+// recordedWithin is how long another process may take to record that it deleted letters.
+const recordedWithin = 5 * time.Second
 
 // retainTime is how long a retention may take; what is left comes with the next one.
 const retainTime = time.Hour
@@ -191,6 +195,7 @@ func (s *Server) retain(ctx context.Context, t *topic, is Retention, by string) 
 // prune deletes what is beyond the limits, after it was archived.
 func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive.Target, report *RetentionReport, do *toRetain) error {
 	o := dlq.PruneOptions{By: by, Why: report.Limits}
+	until := do.prunable.Until
 	var a *archive.Archive
 	if folder != nil && report.Letters > 0 {
 		var err error
@@ -210,11 +215,20 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 				err = fmt.Errorf("%s; the archive has letters that stay: %w", err.Error(), left)
 			}
 		default:
+			s.meters.archived(ctx, report.Topic, a.Letters)
 			err = fmt.Errorf("%w; the archive %s exists and is complete, and its letters may be in the topic still", err, o.Archive)
 		}
 		return err
 	}
 	report.Letters, report.Open = do.prunable.Letters, do.prunable.Open // of this process
+	switch {
+	case a == nil:
+	case report.Letters == 0 && do.archivedByAnother(ctx, t.book.TopicID(), until, a):
+		report.Archives = nil
+		return folder.Remove(ctx, a)
+	default:
+		s.meters.archived(ctx, report.Topic, a.Letters)
+	}
 	if report.Letters > 0 {
 		s.meters.pruned(ctx, report.Topic, report.Letters)
 		s.log.Info("siding: retention deleted dead letters", "topic", report.Topic, "letters", report.Letters, "open", report.Open, "held", report.Held, "limits", report.Limits, "archive", o.Archive)
@@ -222,21 +236,47 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 	return nil
 }
 
+// archivedByAnother reports whether another process archived the letters of an archive too, and
+// then deleted them: two servers may own a topic for a moment. It waits some seconds for the end of
+// that. Letters that Kafka's own retention deleted are in no other archive.
+func (r *toRetain) archivedByAnother(ctx context.Context, topic [16]byte, until map[int32]int64, a *archive.Archive) bool {
+	ctx, cancel := context.WithTimeout(ctx, recordedWithin)
+	defer cancel()
+	for {
+		all, _ := r.ledger.PruneRecords(ctx) // a record that cannot be read is no reason to remove
+		i := slices.IndexFunc(all, func(p dlq.PruneRecord) bool {
+			for partition, offset := range until {
+				if p.Until[partition] < offset {
+					return false
+				}
+			}
+			return p.TopicID == topic && p.Archive != "" && p.Archive != a.Location && p.Letters >= a.Letters && p.Error == ""
+		})
+		switch {
+		case i < 0:
+			return false
+		case !all[i].Deleted.IsZero():
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(recordedWithin / 20):
+		}
+	}
+}
+
 // archive writes letters to a folder. least is how many there have to be.
 func (s *Server) archive(ctx context.Context, t *topic, folder *archive.Target, c dlq.Cursor, least int64) (*archive.Archive, error) {
 	name := t.DeadLetterTopic.Topic
 	c.Topic = name
-	a, err := folder.Write(ctx, name, "", func(w io.Writer) (int64, error) {
+	return folder.Write(ctx, name, "", func(w io.Writer) (int64, error) {
 		n, err := dlq.Export(w, dlq.Read(ctx, name, dlq.Filter{}, c, s.cfg.Kafka...))
 		if err == nil && n < least {
 			err = fmt.Errorf("the retention of Kafka deleted %s meanwhile; the server tries again", letters(least-n))
 		}
 		return n, err
 	})
-	if err == nil {
-		s.meters.archived(ctx, name, a.Letters)
-	}
-	return a, err
 }
 
 // applyRetention applies the retentions of the topics that the server owns, when it is time, to a

@@ -75,6 +75,7 @@ func (s *Server) archiveExpiring(ctx context.Context, t *topic, folder *archive.
 	if err != nil {
 		return fmt.Errorf("letters that Kafka's own retention is about to delete: %w", err)
 	}
+	s.meters.archived(ctx, report.Topic, a.Letters)
 	report.Expiring = a.Letters
 	report.Archives = append(report.Archives, a.Location)
 	until := map[int32]int64{}

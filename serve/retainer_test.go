@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -122,6 +123,10 @@ func TestRetention_ArchivesAndDeletesByTheClock(t *testing.T) {
 	if n, others := c.held("orders.dlq"), c.held("bills.dlq"); n != 2 || others != 8 {
 		t.Errorf("%d letters stay, want 2; %d of the topic without retention, want 8", n, others)
 	}
+	eventually(t, "one archive is left", func() bool {
+		all, err := os.ReadDir(dir + "/orders.dlq")
+		return err == nil && len(all) == 1
+	})
 	told := c.pruned("orders.dlq")
 	if len(told) != 1 || told[0].By != "retention" || told[0].Why != "max-age 4320h, max-count 2" || told[0].Letters != 6 || told[0].Deleted.IsZero() {
 		t.Fatalf("the ledger tells of %+v", told)
@@ -296,6 +301,57 @@ func TestRetention_LettersThatStayHaveNoArchive(t *testing.T) {
 	}
 	if written.Load() != 1 {
 		t.Errorf("%d archives were written, want 1", written.Load())
+	}
+}
+
+// Two servers own a topic for a moment, and both archive its letters before one deletes them. Its
+// archive is left alone. Where Kafka deleted the letters, the archive stays.
+func TestRetention_LettersThatAnotherDeletedHaveOneArchive(t *testing.T) {
+	var none atomic.Int64
+	none.Store(1 << 30)
+	st := storage(t, &none)
+	at, err := url.Parse(st.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, byKafka := range []bool{false, true} {
+		c := newCluster(t, "orders")
+		folder := "s3://letters/" + strconv.FormatBool(byKafka)
+		cfg := retention(serve.Retention{MaxAge: time.Hour, Open: true, Archive: folder, Every: 24 * time.Hour})
+		cfg.S3 = st
+		other := c.watched(cfg)
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			httputil.NewSingleHostReverseProxy(at).ServeHTTP(w, r)
+			if r.Method != http.MethodPut {
+				return
+			}
+			if !byKafka {
+				if did, err := other.ApplyRetention(t.Context(), "orders.dlq", "bob"); err != nil || did.Letters != 2 {
+					t.Errorf("the other server: %+v, %v", did, err)
+				}
+				return
+			}
+			offsets := kadm.Offsets{}
+			offsets.AddOffset("orders.dlq", 0, 2, -1)
+			if _, err := kadm.NewClient(c.cl).DeleteRecords(t.Context(), offsets); err != nil {
+				t.Error(err)
+			}
+		}))
+		t.Cleanup(front.Close)
+		cfg.S3.Endpoint = front.URL
+		s, _ := c.run(cfg)
+		eventually(t, "the second server knows the topic", func() bool {
+			_, err := s.DryRunRetention(t.Context(), "orders.dlq")
+			return err == nil
+		})
+		c.old("orders.dlq", 2*time.Hour, 2*time.Hour)
+		did, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada")
+		if err != nil || len(did.Archives) != map[bool]int{true: 1}[byKafka] {
+			t.Errorf("deleted by Kafka %v: it was %+v, %v", byKafka, did, err)
+		}
+		if n := c.imports("orders.dlq", folder+"/orders.dlq/", st); n != 2 {
+			t.Errorf("deleted by Kafka %v: the archives that stay have %d letters, want 2", byKafka, n)
+		}
 	}
 }
 
