@@ -12,7 +12,6 @@ type failedRun struct {
 	rec    *kgo.Record
 	err    error
 	result classify.Result
-	trace  string             // its traceparent, if it was a probe
 	round  int64              // of probes, if it was one
 	shown  func(error) string // Config.ErrorText
 }

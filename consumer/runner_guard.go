@@ -19,7 +19,6 @@ func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify
 	if !r.unit.run.Probe() || outcome == guard.Good || outcome == guard.Failed && r.lane.source.givesWay(r.unit) {
 		return false
 	}
-	r.unit.failure.trace = r.traceParent()
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, r.unit.failure.tell().Message, result)
 	r.leave(rec)
 	return true
@@ -64,18 +63,6 @@ func (r *runner) leave(rec *kgo.Record) {
 	if r.unit.tier == nil {
 		r.restore(rec)
 		rec.Headers = r.read
-	}
-}
-
-// routeFailed has the records go to their tiers that failed as probes in front of a good one: they
-// failed while what the handler depends on lived.
-func (r *runner) routeFailed() {
-	for _, x := range r.lane.source.takeFailed(r.unit.place) {
-		r.see(x.rec)
-		r.source.traceParent = x.trace
-		if _, _, done := r.lane.route(r.feed, &r.source, nil, x.err, x.result); !done {
-			return // the policy stops the lane here
-		}
 	}
 }
 

@@ -189,23 +189,13 @@ func (f *sourceFeed) putBack(u *unit) {
 		size += forward.RecordSize(r)
 	}
 	f.enter(len(rest), size)
-	if u.stays && u.run.Probe() {
-		u.failure.round = u.round
+	if u.run.Probe() {
+		u.failure.rec, u.failure.round = rest[0], u.round
 		f.failed = slices.Insert(f.failed, min(u.place, len(f.failed)), u.failure)
 		return
 	}
-	before := f.takeFront(u.place)
 	f.putFailedBack()
 	f.pushFront(rest, size)
-	f.failed = before
-	f.putFailedBack()
-}
-
-// takeFront takes out so many of the first records that failed as probes.
-func (f *sourceFeed) takeFront(n int) (all []failedRun) {
-	n = min(n, len(f.failed))
-	all, f.failed = f.failed[:n:n], f.failed[n:]
-	return all
 }
 
 // putItemBack takes back a single record that stays. One that failed as a probe goes behind the
@@ -253,18 +243,6 @@ func (f *sourceFeed) putFailedBack() {
 	}
 	f.failed = nil
 	f.pushFront(recs, size)
-}
-
-// takeFailed takes out so many of the first records that failed as probes. A draining lane has
-// none.
-func (f *sourceFeed) takeFailed(n int) (all []failedRun) {
-	f.lane.mu.Lock()
-	defer f.lane.mu.Unlock()
-	all = f.takeFront(n)
-	for _, x := range all {
-		f.leave(1, forward.RecordSize(x.rec))
-	}
-	return all
 }
 
 // pushFront puts queued records in front of the batches. Only whole bytes of each are counted from

@@ -42,9 +42,8 @@ func (f *sourceFeed) cutHeld() (u *unit) {
 	case next >= 0:
 		f.heldRuns++
 		return f.cutItem(next, run)
-	case !run.Probe():
-		f.putFailedBack()
-		u = f.cutRecords(1)
+	case !run.Probe() && len(f.failed) > 0:
+		u = f.cutFailed(0) // the others stay as they are: rounds of probes may come back
 	case again >= 0:
 		u = f.cutFailed(again)
 	default:

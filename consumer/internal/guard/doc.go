@@ -53,10 +53,9 @@
 //     probes, one after the other.
 //   - Under OrderPartition, the first probe of a turn is the lane's first record. The others are
 //     the next ones that no probe has run; without these, those that failed run again, each once a
-//     round. Those that failed stay in front of the others, in order. If the first record succeeds,
-//     all of them run again, in order: the outage is over. If another one succeeds, those in front
-//     of it have failed while the downstream lived. Each is a retried record then: its copy goes to
-//     its tier, and costs no attempt.
+//     round. Those that failed stay in front of the others, in order. Once any succeeds, all of
+//     them run again, in order, and are no probes: one that fails goes to its tier, at no attempt's
+//     cost. So no record overtakes another, but for a good probe.
 //   - Under OrderKey and OrderNone, a probe is a record that could run. One that failed keeps its
 //     key, and goes behind the other ones that could run. In a hold, the first record that could
 //     run and the last one take turns: those in front may all be of one tenant.

@@ -96,7 +96,7 @@ func (c *cell) judged(f *figures) (all []string) {
 			poison = max(poison, t.share)
 		}
 	}
-	no(f.inverted > 0, "records that never failed ran out of order")
+	no(f.unprobed > 0, "records overtook an earlier one, and were no probes")
 	if c.blocks > 0 { // nothing tells a long block in front from an outage
 		return all
 	}

@@ -16,7 +16,8 @@ type figures struct {
 	calls            int           // in the trouble
 	load             float64       // calls for each record that comes
 	back             time.Duration // from the end of the trouble until no source is held
-	inverted         int           // records that never left the source, and ran behind a later one
+	inverted         int           // records that ran before one that never left its source
+	unprobed         int           // of these, those that were no probes
 	undone           int           // records whose downstream came back, and that have not ended
 }
 
@@ -24,7 +25,7 @@ type figures struct {
 func measured(w, bare *world) (f figures) {
 	f.load, f.calls, f.back = w.loads()
 	f.records = len(w.records)
-	f.inverted = w.inversions()
+	f.inverted, f.unprobed = w.inversions()
 	for i, r := range w.records {
 		switch back := !w.cell.poison(r); {
 		case !r.failed:
@@ -80,15 +81,16 @@ func (w *world) loads() (load float64, calls int, back time.Duration) {
 	return float64(calls) / float64(max(offered, 1)), calls, max(w.heldTo-to, 0)
 }
 
-// inversions returns how many records that never left their source ran behind a later one.
-func (w *world) inversions() (n int) {
+// inversions returns how many records ran before an earlier one that never left its source, and how
+// many of them were no probes.
+func (w *world) inversions() (all, unprobed int) {
 	if w.cell.order == byNone {
-		return 0
+		return 0, 0
 	}
-	last := map[int]int{}
+	first := map[int]int{} // the first record of those that ran later
 	order := slices.Clone(w.records)
 	slices.SortStableFunc(order, func(a, b *record) int { return cmp.Compare(a.done, b.done) })
-	for _, r := range order {
+	for _, r := range slices.Backward(order) {
 		if r.done == 0 || r.dead {
 			continue
 		}
@@ -96,12 +98,17 @@ func (w *world) inversions() (n int) {
 		if w.cell.order == byPartition {
 			of = r.lane.number
 		}
-		if !r.copied && last[of] > r.id {
-			n++
+		next, ok := first[of]
+		if ok && next < r.id {
+			if all++; !r.good {
+				unprobed++
+			}
 		}
-		last[of] = max(last[of], r.id)
+		if !r.copied && (!ok || r.id < next) {
+			first[of] = r.id
+		}
 	}
-	return n
+	return all, unprobed
 }
 
 // poison reports whether a record fails for good.

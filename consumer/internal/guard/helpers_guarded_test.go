@@ -68,8 +68,6 @@ func (g *guarded) source(l *lane) (p pick, ok bool) {
 	}
 	if run.Probe() {
 		g.taken++
-	} else {
-		l.giveUp()
 	}
 	if g.holds() {
 		g.turns++
@@ -104,6 +102,10 @@ func (g *guarded) next1(l *lane, probe bool) *record {
 	switch {
 	case g.w.cell.order != byPartition && g.holds():
 		return f.remove(g.unprobed(l))
+	case !probe && len(l.tentative) > 0:
+		r := l.tentative[0]
+		l.tentative = l.tentative[1:]
+		return r
 	case !probe:
 	case len(l.tentative) > 0 && l.headAt < g.round:
 		l.headAt = g.w.now
@@ -124,19 +126,11 @@ func (g *guarded) end(l *lane, p pick, o Outcome) (to fate) {
 	}
 	state, _ := g.g.State()
 	switch {
-	case o == Good && run.Probe():
-		if head {
-			l.giveUp()
-			break
-		}
-		for _, r := range l.tentative { // they failed, and a later one did not
-			g.w.route(r, true, r.outcome)
-		}
-		l.tentative = nil
 	case o == Good:
+		r.good = run.Probe()
 	case run.Probe():
 		to = stays
-		r.probedAt, r.outcome, r.failed = g.w.now, o, true
+		r.probedAt, r.failed = g.w.now, true
 		switch {
 		case g.w.cell.order != byPartition:
 			l.feeds[0].push(r)

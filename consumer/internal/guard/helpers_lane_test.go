@@ -15,9 +15,8 @@ type record struct {
 	failedAt        time.Duration // its first attempt failed
 	failed          bool          // also as a probe
 	copied          bool          // it left its source
-	probed          bool
 	probedAt        time.Duration
-	outcome         Outcome
+	good            bool // as a probe
 	done            time.Duration
 	dead            bool
 }

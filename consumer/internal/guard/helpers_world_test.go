@@ -259,7 +259,7 @@ func (w *world) end(e *event) {
 		}
 		l.last[of] = max(l.last[of], r.id)
 	case to == stays:
-		r.failed, r.probed = true, true
+		r.failed = true
 	default:
 		r.failed = true
 		w.route(r, to == free, e.outcome)

@@ -1,0 +1,273 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/cases"
+)
+
+// Records that fail for good in front of a partition, or of a key, do not keep the topic from
+// running: those behind them run within half a minute of the outage's end, and the bad ones end as
+// the policy says.
+func TestLane_GuardPoisonInFront(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order = order
+		cfg.Hooks = []consumer.Hook{routed}
+		c := k.Run(cfg)
+		s.hold(k, c)
+		var bad []*kgo.Record
+		key := []byte("key-0") // that of each twentieth of the others, too
+		for range 12 {
+			bad = append(bad, k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("bad")})...)
+		}
+		records := k.Produce(many(100)...)
+		time.Sleep(5 * time.Minute)
+		s.down.Store(false)
+		time.Sleep(30 * time.Second)
+		if l := c.Health().Lanes[0]; l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
+			t.Errorf("the lane is %+v, behind %d bad ones of %d", l, len(bad), len(records)+len(bad))
+		}
+		deadLettered(k, bad, headers.ReasonExhausted)
+		k.Conserved()
+		if n := routed.dead.Load(); n != int64(len(bad)) {
+			t.Errorf("%d records are dead letters, want the %d that fail for good", n, len(bad))
+		}
+	})
+}
+
+// Records that fail for good fill the room of a lane, so no other one can be read and probed. They
+// give way after MaxOutage, and no earlier: until then an outage may be what fails.
+func TestLane_GuardRoomFullOfPoison(t *testing.T) {
+	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.MaxInFlight = order, 8
+		cfg.Policy.Breaker.MaxOutage = 5 * time.Minute
+		cfg.Hooks = []consumer.Hook{routed}
+		c := k.Run(cfg)
+		poison := func(n int) {
+			for range n {
+				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("key-0"), Value: []byte("bad")})
+			}
+			time.Sleep(time.Second / 2)
+		}
+		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+			poison(15)
+		}
+		since := c.Health().Topics[0].Since
+		for range 20 {
+			poison(1)
+		}
+		k.Produce(many(20)...)
+		parked := routed.parked.Load()
+		time.Sleep(time.Until(since.Add(5*time.Minute - time.Second)))
+		if n := routed.parked.Load() - parked; n > 0 {
+			t.Errorf("%d records went to their tier within MaxOutage", n)
+		}
+		s.good(t, 20)
+		if took := time.Since(since); took > 12*time.Minute {
+			t.Errorf("the last healthy record ran %v after the beginning of the hold", took)
+		}
+		k.Conserved()
+	})
+}
+
+// The first record of a partition fails for good as an outage ends. All others failed as probes,
+// and no more come. They run within half a minute all the same.
+func TestLane_GuardPoisonInFrontOfAnIdleSource(t *testing.T) {
+	each(t, map[string]error{"retryable": classify.Retryable(errBusy), "unnamed": errBusy}, 1, func(t *testing.T, k *consumertest.Kafka, poison error) {
+		s := &service{}
+		cfg := withBreaker(s)
+		var held atomic.Bool
+		var first atomic.Int64 // behind the record that is the first probe
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if held.Load() && first.CompareAndSwap(0, r.Offset+1) || first.Load() == r.Offset+1 {
+				return poison
+			}
+			return s.handle(ctx, r)
+		}
+		c := k.Run(cfg)
+		s.hold(k, c)
+		held.Store(true)
+		k.Produce(many(30)...)
+		time.Sleep(10 * time.Minute)
+		s.down.Store(false)
+		time.Sleep(30 * time.Second)
+		if l := c.Health().Lanes[0]; first.Load() == 0 || l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
+			t.Errorf("the lane is %+v, behind offset %d", l, first.Load()-1)
+		}
+		k.Conserved()
+	})
+}
+
+// An outage ends within a turn of probes: those in front failed a moment before, with an error that
+// nothing names, and one behind them succeeds. They run again, in order, and none is dead-lettered.
+func TestLane_GuardOutageEndsWithinATurn(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Hooks = []consumer.Hook{routed}
+		var held atomic.Bool
+		var over bool
+		var head int64
+		var handled []int64
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			switch facts := consumer.DeliveryOf(ctx, r); {
+			case !held.Load(), facts.Tier > 0:
+				return s.handle(ctx, r)
+			case head == 0:
+				head = r.Offset
+			case r.Offset > head:
+				over = true
+			}
+			if !over {
+				return errBusy
+			}
+			handled = append(handled, r.Offset)
+			return nil
+		}
+		c := k.Run(cfg)
+		s.hold(k, c)
+		held.Store(true)
+		k.Produce(many(30)...)
+		time.Sleep(2 * time.Minute)
+		if n := routed.dead.Load(); n > 0 {
+			t.Errorf("%d records are dead letters", n)
+		}
+		if len(handled) < 30 || !slices.IsSorted(handled[1:]) {
+			t.Errorf("offsets were handled in the order %v", handled)
+		}
+		s.down.Store(false)
+		time.Sleep(20 * time.Minute)
+		k.Conserved()
+	})
+}
+
+// The first record of each key fails for good as an outage ends, so none that is ready can succeed.
+// Those behind it run within half a minute all the same, beside an idle source too, in their order.
+func TestLane_GuardPoisonInFrontOfAllKeys(t *testing.T) {
+	kinds := map[string]error{"retryable": classify.Retryable(errBusy), "unnamed": errBusy}
+	sources := map[string]bool{"idle": false, "flowing": true}
+	each(t, cases.Cross(cases.Cross(kinds, sources), map[string]int{"a key": 1, "three keys": 3, "25 keys": 25}), 1, func(t *testing.T, k *consumertest.Kafka, is cases.Pair[cases.Pair[error, bool], int]) {
+		s, routed, seen := &service{}, &copies{}, &outcomes{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Hooks = consumer.OrderKey, []consumer.Hook{routed}
+		var held atomic.Bool
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			key, facts := string(r.Key), consumer.DeliveryOf(ctx, r)
+			if held.Load() && seen.isHead(key, facts.Original.Offset) {
+				s.calls.Add(1)
+				s.failed.Add(1)
+				return is.A.A
+			}
+			err := s.handle(ctx, r)
+			if held.Load() && facts.Attempt == 1 {
+				seen.add(key, r.Offset, err == nil)
+			}
+			return err
+		}
+		c := k.Run(cfg)
+		s.down.Store(true)
+		produced := 0
+		produce := func(n int, wait time.Duration) {
+			for i := range n * is.B {
+				k.Produce(&kgo.Record{Topic: "orders", Key: fmt.Append(nil, i%is.B)})
+				produced++
+			}
+			time.Sleep(wait)
+		}
+		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+			produce(5, time.Second/2)
+		}
+		held.Store(true) // before the first round of probes
+		produce(20, 0)
+		for range 60 {
+			if is.A.B {
+				produce(1, 0)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		s.down.Store(false)
+		time.Sleep(30 * time.Second)
+		if is.B > 10 {
+			time.Sleep(time.Minute) // a round has ten probes
+		}
+		if l := c.Health().Lanes[0]; l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
+			t.Errorf("the lane is %+v", l)
+		}
+		if n := seen.inverted(); n > 0 || len(seen.heads) != is.B {
+			t.Errorf("%d outcomes came after that of a later record of their key, behind %d heads", n, len(seen.heads))
+		}
+		s.good(t, produced-is.B)
+		time.Sleep(2 * time.Hour)
+		k.Conserved()
+		if n := routed.dead.Load(); n != int64(is.B) {
+			t.Errorf("%d records are dead letters, want the %d that fail for good", n, is.B)
+		}
+	})
+}
+
+// outcomes are those of the records of each key, in order, but for the first record of each, its
+// head.
+type outcomes struct {
+	mu    sync.Mutex
+	heads map[string]int64
+	first map[string][]int64 // each record once, as it ran first
+	last  map[string][]int64 // as it succeeded
+	ran   map[int64]bool
+}
+
+// isHead reports whether the record is the first one of its key that was asked about.
+func (o *outcomes) isHead(key string, offset int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.heads == nil {
+		o.heads, o.first, o.last, o.ran = map[string]int64{}, map[string][]int64{}, map[string][]int64{}, map[int64]bool{}
+	}
+	if _, ok := o.heads[key]; !ok {
+		o.heads[key] = offset
+	}
+	return o.heads[key] == offset
+}
+
+func (o *outcomes) add(key string, offset int64, good bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ran[offset] {
+		o.ran[offset] = true
+		o.first[key] = append(o.first[key], offset)
+	}
+	if good {
+		o.last[key] = append(o.last[key], offset)
+	}
+}
+
+// inverted counts the outcomes that came after that of a later record.
+func (o *outcomes) inverted() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, of := range []map[string][]int64{o.first, o.last} {
+		for _, offsets := range of {
+			for i, offset := range offsets {
+				if i > 0 && offset < slices.Max(offsets[:i]) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
