@@ -61,15 +61,15 @@ func TestFlows_BackAndForward(t *testing.T) {
 	tb.reads("#live", "90 succeeded")
 	tb.reads("#live", "done") // else the plan is refused, as a run goes on
 	tb.forgive(true)          // a plan of nothing is answered by 409
-	tb.run("history.back()")
+	tb.leave("history.back()")
 	tb.at("/topics/orders.dlq/redrive?class=http.503&rate=200")
 	tb.reads("#main", "no open letter fits")
 	tb.sees("document.querySelector('#o-rate').value === '200'")
 	tb.sees("!Array.from(document.querySelectorAll('#main button')).some((b) => b.innerText.startsWith('Send'))")
-	tb.run("history.forward()")
+	tb.leave("history.forward()")
 	tb.at("/topics/orders.dlq/runs/")
 	tb.reads("#main", "90 succeeded")
-	tb.run("history.go(-3)")
+	tb.leave("history.go(-3)")
 	tb.at("/topics/orders.dlq?class=http.503")
 	tb.live()
 	tb.reads("#main", "260 open")

@@ -175,6 +175,13 @@ func (tb *tab) run(js string) {
 	tb.do(chromedp.Evaluate[chromedp.Void](js))
 }
 
+// leave runs a script that leaves the page, once this call is over: the browser answers nothing for
+// a page that is gone.
+func (tb *tab) leave(js string) {
+	tb.t.Helper()
+	tb.run("setTimeout(() => { " + js + " })")
+}
+
 // sees waits until an expression is true. An exception, or a page that goes away, is not yet.
 func (tb *tab) sees(js string) {
 	tb.t.Helper()
