@@ -130,7 +130,7 @@ type commitEntry struct {
 	at       kgo.EpochOffset
 	state    offsets.Commit
 	evidence offsets.Evidence
-	asked    int64 // see grant.asked
+	asked    int64 // see isolate.Window.Asked
 	noted    *guard.Status
 	metadata string
 }
@@ -325,7 +325,7 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			e.feed.lane.mu.Lock()
 			e.feed.tracker.Accepted(e.state)
 			e.feed.committedAt, e.feed.noted = time.Now(), e.noted
-			if e.feed.grant.accept(e.evidence, e.asked) {
+			if e.feed.window.Accept(e.evidence, e.asked) {
 				e.feed.lane.wakeLocked()
 			}
 			e.feed.lane.mu.Unlock()

@@ -112,8 +112,11 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 			defer l.mu.Unlock()
 			l.positionsLoaded = true
 			for f := range l.read() {
-				f.start(beginAt(0))
-				f.grant.answered = f.grant.asked // by the commit that starts the lane
+				at := beginAt(0)
+				at.said.Suspect = 8
+				f.start(at)
+				// the commit that starts the lane
+				f.window.Accept(offsets.Evidence{}, f.window.Asked())
 			}
 		}
 		const lanes = 6
@@ -130,11 +133,10 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 					l.close()
 				}
 			case 1:
-				f.grant.suspects = &suspects{}
 				f.name(nil, nil)
 			case 2, 3, 4:
 				l.mu.Lock()
-				f.grant.ask()
+				f.window.Ask()
 				l.mu.Unlock()
 			default:
 				asking := c.asking()
@@ -143,7 +145,7 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 						continue // its part of the commit failed
 					}
 					for f := range l.read() {
-						f.grant.accept(offsets.Evidence{}, f.grant.asked)
+						f.window.Accept(offsets.Evidence{}, f.window.Asked())
 					}
 				}
 				c.stillAsking(asking)
@@ -161,7 +163,7 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 		asks, busy := c.lane("orders", 0), c.lane("orders", 1)
 		c.asks.Take()
 		asks.mu.Lock()
-		asks.source.grant.asked++
+		asks.source.window.AskAgain()
 		c.asks.Add(asks)
 		asks.mu.Unlock()
 		busy.mu.Lock()

@@ -247,7 +247,7 @@ func (c *Consumer) dropDrained(topic, source string) {
 			if f.topic == topic && f.drained {
 				lost += f.parked.Retire()
 				l.mu.Lock()
-				f.grant.limit = 0 // no commit can name its records any more
+				f.window.SwitchOff()
 				l.mu.Unlock()
 				c.retryPauser.close(&f.fetch)
 			}

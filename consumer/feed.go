@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
 	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -24,11 +25,11 @@ type feed struct {
 	origin *origin // of its attempts
 
 	tracker     offsets.Tracker
-	grant       grant
-	committedAt time.Time     // when the broker last accepted an offset
-	noted       *guard.Status // of the topic's guard, as that commit said
-	epoch       int32         // leader epoch up to which it was read; a commit has it (KIP-320)
-	end         int64         // the high watermark, as of the last fetch that brought records
+	window      isolate.Window // which records may start
+	committedAt time.Time      // when the broker last accepted an offset
+	noted       *guard.Status  // of the topic's guard, as that commit said
+	epoch       int32          // leader epoch up to which it was read; a commit has it (KIP-320)
+	end         int64          // the high watermark, as of the last fetch that brought records
 
 	fetchErrors fetchErrors      // why the partition cannot be read
 	position    opentxn.Position // finds open transactions
@@ -42,11 +43,15 @@ type feed struct {
 func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.epoch
 	f.tracker.Restore(at.said.Finished, at.epoch)
-	f.grant = grant{
-		limit: f.lane.policy.CrashLimit, interval: f.lane.c.cfg.CommitInterval, tier: f.tier.Topic != "", asks: func() { f.lane.c.asks.Add(f.lane) }, restUntil: &f.lane.c.restUntil,
-		only: f.grant.only,
-	}
-	f.grant.start(at, f.lane.c.process)
+	c, only := f.lane.c, f.window.IsOnly()
+	f.window = isolate.New(
+		isolate.Settings{
+			CrashLimit: f.lane.policy.CrashLimit, Interval: c.cfg.CommitInterval, Tier: f.tier.Topic != "",
+			Ask: func() { c.asks.Add(f.lane) }, Rests: func() bool { return time.Now().UnixNano() < c.restUntil.Load() }, Now: time.Now,
+		},
+		isolate.Start{Evidence: at.said.Evidence, Process: c.process, Floor: at.next.Offset, End: at.end, Epoch: at.epoch},
+	)
+	f.window.SetOnly(only)
 }
 
 // push makes an item ready; the caller holds the lane's lock.
@@ -63,22 +68,32 @@ func (f *feed) mayCut() bool { return !f.busy || f.lane.c.cfg.Order != OrderPart
 
 // nextIn returns the index of the first record of a queue that may start, -1 if none may.
 func (f *feed) nextIn(queue *fifo.Queue[*item]) int {
-	if !f.grant.isIsolated() {
-		if queue.Len() > 0 && f.grant.allows((*queue.Head()).offset()) {
+	if !f.window.Suspects().IsIsolated() {
+		if queue.Len() > 0 && f.window.MayStart((*queue.Head()).offset()) {
 			return 0
 		}
 		return -1
 	}
-	return slices.IndexFunc(queue.All(), func(it *item) bool { return f.grant.allows(it.offset()) })
+	return slices.IndexFunc(queue.All(), func(it *item) bool { return f.window.MayStart(it.offset()) })
 }
 
 // nextReady is nextIn for a source.
 func (f *feed) nextReady() int { return f.nextIn(&f.ready) }
 
+// condemned returns the failure of a record that must not run; nil if it may.
+func (f *feed) condemned(offset int64) *crashError {
+	s := f.window.Suspects()
+	a, ok := s.Condemns(offset)
+	if !ok {
+		return nil
+	}
+	return &crashError{Alone: a, deaths: s.Deaths, by: s.Since}
+}
+
 // popFrom takes a record out of a queue, to start it.
 func (f *feed) popFrom(queue *fifo.Queue[*item], i int) *item {
 	it := queue.Remove(i)
-	f.grant.begin(1, it.offset())
+	f.window.Begin(1, it.offset())
 	return it
 }
 
@@ -87,21 +102,21 @@ func (f *feed) popFrom(queue *fifo.Queue[*item], i int) *item {
 // parked, so processes that were killed hours apart would count as deaths in a row. The caller
 // holds the lane's lock.
 func (f *feed) forgetAccidents(now time.Time) {
-	s := f.grant.suspects
-	if s == nil || s.isolated || f.tier.Topic == "" || f.tracker.Next < s.Suspect || f.lane.runs(f) {
+	s := f.window.Suspects()
+	if s == nil || s.IsIsolated() || f.tier.Topic == "" || f.tracker.Next < s.Suspect || f.lane.runs(f) {
 		return
 	}
 	for _, t := range f.lane.tiers() {
 		if &t.feed == f && t.noneDue(now) {
-			f.grant.suspects = nil
-			f.grant.ask()
+			f.window.Acquit()
+			f.window.Ask()
 		}
 	}
 }
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
-	return f.tracker.Dirty() || f.grant.isAsked() || f.guardNoted() != f.noted || now.Sub(f.committedAt) >= recommitAfter
+	return f.tracker.Dirty() || f.window.IsAsked() || f.guardNoted() != f.noted || now.Sub(f.committedAt) >= recommitAfter
 }
 
 // guardNoted is what the next commit says about the topic's guard: nothing for a tier, or a lane
@@ -125,11 +140,11 @@ func (f *feed) read(epoch int32) {
 func (f *feed) evidence(now time.Time) (offsets.Evidence, int64) {
 	l := f.lane
 	over := l.state >= laneDraining && !l.runs(f)
-	asked := f.grant.asked
+	asked := f.window.Asked()
 	if l.state >= laneDraining && !over {
-		asked = f.grant.answered // the lane's last commit will be another one
+		asked = f.window.Answered() // the lane's last commit will be another one
 	}
-	e := f.grant.evidence(l.c.process, &f.tracker, f.nextOffset(), now, over)
+	e := f.window.Evidence(l.c.process, &f.tracker, f.nextOffset(), now, over)
 	if l.state >= laneDraining {
 		e.RunSingly() // its handler ignores the drain
 	}
@@ -177,11 +192,11 @@ func (f *feed) waiting() (found []int64) {
 // name has the next commit say which suspects are to run together, or which one alone; none may
 // start yet. It returns a number for isNamed, and reports false if the lane does not run any more.
 func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) (asked int64, ok bool) {
-	return f.say(func(s *suspects) {
-		if s.hand = nil; alone != nil {
-			s.Alone = alone
+	return f.say(func(s *isolate.Suspects) {
+		if alone != nil {
+			s.NameAlone(alone)
 		} else {
-			s.named = spans
+			s.Name(spans)
 		}
 	})
 }
@@ -189,37 +204,36 @@ func (f *feed) name(spans []offsets.Span, alone *offsets.Alone) (asked int64, ok
 // unnameAlone has the next commit say that no record of the feed runs alone. Those of a group that
 // were named beside it may still start.
 func (f *feed) unnameAlone(group []offsets.Span) {
-	f.say(func(s *suspects) { s.Alone, s.hand = nil, group })
+	f.say(func(s *isolate.Suspects) { s.UnnameAlone(group) })
 }
 
 // say changes what the next commit says of the suspects.
-func (f *feed) say(change func(*suspects)) (asked int64, ok bool) {
+func (f *feed) say(change func(*isolate.Suspects)) (asked int64, ok bool) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	s := f.grant.suspects
+	s := f.window.Suspects()
 	if s == nil || f.lane.state != laneRunning {
 		return 0, false
 	}
 	change(s)
-	f.grant.asked++
 	f.lane.c.asks.Keep(f.lane)
-	return f.grant.asked, true
+	return f.window.AskAgain(), true
 }
 
 // isNamed reports whether the broker has accepted a commit since name returned that number.
 func (f *feed) isNamed(asked int64) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	return f.grant.answered >= asked
+	return f.window.Answered() >= asked
 }
 
 // postpone has the suspects of the feed wait for a time.
 func (f *feed) postpone(wait time.Duration) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if s := f.grant.suspects; s != nil {
-		s.postponed = time.Now().Add(wait)
-		f.grant.wait()
+	if s := f.window.Suspects(); s != nil {
+		s.Postpone(time.Now().Add(wait))
+		f.window.Wait()
 	}
 }
 
@@ -227,8 +241,8 @@ func (f *feed) postpone(wait time.Duration) {
 func (f *feed) hand(spans []offsets.Span) {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if s := f.grant.suspects; s != nil {
-		s.hand = spans
+	if s := f.window.Suspects(); s != nil {
+		s.Hand(spans)
 		f.lane.wakeLocked()
 	}
 }
@@ -237,8 +251,8 @@ func (f *feed) hand(spans []offsets.Span) {
 func (f *feed) pardon() {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if s := f.grant.suspects; s != nil && f.tracker.Floor() >= s.Suspect {
-		f.grant.ask()
+	if s := f.window.Suspects(); s != nil && f.tracker.Floor() >= s.Suspect {
+		f.window.Ask()
 	}
 }
 
@@ -246,11 +260,7 @@ func (f *feed) pardon() {
 // more. It reports false if that record is named no longer.
 func (f *feed) nameDecoding(offset int64, now bool) bool {
 	named := false
-	_, ok := f.say(func(s *suspects) {
-		if named = s.Alone != nil && s.Alone.Offset == offset; named {
-			s.Alone = &offsets.Alone{Offset: offset, Decoding: now}
-		}
-	})
+	_, ok := f.say(func(s *isolate.Suspects) { named = s.SetDecoding(offset, now) })
 	return ok && named
 }
 
@@ -301,7 +311,7 @@ func (f *feed) runs(offset int64) bool {
 func (f *feed) isUnfinished(offset int64) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	return f.lane.state == laneRunning && f.grant.suspects != nil && !f.tracker.IsFinished(offset)
+	return f.lane.state == laneRunning && f.window.Suspects() != nil && !f.tracker.IsFinished(offset)
 }
 
 // pauser returns the pauser of the client that reads the feed.

@@ -109,7 +109,7 @@ func stillNamed(lanes []*lane) (left []*lane) {
 	for _, l := range lanes {
 		l.mu.Lock()
 		for f := range l.read() {
-			if l.state == laneRunning && f.grant.isAsked() {
+			if l.state == laneRunning && f.window.IsAsked() {
 				left = append(left, l)
 				break
 			}
@@ -197,7 +197,7 @@ func (s *isolator) candidates() (found suspected) {
 		l.updateHold() // so that room, once there is some, wakes it
 		if l.isRunning() && l.isIsolated() {
 			for f := range l.read() {
-				if f.grant.isIsolated() {
+				if f.window.Suspects().IsIsolated() {
 					found.add(f, s.hands[f], now)
 				}
 			}

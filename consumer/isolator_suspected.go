@@ -51,20 +51,20 @@ func (s *suspected) group(size int) map[*feed][]offsets.Span {
 
 // add adds the suspects of a feed that are not in hand; the caller holds the lane's lock.
 func (s *suspected) add(f *feed, hand []offsets.Span, now time.Time) {
-	is := f.grant.suspects
+	is := f.window.Suspects()
 	s.left += int(is.Suspect - f.tracker.Floor())
-	if now.Before(is.postponed) {
+	if is.ArePostponed(now) {
 		s.postponed = true
 		return
 	}
 	ordered := f.lane.c.cfg.Order == OrderPartition && f.tier.Topic == ""
 	var group []suspect
 	for i, offset := range f.waiting() {
-		if !f.grant.isSuspect(offset) || offsets.In(hand, offset) {
+		if !f.window.Suspects().Has(offset) || offsets.In(hand, offset) {
 			continue
 		}
 		at := suspect{f, offset}
-		condemned := f.grant.condemned(offset) != nil
+		_, condemned := f.window.Suspects().Condemns(offset)
 		switch {
 		case !condemned && !offsets.In(is.Singly, offset):
 			group = append(group, at)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -14,7 +15,7 @@ func TestSuspected_OneAloneOvertakesNone(t *testing.T) {
 	t.Parallel()
 	l := bench(t, 0)
 	f := &l.source.feed
-	f.grant.suspects = &suspects{isolated: true, Evidence: offsets.Evidence{Suspect: 3, Singly: []offsets.Span{{First: 1, Last: 1}}}}
+	f.window = isolate.New(isolate.Settings{CrashLimit: 3, Now: time.Now}, isolate.Start{Evidence: offsets.Evidence{Suspect: 3, Singly: []offsets.Span{{First: 1, Last: 1}}}, End: -1})
 	l.source.batches.Push(batch{recs: []*kgo.Record{{Offset: 0}, {Offset: 1}, {Offset: 2}}})
 	for order, overtakes := range map[Order]bool{OrderPartition: false, OrderKey: true} {
 		l.c.cfg.Order = order

@@ -329,7 +329,7 @@ func TestIsolator_GroupsRunAtFullConcurrency(t *testing.T) {
 
 // While no commit is accepted, a lane runs what the last one has named, says why it waits, and goes
 // on when commits are accepted again.
-func TestGrant_LaneWaitsWhileCommitsAreRefused(t *testing.T) {
+func TestLane_WaitsWhileCommitsAreRefused(t *testing.T) {
 	each(t, cases.Cross(orders, balancers), 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[consumer.Order, []kgo.Opt]) {
 		var done ran
 		cfg := config(done.after(fine))
@@ -358,7 +358,7 @@ func TestGrant_LaneWaitsWhileCommitsAreRefused(t *testing.T) {
 
 // From idle to thousands of records a second, and at a steady rate, the window costs a handful of
 // commits.
-func TestGrant_CommitsAreFew(t *testing.T) {
+func TestFeed_AsksForFewCommits(t *testing.T) {
 	cases.Skip(t)
 	each(t, orders, 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		var mu sync.Mutex
@@ -394,7 +394,7 @@ func TestGrant_CommitsAreFew(t *testing.T) {
 
 // Commits rest while a member joins, and a group waits for the slowest drain of another one. The
 // lanes that are kept run on meanwhile.
-func TestGrant_KeptLanesRunWhileAnotherMemberDrains(t *testing.T) {
+func TestLane_RunsWhileAnotherMemberDrains(t *testing.T) {
 	cases.Skip(t)
 	each(t, map[string][]kgo.Opt{"cooperative": nil, "KIP-848": {kgo.ServerSideBalancer()}}, 6, func(t *testing.T, k *consumertest.Kafka, opts []kgo.Opt) {
 		const drain = 20 * time.Second
@@ -443,7 +443,7 @@ func TestGrant_KeptLanesRunWhileAnotherMemberDrains(t *testing.T) {
 
 // A join without an answer for longer than a session: the group may have expelled the member. So
 // its lanes start nothing that no commit has named.
-func TestGrant_JoinWithoutAnswerStopsKeptLanes(t *testing.T) {
+func TestLane_StopsWhileAJoinHasNoAnswer(t *testing.T) {
 	onOrders(t, 4, func(t *testing.T, k *consumertest.Kafka) {
 		const session = 10 * time.Second
 		var silent atomic.Bool

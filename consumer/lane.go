@@ -120,7 +120,7 @@ func (l *lane) setOnly(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for f := range l.read() {
-		f.grant.only = on
+		f.window.SetOnly(on)
 	}
 }
 
@@ -264,8 +264,8 @@ func (l *lane) beginDrain() bool {
 	}
 	l.setState(laneDraining, "being revoked")
 	for f := range l.read() {
-		if f.grant.limit > 0 {
-			f.grant.asked++ // the commit that hands over
+		if !f.window.Off() {
+			f.window.AskAgain() // the commit that hands over
 		}
 	}
 	l.dropQueues()

@@ -23,7 +23,7 @@ func (l *lane) mayStart() bool {
 // topic, lets it. Suspects wait for the hold's end, and so do those behind them. The caller holds
 // the lock.
 func (l *lane) couldProbe() bool {
-	return l.isFree() && !l.c.isolator.holds(l) && !l.source.grant.isIsolated() && l.source.couldProbe(l.guard.Round())
+	return l.isFree() && !l.c.isolator.holds(l) && !l.source.window.Suspects().IsIsolated() && l.source.couldProbe(l.guard.Round())
 }
 
 // ended tells the guard of a unit that ended; the caller holds no lock.
@@ -80,5 +80,5 @@ func (l *lane) CouldProbe() bool {
 // isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
 // the lock.
 func (l *lane) isIsolated() bool {
-	return anyRead(l, func(f *feed) bool { return f.grant.isIsolated() })
+	return anyRead(l, func(f *feed) bool { return f.window.Suspects().IsIsolated() })
 }

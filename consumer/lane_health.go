@@ -140,7 +140,7 @@ func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 // commits fail; the caller holds the lock.
 func (l *lane) unnamed(now time.Time, patience time.Duration) (since time.Time, why string) {
 	for f := range l.read() {
-		at := f.grant.waits
+		at := f.window.WaitsSince()
 		if at.IsZero() || now.Sub(at) < patience {
 			continue
 		}
@@ -179,7 +179,7 @@ func (l *lane) awaited() (sum opentxn.Sum) {
 // isolation says which records of the lane are isolated, if any; the caller holds the lock.
 func (l *lane) isolation() string {
 	for f := range l.read() {
-		if s := f.grant.suspects; f.grant.isIsolated() {
+		if s := f.window.Suspects(); s.IsIsolated() {
 			return fmt.Sprintf("%d processes died while they ran %s/%d from offset %d to %d: these records run in groups and one by one",
 				s.Deaths, f.topic, l.partition, f.tracker.Floor(), s.Suspect-1)
 		}

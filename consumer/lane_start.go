@@ -32,7 +32,7 @@ func (l *lane) restart() startPosition {
 	f := &l.source.feed
 	now := f.tracker.Commit()
 	at := beginAt(now.Floor)
-	at.epoch, at.said = f.epoch, offsets.Metadata{Finished: now.Finished, Evidence: f.grant.inherit(l.c.process)}
+	at.epoch, at.said = f.epoch, offsets.Metadata{Finished: now.Finished, Evidence: f.window.Suspects().Inherit(l.c.process)}
 	return at
 }
 
@@ -52,7 +52,7 @@ func (l *lane) committedEverywhere() bool {
 		return true
 	}
 	return l.positionsLoaded && !anyRead(l, func(f *feed) bool {
-		return f.tracker.Committed < 0 || f.grant.limit > 0 && f.grant.answered == 0
+		return f.tracker.Committed < 0 || !f.window.Off() && f.window.Answered() == 0
 	})
 }
 
@@ -93,8 +93,7 @@ func (l *lane) tell() (all []isolation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for f := range l.read() {
-		if s := f.grant.suspects; f.grant.isIsolated() && !s.told {
-			s.told = true
+		if s := f.window.Suspects(); s.IsIsolated() && !s.Logged() {
 			all = append(all, isolation{f.topic, s.Deaths, f.tracker.Floor(), s.Suspect})
 		}
 	}
@@ -105,7 +104,7 @@ func (l *lane) tell() (all []isolation) {
 func (l *lane) asksForCommit() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state != laneGone && l.positionsLoaded && anyRead(l, func(f *feed) bool { return f.grant.isAsked() })
+	return l.state != laneGone && l.positionsLoaded && anyRead(l, func(f *feed) bool { return f.window.IsAsked() })
 }
 
 // runs reports whether a handler runs a record of the feed; the caller holds the lock.

@@ -58,9 +58,9 @@ func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {
 	end, markers := recs[len(recs)-1].Offset+1, false
 	// also of a marker: an older epoch ends before the floor
 	f.read(recs[len(recs)-1].LeaderEpoch)
-	if f.grant.isVoidedBy(recs[len(recs)-1]) {
+	if f.window.Suspects().AreVoidedBy(recs[len(recs)-1].LeaderEpoch) {
 		for _, r := range recs {
-			f.grant.read(r)
+			f.window.Suspects().Read(r.Offset, r.LeaderEpoch)
 		}
 	}
 	if f.tracker.Restored() {
@@ -112,7 +112,7 @@ func (f *sourceFeed) hasWork() bool {
 	case !f.mayCut():
 		return false
 	case len(f.failed) > 0:
-		return f.grant.allows(f.failed[0].rec.Offset)
+		return f.window.MayStart(f.failed[0].rec.Offset)
 	case f.batches.Len() > 0:
 		return f.mayCutNext()
 	}
@@ -121,11 +121,11 @@ func (f *sourceFeed) hasWork() bool {
 
 // mayCutNext reports whether the first record of the batches may start.
 func (f *sourceFeed) mayCutNext() bool {
-	return f.batches.Len() > 0 && f.grant.allows(f.batches.Head().recs[0].Offset)
+	return f.batches.Len() > 0 && f.window.MayStart(f.batches.Head().recs[0].Offset)
 }
 
 // cut returns the next unit, nil if none may start. That can be so although hasWork found one a
-// moment ago, since a grant may rest until a time, and the guard changes without the lane's lock.
+// moment ago, since commits may rest until a time, and the guard changes without the lane's lock.
 func (f *sourceFeed) cut() *unit {
 	if !f.hasWork() {
 		return nil
@@ -158,11 +158,11 @@ func (f *sourceFeed) cutItem(i int, run guard.Run) *unit {
 // cutRecords makes a unit of the first records of the batches, of which the first may start.
 func (f *sourceFeed) cutRecords(most int) *unit {
 	b := f.batches.Head()
-	n := f.grant.prefix(b.recs[:min(len(b.recs), most)])
+	n := f.window.Prefix(b.recs[:min(len(b.recs), most)])
 	u := &unit{feed: &f.feed, recs: b.recs[:n:n]}
 	f.busy = true
 	u.is(u.recs[0].Offset, u.recs[n-1].Offset)
-	f.grant.begin(n, u.recs[n-1].Offset)
+	f.window.Begin(n, u.recs[n-1].Offset)
 	f.leave(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {
 		f.batches.Pop()

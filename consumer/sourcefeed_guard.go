@@ -62,7 +62,7 @@ func (f *sourceFeed) nextFailed(round int64) int {
 	if len(f.failed) == 0 {
 		return -1
 	}
-	if f.failed[0].round < round && f.grant.allows(f.failed[0].rec.Offset) {
+	if f.failed[0].round < round && f.window.MayStart(f.failed[0].rec.Offset) {
 		return 0
 	}
 	if f.batches.Len() > 0 {
@@ -70,7 +70,7 @@ func (f *sourceFeed) nextFailed(round int64) int {
 	}
 	next := -1
 	for i, x := range f.failed[1:] {
-		if x.round < round && f.grant.granted(x.rec.Offset) {
+		if x.round < round && f.window.IsNamed(x.rec.Offset) {
 			next, round = i+1, x.round
 		}
 	}
@@ -99,13 +99,13 @@ func (f *sourceFeed) nextHeld(round int64) (at int, behind follower) {
 	all := f.ready.All()
 	if f.heldRuns%2 == 1 {
 		for i, it := range slices.Backward(all) {
-			if it.probed < round && f.grant.granted(it.offset()) {
+			if it.probed < round && f.window.IsNamed(it.offset()) {
 				return i, behind
 			}
 		}
 	}
 	i := slices.IndexFunc(all, func(it *item) bool { return it.probed < round })
-	if i >= 0 && !f.grant.allows(all[i].offset()) {
+	if i >= 0 && !f.window.MayStart(all[i].offset()) {
 		return -1, behind
 	}
 	return i, behind
@@ -148,7 +148,7 @@ func (f *sourceFeed) nextFollower(round int64) (next follower) {
 		for _, w := range q.All() {
 			x := w.item
 			switch {
-			case w.feed != &f.feed || !f.grant.granted(x.offset()):
+			case w.feed != &f.feed || !f.window.IsNamed(x.offset()):
 			case x.probed >= round:
 				far = true
 			case of.item == nil || of.far && x.probed < of.item.probed:
@@ -176,7 +176,7 @@ func (f *sourceFeed) cutFollower(x follower, run guard.Run, round int64) *unit {
 	if f.near++; x.far {
 		f.near = 0
 	}
-	f.grant.begin(1, x.item.offset())
+	f.window.Begin(1, x.item.offset())
 	u.is(x.item.offset(), x.item.offset())
 	f.leave(1, x.item.size)
 	return u

@@ -11,14 +11,15 @@ import (
 // While a join waits, records beyond what a commit has named may start, until a session is over.
 // That time ends between two looks of a worker, too: it then found no record to take, and the
 // process died of it.
-func TestSourceFeed_CutsWhileAGrantRestsNoMore(t *testing.T) {
+func TestSourceFeed_CutsWhileCommitsRestNoMore(t *testing.T) {
 	t.Parallel()
 	_, lanes := pooled(t, OrderNone, 1, 1, func(*unit) {})
 	l := lanes[0]
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.source
-	f.grant.limit, f.grant.restUntil, f.grant.asks = 3, &l.c.restUntil, func() {}
+	l.policy.CrashLimit = 3
+	f.start(beginAt(0))
 	l.enqueue(&f.feed, &item{rec: &kgo.Record{Topic: "orders"}, size: 1})
 	f.enter(1, 1)
 	var over atomic.Bool

@@ -67,7 +67,7 @@ func (f *tierFeed) admit(id [16]byte, recs []*kgo.Record, end int64) (foreign in
 	f.end = end
 	f.parked.Read(cmp.Or(id, f.id), f.tracker.Next, now)
 	for _, r := range recs {
-		f.grant.read(r)
+		f.window.Suspects().Read(r.Offset, r.LeaderEpoch)
 		if f.tracker.FinishedBefore(r.Offset, r.LeaderEpoch) {
 			f.tracker.Skip(r.Offset + 1)
 			continue
@@ -171,7 +171,7 @@ func (f *tierFeed) join() bool {
 	if l.state >= laneDraining || l.reads(f.topic) {
 		return false
 	}
-	f.grant.only = l.source.grant.only // a record of the lane may just run alone
+	f.window.SetOnly(l.source.window.IsOnly()) // a record of the lane may just run alone
 	l.setTiers(append(slices.Clone(l.tiers()), f))
 	return l.positionsLoaded
 }

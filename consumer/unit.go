@@ -56,5 +56,5 @@ func (u *unit) overdue(now time.Time) *attempt {
 // is notes the offsets of the unit's records.
 func (u *unit) is(first, last int64) {
 	u.span = offsets.Span{First: first, Last: last}
-	u.suspect, u.condemned = u.feed.grant.isSuspect(first), u.feed.grant.condemned(first)
+	u.suspect, u.condemned = u.feed.window.Suspects().Has(first), u.feed.condemned(first)
 }

@@ -1,52 +1,51 @@
-package consumer
+package isolate
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
+func newWindow(tier bool, at Start) Window {
+	set := Settings{CrashLimit: 3, Interval: time.Second, Tier: tier, Ask: func() {}, Rests: func() bool { return false }, Now: time.Now}
+	return New(set, at)
+}
+
 // What one commit allowed may still start when the next one is made, however little ran since. So
 // the next one names it as well: else a record that kills would be no suspect.
-func TestGrant_NamesAllThatMayStart(t *testing.T) {
+func TestWindow_NamesAllThatMayStart(t *testing.T) {
 	t.Parallel()
-	g := &grant{limit: 3, interval: time.Second, asks: func() {}, restUntil: new(atomic.Int64)}
-	g.start(beginAt(0), 1)
+	w := newWindow(false, Start{Process: 1, End: -1})
 	tracker, now, at := offsets.New(0, 0), time.Now(), int64(0)
 	for i, n := range []int64{0, 60, 500, 5, 0, 3, 2000, 1} {
 		at += n
 		if n > 0 {
-			g.begin(int(n), at-1)
+			w.Begin(int(n), at-1)
 		}
-		allowed := g.until
-		e := g.evidence(1, &tracker, -1, now, false)
+		allowed := w.until
+		e := w.Evidence(1, &tracker, -1, now, false)
 		if e.Until < allowed || e.Until < at {
 			t.Errorf("commit %d names the records below %d, while those below %d may start and those below %d have", i, e.Until, allowed, at)
 		}
-		g.accept(e, g.asked)
+		w.Accept(e, w.Asked())
 		now = now.Add(time.Second)
 	}
 }
 
 // Only who died is charged with the record that ran alone: a lane that starts again in the same
 // process has seen no death. What a later leader wrote is another record, the first one included.
-func TestGrant_ChargesTheDeadOnly(t *testing.T) {
+func TestWindow_ChargesTheDeadOnly(t *testing.T) {
 	t.Parallel()
 	for self, condemned := range map[uint64]bool{1: false, 2: true} {
-		g := &grant{limit: 3}
-		at := beginAt(0)
-		at.epoch = 4
-		at.said.Evidence = offsets.Evidence{Process: 1, Deaths: 2, Suspect: 8, Until: 8, Alone: &offsets.Alone{Offset: 5}}
-		g.start(at, self)
-		if got := g.condemned(5) != nil; got != condemned {
+		said := offsets.Evidence{Process: 1, Deaths: 2, Suspect: 8, Until: 8, Alone: &offsets.Alone{Offset: 5}}
+		w := newWindow(false, Start{Evidence: said, Process: self, End: -1, Epoch: 4})
+		if _, got := w.Suspects().Condemns(5); got != condemned {
 			t.Errorf("process %d starts where process 1 ran a record alone: it is condemned: %v, want %v", self, got, condemned)
 		}
-		if g.read(&kgo.Record{Offset: 5, LeaderEpoch: 5}); g.condemned(5) != nil {
+		w.Suspects().Read(5, 5)
+		if _, got := w.Suspects().Condemns(5); got {
 			t.Error("the first record of a later leader is condemned")
 		}
 	}
@@ -54,11 +53,12 @@ func TestGrant_ChargesTheDeadOnly(t *testing.T) {
 
 // No record of a source overtakes suspects. Those of a tier may wait for hours until they are due,
 // and hold up none.
-func TestGrant_SuspectsOfATierHoldUpNoOther(t *testing.T) {
+func TestWindow_SuspectsOfATierHoldUpNoOther(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []bool{false, true} {
-		g := &grant{limit: 3, tier: tier, until: 10, suspects: &suspects{isolated: true, Evidence: offsets.Evidence{Suspect: 5}}}
-		if got := g.allows(7); got != tier {
+		w := newWindow(tier, Start{Evidence: offsets.Evidence{Deaths: 2, Suspect: 5}, Process: 1, End: -1})
+		w.Accept(offsets.Evidence{Until: 10}, w.Asked())
+		if got := w.MayStart(7); got != tier {
 			t.Errorf("of a tier: %v, and a record behind the suspects may start: %v", tier, got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestGrant_SuspectsOfATierHoldUpNoOther(t *testing.T) {
 
 // A lane that outruns its commits needs few of them: what was fetched for it waits for each. A slow
 // lane's commit names what runs until the next ones, or twice as many while its handlers run.
-func TestGrant_OutrunCommitsNameManyMore(t *testing.T) {
+func TestWindow_OutrunCommitsNameManyMore(t *testing.T) {
 	t.Parallel()
 	const records = 4000
 	for _, c := range []struct {
@@ -75,19 +75,18 @@ func TestGrant_OutrunCommitsNameManyMore(t *testing.T) {
 		commits  int
 	}{{true, 10 * time.Millisecond, 2}, {true, 500 * time.Millisecond, 4}, {false, 10 * time.Millisecond, 6}} {
 		synctest.Test(t, func(t *testing.T) {
-			g := &grant{limit: 3, interval: time.Second, asks: func() {}, restUntil: new(atomic.Int64)}
-			g.start(beginAt(0), 1)
+			w := newWindow(false, Start{Process: 1, End: -1})
 			tracker, n := offsets.New(0, 0), 0
-			for tracker.DeliverRange(0, records-1); g.until < records; n++ {
-				if g.until > 0 {
+			for tracker.DeliverRange(0, records-1); w.until < records; n++ {
+				if w.until > 0 {
 					time.Sleep(300 * time.Millisecond) // idle, which is no pace
-					g.begin(int(g.until-g.begun), g.until-1)
+					w.Begin(int(w.until-w.begun), w.until-1)
 				}
 				time.Sleep(c.took)
 				if c.finished {
-					tracker.FinishRange(0, g.until-1)
+					tracker.FinishRange(0, w.until-1)
 				}
-				g.accept(g.evidence(1, &tracker, -1, time.Now(), false), g.asked)
+				w.Accept(w.Evidence(1, &tracker, -1, time.Now(), false), w.Asked())
 			}
 			if n != c.commits {
 				t.Errorf("finished when a commit is made: %v, after %v; %d commits name %d records, want %d", c.finished, c.took, n, records, c.commits)
