@@ -15,7 +15,7 @@ import (
 // A frozen broker keeps connections open and answers nothing. kgo awaited it for 10 s a request,
 // and Run returned after minutes: those of both protocols, and that of a start.
 //
-// The times to the second are those of consumer/consumer_shutdown_test.go, in virtual time. Here
+// The times to the second are those of consumer/consumer_run_test.go, in virtual time. Here
 // Run has to return while the broker is frozen, before such waits can be over.
 func TestConsumer_EndsInTimeWhileTheBrokerIsFrozen(t *testing.T) {
 	long(t)
