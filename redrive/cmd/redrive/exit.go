@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/sidingkafka/siding/redrive"
 )
@@ -64,3 +65,11 @@ func isA[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
+
+// withoutGuess removes the client's guess from an error: that TLS or SASL may be missing does not
+// help once a broker has answered. Before that, [connect.Cluster.Reach] has a better hint.
+func withoutGuess(text string) string {
+	return guess.ReplaceAllString(text, "the broker hung up at once")
+}
+
+var guess = regexp.MustCompile(`broker closed the connection immediately [^:]*: is (TLS|SASL) [^?]*\?`)

@@ -7,16 +7,21 @@
 // selection and edit read flags, output writes.
 package main
 
-// The start of the program.
+// The start of the program, and the message with which it ends.
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 	_ "time/tzdata" // rules name time zones, and an image may have none
 
+	"github.com/spf13/cobra"
+
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 func main() {
@@ -36,4 +41,49 @@ func main() {
 	code := run(ctx, p, os.Args[1:])
 	stop()
 	os.Exit(code)
+}
+
+// run is the whole command: it returns the exit code.
+func run(ctx context.Context, p process, args []string) int {
+	t := &tool{process: p, screen: output.NewScreen(p.stdout, p.stderr, p.env.Getenv)}
+	root := newRoot(t)
+	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !t.started {
+		err = usage(err)
+	}
+	t.screen.Status("")
+	t.inform(ctx, cmd, err)
+	code := exitCode(err)
+	if t.atEnd != nil {
+		t.atEnd(ctx, code)
+	}
+	return code
+}
+
+// inform prints the message of a command that failed.
+func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
+	switch {
+	case err == nil:
+		return
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		if !errors.Is(err, errUnanswered) {
+			err = errInterrupted
+		}
+		t.screen.Say("redrive: %v", err)
+		return
+	}
+	// the engine's errors begin with it, too
+	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n")
+	prefix := "redrive: "
+	for _, line := range lines {
+		t.screen.Say("%s%s", prefix, line)
+		prefix = "  "
+	}
+	if hint := remedy(t, err); hint != "" {
+		t.screen.Say("  %s", hint)
+	}
+	if exitCode(err) == exitUsage {
+		t.screen.Say("see %s --help", cmd.CommandPath())
+	}
 }

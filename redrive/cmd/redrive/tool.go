@@ -9,11 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"regexp"
-	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/plugin/kslog"
@@ -50,59 +47,6 @@ type tool struct {
 	// what is left to do once everything is printed, with the verb's exit code
 	atEnd func(ctx context.Context, code int)
 }
-
-// run is the whole command: it returns the exit code.
-func run(ctx context.Context, p process, args []string) int {
-	t := &tool{process: p, screen: output.NewScreen(p.stdout, p.stderr, p.env.Getenv)}
-	root := newRoot(t)
-	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's
-	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !t.started {
-		err = usage(err)
-	}
-	t.screen.Status("")
-	t.inform(ctx, cmd, err)
-	code := exitCode(err)
-	if t.atEnd != nil {
-		t.atEnd(ctx, code)
-	}
-	return code
-}
-
-// inform prints the message of a command that failed.
-func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
-	switch {
-	case err == nil:
-		return
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		if !errors.Is(err, errUnanswered) {
-			err = errInterrupted
-		}
-		t.screen.Say("redrive: %v", err)
-		return
-	}
-	// the engine's errors begin with it, too
-	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n")
-	prefix := "redrive: "
-	for _, line := range lines {
-		t.screen.Say("%s%s", prefix, line)
-		prefix = "  "
-	}
-	if hint := remedy(t, err); hint != "" {
-		t.screen.Say("  %s", hint)
-	}
-	if exitCode(err) == exitUsage {
-		t.screen.Say("see %s --help", cmd.CommandPath())
-	}
-}
-
-// withoutGuess removes the client's guess from an error: that TLS or SASL may be missing does not
-// help once a broker has answered. Before that, [connect.Cluster.Reach] has a better hint.
-func withoutGuess(text string) string {
-	return guess.ReplaceAllString(text, "the broker hung up at once")
-}
-
-var guess = regexp.MustCompile(`broker closed the connection immediately [^:]*: is (TLS|SASL) [^?]*\?`)
 
 // progress returns a function that writes a status line with a bar.
 func progress(t *tool, what string) func(read, total int64) {
