@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+)
+
+// child is the other end of runChild.
+func child(stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dec := json.NewDecoder(stdin)
+	var j job
+	if err := dec.Decode(&j); err != nil {
+		fmt.Fprintln(stderr, "reading the job:", err)
+		return exitFailed
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin) // until the parent closes it or is gone
+		cancel()
+	}()
+	if j.Program == brokerProgram {
+		if err := serveBroker(ctx, j.Dir, stdout); err != nil {
+			fmt.Fprintln(stderr, err)
+			return exitFailed
+		}
+		return exitOK
+	}
+	rep, err := runProgram(ctx, j)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitFailed
+	}
+	if err := json.NewEncoder(stdout).Encode(rep); err != nil {
+		fmt.Fprintln(stderr, "writing the report:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+func runProgram(ctx context.Context, j job) (rep report, err error) {
+	p, ok := programs[j.Program]
+	if !ok {
+		return report{}, fmt.Errorf("no program named %q", j.Program)
+	}
+	if j.Profile != "" {
+		f, err := os.Create(j.Profile)
+		if err != nil {
+			return report{}, fmt.Errorf("opening the profile: %w", err)
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return report{}, errors.Join(fmt.Errorf("starting the profile: %w", err), f.Close())
+		}
+		defer func() {
+			pprof.StopCPUProfile()
+			err = errors.Join(err, f.Close())
+		}()
+	}
+	heap := make([]byte, j.Heap)
+	defer runtime.KeepAlive(heap)
+	return p(ctx, j)
+}
