@@ -59,7 +59,7 @@ GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version)
   -count=1 -vet=off -ldflags=-w -exec $(CURDIR)/.ci/cpu $(2)
 endef
 
-.PHONY: all lint fmt test race left-out reach seeds full steady house files integration monitoring browser pictures chromium soak chaos traps bench fuzz vulnerabilities image image-files release release-check tools
+.PHONY: all lint fmt test race left-out reach seeds full steady house files integration monitoring browser pictures chromium soak chaos bench fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -189,10 +189,6 @@ chaos:
 	(cd integration && GOWORK=$(CURDIR)/go.work $(if $(RACE),CGO_ENABLED=1) go build $(if $(RACE),-race) -o $(CURDIR)/.cache/chaos ./chaos/cmd/chaos); \
 	.cache/chaos $(if $(SEED),-seed $(SEED)) $(if $(SEEDS),-seeds $(SEEDS)) $(if $(DURATION),-duration $(DURATION)) $(if $(BROKER),-broker $(BROKER)) \
 	  $(if $(ONLY),-only $(ONLY)) $(if $(RATE),-rate $(RATE)) -results $(RESULTS) -commit "$$(git describe --always --dirty --abbrev=12 --exclude='*')"
-
-# Which test shows which of the traps that others fell into; fails where one has none.
-traps:
-	@go run ./internal/traps
 
 # Measures of each package and of the recorded runs of tests; fails over a ceiling.
 house:
