@@ -34,7 +34,6 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
-	"github.com/sidingkafka/siding/deploy/monitoring"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
@@ -90,7 +89,7 @@ func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 	for _, a := range alerts(t).All() {
 		want[a.Name] = true
 	}
-	fired, empty := map[string]bool{}, queries()
+	fired, empty := map[string]bool{}, queries(t)
 	s.until(90*time.Second, func() string {
 		maps.Copy(fired, s.firing())
 		s.ask(empty)
@@ -542,14 +541,12 @@ func (s *scene) lacks(metric, topic string, n float64) string {
 }
 
 // queries returns all queries of the boards, each with why it has no data.
-func queries() map[string]string {
+func queries(t *testing.T) map[string]string {
 	all := map[string]string{}
-	for _, b := range monitoring.Boards() {
-		for _, row := range b.Rows {
-			for _, p := range row.Panels {
-				for _, q := range p.Queries {
-					all[q.Filled("20s")] = "panel " + p.Title
-				}
+	for _, b := range readBoards(t) {
+		for _, p := range b.Panels {
+			for _, q := range p.Targets {
+				all[q.Filled("20s")] = "panel " + p.Title
 			}
 		}
 	}
