@@ -54,11 +54,7 @@ func run(ctx context.Context, p process, args []string) int {
 	}
 	t.screen.Status("")
 	t.inform(ctx, cmd, err)
-	code := exitCode(err)
-	if t.atEnd != nil {
-		t.atEnd(ctx, code)
-	}
-	return code
+	return exitCode(err)
 }
 
 // inform prints the message of a command that failed.

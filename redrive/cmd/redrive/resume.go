@@ -14,7 +14,7 @@ import (
 
 func newResume(t *tool) *cobra.Command {
 	var o *operator
-	var endFlags *endFlags
+	var noWait *bool
 	var pace *paceFlags
 	var yes bool
 	cmd := &cobra.Command{
@@ -31,8 +31,7 @@ Resume also asks if the ledger can't be read in time.`,
   redrive resume orders.dlq/20260102-150405-a1b2c3 --rate 200
   redrive resume orders.dlq/20260102-150405-a1b2c3 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			end, err1 := endFlags.compile()
-			changes, err2 := pace.changes()
+			changes, wrong := pace.changes()
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {
 					t.screen.Say("run %s/%s: %d of %s were sent; %s", topic, id, e.Counts.Sent, letters(e.Counts.Selected), rateText(e.Pace))
@@ -47,7 +46,7 @@ Resume also asks if the ledger can't be read in time.`,
 					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, Pace: changes, On: on}, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedOwned {
-						return finish(ctx, t, r, out, err, end)
+						return finish(ctx, t, r, out, err, *noWait)
 					}
 					if err := agree(ctx, t, held.Detail+". To resume it here takes it from that process"); err != nil {
 						return err
@@ -55,12 +54,12 @@ Resume also asks if the ledger can't be read in time.`,
 					// from that process only
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)}
 				}
-			}, errors.Join(err1, err2, o.check()))
+			}, errors.Join(wrong, o.check()))
 		},
 	}
 	section(cmd, sectionPace, func(set *pflag.FlagSet) { pace = addResumePace(set) })
 	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })
 	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
-	endFlags = addEnd(cmd)
+	noWait = addNoWait(cmd)
 	return cmd
 }

@@ -18,7 +18,7 @@ import (
 
 func newRun(t *tool) *cobra.Command {
 	var i *runFlags
-	var endFlags *endFlags
+	var noWait *bool
 	var yes bool
 	var file string
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, topic := cmd.Context(), args[0]
 			sel, e, pace, err := i.compile(t)
-			end, wrong := endFlags.compile()
+			var wrong error
 			var stored *redrive.Plan
 			if file != "" {
 				var unread error
@@ -80,12 +80,12 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				t.screen.Status("beginning …")
 				outlivePipes()
 				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
-				return finish(ctx, t, r, o, err, end)
+				return finish(ctx, t, r, o, err, *noWait)
 			}, err, wrong)
 		},
 	}
 	i = addRunFlags(t, cmd)
-	endFlags = addEnd(cmd)
+	noWait = addNoWait(cmd)
 	cmd.Flags().StringVar(&file, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
 	offerFiles(cmd, "plan")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters or other groups process the records again")

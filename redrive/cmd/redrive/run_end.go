@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/sidingkafka/siding/redrive"
 )
 
 // finish prints a run that ended or stopped. It returns the run's error, or else the error of its
 // letters' outcomes.
-func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, end ending) error {
+func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome, err error, noWait bool) error {
 	if o.ID == "" {
 		return err // it did not begin
 	}
@@ -23,9 +26,8 @@ func finish(ctx context.Context, t *tool, r *redrive.Redriver, o redrive.Outcome
 		}
 	}
 	if err == nil {
-		err = unfinishedError(o, end.noWait)
+		err = unfinishedError(o, noWait)
 	}
-	end.tell(t, o, err)
 	unshown := showOutcome(t, o)
 	if unshown != nil {
 		unshown = fmt.Errorf("the outcome could not be printed: %w", unshown)
@@ -104,4 +106,12 @@ func reportLeft(t *tool, o redrive.Outcome) {
 func reportUnfinished(t *tool, o redrive.Outcome) {
 	run := o.Topic + "/" + o.ID
 	t.screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
+}
+
+// addNoWait adds a flag to a verb that ends as the run does.
+func addNoWait(cmd *cobra.Command) (noWait *bool) {
+	section(cmd, sectionEnd, func(set *pflag.FlagSet) {
+		noWait = set.Bool("no-wait", false, "exit with code 0 instead of 5 if no letter failed again and some have no outcome yet")
+	})
+	return noWait
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -68,22 +66,12 @@ func TestRun_AsADocumentedKubernetesJob(t *testing.T) {
 
 	s := incidentOf(t, bug{"tax.TableMiss", "no tax rate for region", 30, false}, bug{"payment", "the bank said no", 10, false})
 	s.fix("tax.TableMiss")
-	told := 0
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told++ }))
-	defer server.Close()
-	var args []string
-	for _, arg := range pod.Containers[0].Args {
-		if strings.HasPrefix(arg, "--on-end=") {
-			arg = "--on-end=" + server.URL
-		}
-		args = append(args, arg)
-	}
 	if command := pod.Containers[0].Command; !slices.Equal(command, []string{"redrive"}) {
 		t.Errorf("the command is %q", command)
 	}
-	got := s.redrive(t, append(args, fast...)...)
+	got := s.redrive(t, append(pod.Containers[0].Args, fast...)...)
 	o := outcomeOf(t, got.stdout)
-	if got.code != exitDone || o.State != "done" || o.Succeeded != 30 || *o.Why != "OPS-4711" || o.By != "oncall" || told != 1 {
-		t.Errorf("told %d times, %+v", told, got)
+	if got.code != exitDone || o.State != "done" || o.Succeeded != 30 || *o.Why != "OPS-4711" || o.By != "oncall" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func newStatus(t *tool) *cobra.Command {
 	var followed bool
-	var endFlags *endFlags
+	var noWait *bool
 	cmd := &cobra.Command{
 		Use:   "status RUN",
 		Short: "Report how far a run is, and what became of its records",
@@ -27,13 +27,13 @@ ends with the exit code of run. Ctrl-C ends only status: the run goes on.`,
   redrive status orders.dlq/20260102-150405-a1b2c3 --follow
   redrive status orders.dlq/20260102-150405-a1b2c3 -o json | jq .pending`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			end, err := endFlags.compile()
-			if !followed && (endFlags.noWait || endFlags.onEnd != "") {
-				err = errors.Join(err, errors.New("--no-wait and --on-end are for status --follow"))
+			var err error
+			if *noWait && !followed {
+				err = errors.New("--no-wait is for status --follow")
 			}
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				if followed {
-					return followRun(ctx, t, r, topic, id, end)
+					return followRun(ctx, t, r, topic, id, *noWait)
 				}
 				t.screen.Status("reading the outcomes of %s/%s …", topic, id)
 				o, err := r.Status(ctx, topic, id)
@@ -48,6 +48,6 @@ ends with the exit code of run. Ctrl-C ends only status: the run goes on.`,
 	section(cmd, sectionOthers, func(set *pflag.FlagSet) {
 		set.BoolVar(&followed, "follow", false, "show the run's progress until it ends")
 	})
-	endFlags = addEnd(cmd)
+	noWait = addNoWait(cmd)
 	return cmd
 }

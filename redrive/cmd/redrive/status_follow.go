@@ -23,7 +23,7 @@ const (
 
 // followRun shows the progress of a run that any process owns, until the run ends, or has had no
 // process for some time.
-func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id string, end ending) error {
+func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id string, noWait bool) error {
 	f := &follower{redriver: r, topic: topic, id: id}
 	f.view = newView(t, func(e redrive.Event) {
 		t.screen.Say("run %s/%s of %s: %d of %s were sent; %s", topic, id, e.Owner, e.Counts.Sent, letters(e.Counts.Selected), rateText(e.Pace))
@@ -50,7 +50,7 @@ func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id stri
 			return err
 		}
 	}
-	return finish(ctx, t, r, o, followedError(t, o, f.silent()), end)
+	return finish(ctx, t, r, o, followedError(t, o, f.silent()), noWait)
 }
 
 // goneAfter is the time without a heartbeat after which a followed run seems to have no process. A

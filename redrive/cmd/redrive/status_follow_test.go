@@ -208,7 +208,7 @@ func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 		// It is over already.
 		prints(t, s.redrive(t, "status", o.Run, "--follow"), exitDone, "STATE         done\n", "")
 		prints(t, s.redrive(t, "status", "orders.dlq/none", "--follow"), exitError, "", "there is no such run")
-		prints(t, s.redrive(t, "status", o.Run, "--no-wait"), exitUsage, "", "--no-wait and --on-end are for status --follow")
+		prints(t, s.redrive(t, "status", o.Run, "--no-wait"), exitUsage, "", "--no-wait is for status --follow")
 	})
 }
 

@@ -40,12 +40,9 @@ type tool struct {
 	utc     bool
 	verbose bool
 
-	redact  *redact.Rules // of the cluster's options; nil before they are read, too
-	secrets []string      // variables that hold secrets
+	redact *redact.Rules // of the cluster's options; nil before they are read, too
 
 	started bool // a verb began, so an error is no error of usage by itself
-	// what is left to do once everything is printed, with the verb's exit code
-	atEnd func(ctx context.Context, code int)
 }
 
 // progress returns a function that writes a status line with a bar.
@@ -65,7 +62,6 @@ func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error
 	if t.redact = c.Redact; t.redact != nil {
 		t.screen.Hide = t.redact.Text
 	}
-	t.secrets = c.SecretVariables
 	for _, w := range c.Warnings {
 		t.screen.Warn("%s", w)
 	}

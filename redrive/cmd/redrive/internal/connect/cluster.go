@@ -38,9 +38,6 @@ type Cluster struct {
 	Redact *redact.Rules
 	// RedactTexts are the texts of these rules, for a server.
 	RedactTexts RedactTexts
-	// SecretVariables are variables of the environment that may hold secrets: siding's own, and
-	// those that the configuration file names, in whichever profile.
-	SecretVariables []string
 	// Warnings are what the user ought to know before going on.
 	Warnings []string
 

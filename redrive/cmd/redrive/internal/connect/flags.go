@@ -49,7 +49,7 @@ func Variable(flag string) string {
 // Problems of the configuration file come alone, since the other ones depend on it.
 func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	found := layers{commandLine(f.set), variables(env.Getenv)}
-	c := &Cluster{Timeout: defaultTimeout, SecretVariables: []string{Variable(password), Variable(token)}}
+	c := &Cluster{Timeout: defaultTimeout}
 	p, err := f.choose(env, c)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,6 @@ func (f *Flags) choose(env Environment, c *Cluster) (layer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	c.SecretVariables = append(c.SecretVariables, read.secretVariables()...)
 	if name = cmp.Or(name, read.Profile); name == "" {
 		return nil, nil
 	}

@@ -74,18 +74,6 @@ func readFile(path string) (*file, error) {
 	return nil, errors.Join(errs...)
 }
 
-// secretVariables are the variables that the profiles name for secrets.
-func (f *file) secretVariables() (names []string) {
-	for _, settings := range f.Profiles {
-		for _, key := range []string{password + envSuffix, token + envSuffix} {
-			if n, ok := settings[key]; ok {
-				names = append(names, n.Value)
-			}
-		}
-	}
-	return names
-}
-
 // layer reads a profile; every problem is in the error.
 func (f *file) layer(name string, getenv func(string) string) (layer, error) {
 	settings, ok := f.Profiles[name]
