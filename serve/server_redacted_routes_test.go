@@ -20,7 +20,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
-	"github.com/sidingkafka/siding/serve/internal/contract"
 )
 
 // secrets are what the configuration of the test hides: by a path, by a header's name, by a
@@ -206,10 +205,7 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 			t.Errorf("the letters' pages lack %q", want)
 		}
 	}
-	operations, err := contract.Operations([]byte(served(t, s)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	operations := operationsOf(t, s)
 	for id, route := range operations {
 		if !asked[shapeOf(route[0], route[1])] {
 			t.Errorf("operation %s is not in this table", id)
