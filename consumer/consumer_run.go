@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,13 +15,70 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer/internal/askqueue"
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/logline"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
+	"github.com/sidingkafka/siding/consumer/internal/session"
 	"github.com/sidingkafka/siding/consumer/internal/tier"
+	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
 	"github.com/sidingkafka/siding/headers"
 )
+
+// New checks the configuration and makes a consumer, without I/O. The error names every problem.
+func New(cfg Config) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	siblings, err := cfg.validate()
+	if err != nil {
+		return nil, fmt.Errorf("consumer: invalid configuration:\n%w", err)
+	}
+	cfg.Logger = slog.New(logline.New(cfg.Logger.Handler()))
+	c := &Consumer{
+		cfg:      cfg,
+		log:      cfg.Logger.With("group", cfg.Group),
+		siblings: siblings,
+		policies: map[string]*Policy{},
+		groups:   append([]string{cfg.Group}, cfg.FormerGroups...),
+		ready:    make(chan struct{}),
+		joined:   make(chan struct{}),
+		source:   newPollGuard(),
+
+		membership:         session.NewMembership(),
+		subscription:       session.NewSubscription(),
+		lanes:              map[topicPartition]*lane{},
+		fetched:            map[topicPartition]cluster.Offset{},
+		truncations:        map[topicPartition]map[string]int64{},
+		drainedTiers:       map[string][]drainedTier{},
+		unconfiguredLogged: map[string]string{},
+		newLanes:           make(chan struct{}, 1),
+		asks:               askqueue.New[*lane](),
+		recreated:          map[string]bool{},
+		committedBefore:    map[topicPartition]int64{},
+	}
+	c.provisioner = &provisioner{spec: cfg.Provision, siblings: siblings, log: c.log, throttle: &c.throttle}
+	for c.process == 0 {
+		c.process = rand.Uint64() >> 24
+	}
+	c.isolator.init(c)
+	c.metadataLimit.Store(offsets.MetadataLimit)
+	c.recordLog.init(c.log)
+	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits, throttles: &c.throttles}
+	c.hooks = newHooks(cfg.Hooks, c.log, &c.throttle, cfg.ErrorText)
+	c.topics = topicmonitor.New(topicOwner{c})
+	c.cfg.Topics, c.cfg.FormerGroups = slices.Clone(cfg.Topics), slices.Clone(cfg.FormerGroups)
+	for _, t := range cfg.Topics {
+		p := cfg.policyOf(t)
+		c.policies[t] = &p
+	}
+	initGuards(c)
+	c.tierEnv = c.newTierEnv()
+	c.host, _ = os.Hostname() // only a hint for operators, so it may be empty
+	c.paused.Store(&map[string]bool{})
+	return c, nil
+}
 
 // Run provisions the siblings, joins the group and consumes until ctx ends. Then it drains: running
 // handlers have DrainTimeout to finish, Run commits each partition up to its first record that is

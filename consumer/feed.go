@@ -18,6 +18,7 @@ import (
 // lane's lock guards it.
 type feed struct {
 	fetch
+	kind
 	lane *lane
 	tier retrytopics.Tier // zero for a source
 	id   kadm.TopicID     // of a tier's topic, to which the offsets belong; kgo knows a source's
@@ -37,6 +38,18 @@ type feed struct {
 	busy  bool
 	ready fifo.Queue[*item] // single records that are ready
 	first fifo.Queue[*item] // of these, redriven ones that did not run since: they are no retries
+}
+
+// kind is what is different in a source's feed and a tier's. The caller holds the lane's lock.
+type kind interface {
+	// nextOffset returns the offset of the record that a worker would take first, -1 if none waits.
+	nextOffset() int64
+	// waiting returns the offsets of the records that wait for a worker, in their order.
+	waiting() []int64
+	// mayRunWaiting reports whether one of these may run now.
+	mayRunWaiting() bool
+	// noneDue reports whether the feed is a tier's, and no record of it is due.
+	noneDue(now time.Time) bool
 }
 
 // start sets where the partition starts.
@@ -103,14 +116,9 @@ func (f *feed) popFrom(queue *fifo.Queue[*item], i int) *item {
 // holds the lane's lock.
 func (f *feed) forgetAccidents(now time.Time) {
 	s := f.window.Suspects()
-	if s == nil || s.IsIsolated() || f.tier.Topic == "" || f.tracker.Next < s.Suspect || f.lane.runs(f) {
-		return
-	}
-	for _, t := range f.lane.tiers() {
-		if &t.feed == f && t.noneDue(now) {
-			f.window.Acquit()
-			f.window.Ask()
-		}
+	if s != nil && !s.IsIsolated() && f.tracker.Next >= s.Suspect && !f.lane.runs(f) && f.noneDue(now) {
+		f.window.Acquit()
+		f.window.Ask()
 	}
 }
 
@@ -149,44 +157,6 @@ func (f *feed) evidence(now time.Time) (offsets.Evidence, int64) {
 		e.RunSingly() // its handler ignores the drain
 	}
 	return e, asked
-}
-
-// nextOffset returns the offset of the record that a worker would take first, -1 if none waits.
-func (f *feed) nextOffset() int64 {
-	if f.ready.Len() > 0 {
-		return (*f.ready.Head()).offset()
-	}
-	if s := f.lane.source; f == &s.feed && s.batches.Len() > 0 {
-		return s.batches.Head().recs[0].Offset
-	}
-	return -1
-}
-
-// waiting returns the offsets of the records that wait for a worker, in their order.
-func (f *feed) waiting() (found []int64) {
-	if f.busy && !f.mayCut() {
-		return nil
-	}
-	queues := []*fifo.Queue[*item]{&f.first, &f.ready}
-	if f.tier.Topic != "" && f.lane.guard.HoldsRetries() {
-		queues = queues[:1] // the others wait for the retry budget
-	}
-	for _, queue := range queues {
-		for _, it := range queue.All() {
-			found = append(found, it.offset())
-		}
-	}
-	if s := f.lane.source; f == &s.feed {
-		for _, x := range s.failed {
-			found = append(found, x.rec.Offset)
-		}
-		for _, b := range s.batches.All() {
-			for _, r := range b.recs {
-				found = append(found, r.Offset)
-			}
-		}
-	}
-	return found
 }
 
 // name has the next commit say which suspects are to run together, or which one alone; none may
@@ -283,8 +253,7 @@ func (f *feed) unrun(spans []offsets.Span) (left, late []offsets.Span) {
 			left = append(left, offsets.Intersect(spans, u.span)...)
 		}
 	}
-	// Under OrderPartition, one that is not among them may be in front.
-	if l.isRunning() && (f != &l.source.feed || l.source.hasWork()) {
+	if l.isRunning() && f.mayRunWaiting() {
 		for _, at := range f.waiting() {
 			if offsets.In(spans, at) {
 				left = append(left, offsets.Span{First: at, Last: at})

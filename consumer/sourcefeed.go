@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -35,8 +36,43 @@ type batch struct {
 }
 
 func newSourceFeed(l *lane) *sourceFeed {
-	return &sourceFeed{feed: feed{lane: l, fetch: fetch{topic: l.topic, partition: l.partition}, origin: l.newOrigin(l.topic, 0)}}
+	f := &sourceFeed{feed: feed{lane: l, fetch: fetch{topic: l.topic, partition: l.partition}, origin: l.newOrigin(l.topic, 0)}}
+	f.kind = f
+	return f
 }
+
+func (f *sourceFeed) nextOffset() int64 {
+	switch {
+	case f.ready.Len() > 0:
+		return (*f.ready.Head()).offset()
+	case f.batches.Len() > 0:
+		return f.batches.Head().recs[0].Offset
+	}
+	return -1
+}
+
+func (f *sourceFeed) waiting() (found []int64) {
+	if !f.mayCut() {
+		return nil
+	}
+	for _, it := range f.ready.All() {
+		found = append(found, it.offset())
+	}
+	for _, x := range f.failed {
+		found = append(found, x.rec.Offset)
+	}
+	for _, b := range f.batches.All() {
+		for _, r := range b.recs {
+			found = append(found, r.Offset)
+		}
+	}
+	return found
+}
+
+// mayRunWaiting implements kind. Under OrderPartition, one that may not run may be in front.
+func (f *sourceFeed) mayRunWaiting() bool { return f.hasWork() }
+
+func (f *sourceFeed) noneDue(time.Time) bool { return false }
 
 // offer takes polled records of the partition. It reports whether the fetch should pause.
 func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {

@@ -38,8 +38,33 @@ func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
 		Wait: l.policy.jittered(t.Delay), MaxWait: l.policy.jittered(l.policy.MaxRetryAfter),
 		Provision: l.c.cfg.Provision, Log: l.log,
 	}, &f.tracker)
+	f.kind = f
 	return f
 }
+
+func (f *tierFeed) nextOffset() int64 {
+	if f.ready.Len() > 0 {
+		return (*f.ready.Head()).offset()
+	}
+	return -1
+}
+
+func (f *tierFeed) waiting() (found []int64) {
+	if !f.mayCut() {
+		return nil
+	}
+	for _, it := range f.first.All() {
+		found = append(found, it.offset())
+	}
+	if !f.lane.guard.HoldsRetries() { // else the others wait for the retry budget
+		for _, it := range f.ready.All() {
+			found = append(found, it.offset())
+		}
+	}
+	return found
+}
+
+func (f *tierFeed) mayRunWaiting() bool { return true }
 
 // offer takes polled records of the partition: it skips records of other groups, and parks the
 // others. It reports whether the fetch should pause: records that are overdue and find no room can
