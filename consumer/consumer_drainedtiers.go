@@ -255,7 +255,7 @@ func (c *Consumer) dropDrained(topic, source string) {
 	}
 	if lost > 0 {
 		c.log.Error("siding: a retry topic was deleted with records that were still parked in it", "retry_topic", topic, "records", lost)
-		c.countExpired(topic, int64(lost))
+		c.telemetry.countExpired(topic, int64(lost))
 	}
 	c.wg.Go(func() { c.retryPoll.reread(topic) })
 }

@@ -44,7 +44,7 @@ func (c *Consumer) clampToLog(b cluster.Bounds, topic string, partition int32, a
 // expired logs and counts records that retention deleted before they were read.
 func (c *Consumer) expired(topic string, partition int32, n int64) {
 	c.log.Error("siding: records were deleted by retention before they were read", "topic", topic, "partition", partition, "records_at_most", n)
-	c.countExpired(topic, n)
+	c.telemetry.countExpired(topic, n)
 }
 
 // offsetsTimeout bounds a query of the bounds of logs: how long a silent leader delays the others

@@ -1,16 +1,12 @@
 package consumer
 
 import (
-	"context"
 	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-
-	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // observe observes the state of the consumer and its lanes.
@@ -105,38 +101,5 @@ func observeTransactions(lanes []*lane, o metric.Observer, g *gauges, group attr
 	}
 	for topic, n := range open {
 		o.ObserveInt64(g.open, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
-	}
-}
-
-// countRouted counts a failed record by its destination.
-func (c *Consumer) countRouted(topic, to, class string, reason headers.Reason) {
-	t := c.telemetry
-	if t == nil || !t.routed.Enabled(context.Background()) {
-		return
-	}
-	t.routed.Add(context.Background(), 1, t.route(c.cfg.Group, topic, to, class, reason)...)
-}
-
-// countParked counts a failed record that goes to a tier.
-func (c *Consumer) countParked(topic string, tier time.Duration, class string) {
-	// Checked here too, to save formatting the delay.
-	if t := c.telemetry; t != nil && t.routed.Enabled(context.Background()) {
-		c.countRouted(topic, retrytopics.FormatDelay(tier), class, "")
-	}
-}
-
-// countExpired counts offsets that retention deleted before they were read.
-func (c *Consumer) countExpired(topic string, n int64) {
-	if t := c.telemetry; t != nil {
-		t.expired.Add(context.Background(), n, metric.WithAttributes(semconv.MessagingDestinationName(topic),
-			semconv.MessagingConsumerGroupName(c.cfg.Group)))
-	}
-}
-
-// countOmitted counts a dead letter that was written without its value.
-func (c *Consumer) countOmitted(topic string) {
-	if t := c.telemetry; t != nil {
-		t.omitted.Add(context.Background(), 1, metric.WithAttributes(semconv.MessagingDestinationName(topic),
-			semconv.MessagingConsumerGroupName(c.cfg.Group)))
 	}
 }

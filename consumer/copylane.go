@@ -94,7 +94,7 @@ func (l copyLane) Ended(c *forward.Copy, o forward.Outcome, err error) {
 			"to", c.To(), "feed", feedOf(c).topic, "offset", c.Offset(), "class", e.Meta.Class, "bytes", c.Size())
 	case forward.Omitted:
 		at := headers.Position{Topic: e.Record.Topic, Partition: e.Record.Partition, Offset: e.Record.Offset}
-		l.c.countOmitted(l.topic)
+		l.c.telemetry.countOmitted(l.topic)
 		l.c.recordLog.add(recordKind{event: eventOmitted, topic: l.topic, to: c.To()}, l.example(c, "value_at", at.String(), "bytes", len(c.Value())))
 	}
 }

@@ -54,7 +54,7 @@ func (l *lane) mayRefuseLetters() bool { return l.policy.OnOversize != DeadLette
 
 // reportDead logs and counts a record that is dead-lettered.
 func (l *lane) reportDead(m *headers.Meta, reason headers.Reason, now time.Time) {
-	l.c.countRouted(l.topic, "dlq", m.Class, reason)
+	l.c.telemetry.countRouted(l.topic, "dlq", m.Class, reason)
 	l.reportFailed(&recordKind{event: eventDeadLettered, reason: string(reason)}, m, now)
 }
 
@@ -65,13 +65,13 @@ func (l *lane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandler b
 	if byHandler {
 		k.by, k.reason, reason = "handler", "", ""
 	}
-	l.c.countRouted(l.topic, outcomeDiscarded, m.Class, reason)
+	l.c.telemetry.countRouted(l.topic, outcomeDiscarded, m.Class, reason)
 	l.reportFailed(&k, m, now)
 }
 
 // reportParked logs and counts a failed record that will be tried again.
 func (l *lane) reportParked(m *headers.Meta, tier time.Duration, now time.Time) {
-	l.c.countParked(l.topic, tier, m.Class)
+	l.c.telemetry.countParked(l.topic, tier, m.Class)
 	l.reportFailed(&recordKind{event: eventParked, tier: tier}, m, now)
 }
 

@@ -74,7 +74,7 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 		l.c.recordLog.add(recordKind{event: eventMalformed, topic: l.topic, reason: string(headers.ReasonMalformed)}, recordExample{
 			partition: l.partition, feed: f.topic, offset: physical.Offset, error: err.Error(),
 		})
-		l.c.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
+		l.c.telemetry.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
 		l.forwardMalformed(&f.feed, physical, err)
 		return nil, nil, false
 	}

@@ -3,6 +3,7 @@ package consumer
 // The attributes of spans and measurements; telemetry_instruments.go declares the instruments.
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // Instrumentation follows OpenTelemetry's semantic conventions for messaging and Kafka, version
@@ -54,6 +56,7 @@ type telemetry struct {
 	routed   metric.Int64Counter
 	expired  metric.Int64Counter
 	omitted  metric.Int64Counter
+	group    string
 	observed metric.Registration
 	// The coarse reading before which the tracer is not asked for a span again: it gave none.
 	askTracerAt atomic.Int64
@@ -117,4 +120,36 @@ func (t *telemetry) route(group, topic, to, class string, reason headers.Reason)
 		t.routes[is] = with
 	}
 	return with
+}
+
+// countRouted counts a failed record by its destination.
+func (t *telemetry) countRouted(topic, to, class string, reason headers.Reason) {
+	if t == nil || !t.routed.Enabled(context.Background()) {
+		return
+	}
+	t.routed.Add(context.Background(), 1, t.route(t.group, topic, to, class, reason)...)
+}
+
+// countParked counts a failed record that goes to a tier.
+func (t *telemetry) countParked(topic string, tier time.Duration, class string) {
+	// Checked here too, to save formatting the delay.
+	if t != nil && t.routed.Enabled(context.Background()) {
+		t.countRouted(topic, retrytopics.FormatDelay(tier), class, "")
+	}
+}
+
+// countExpired counts offsets that retention deleted before they were read.
+func (t *telemetry) countExpired(topic string, n int64) {
+	if t != nil {
+		t.expired.Add(context.Background(), n, metric.WithAttributes(semconv.MessagingDestinationName(topic),
+			semconv.MessagingConsumerGroupName(t.group)))
+	}
+}
+
+// countOmitted counts a dead letter that was written without its value.
+func (t *telemetry) countOmitted(topic string) {
+	if t != nil {
+		t.omitted.Add(context.Background(), 1, metric.WithAttributes(semconv.MessagingDestinationName(topic),
+			semconv.MessagingConsumerGroupName(t.group)))
+	}
 }

@@ -26,8 +26,8 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	meters := cmp.Or(cfg.MeterProvider, otel.GetMeterProvider())
 	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
 	t := &telemetry{
-		tracer:  tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
-		spanned: hasSpan(values), base: time.Now(), classes: map[string]bool{},
+		tracer: tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
+		group:  cfg.Group, spanned: hasSpan(values), base: time.Now(), classes: map[string]bool{},
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 	}
 	g := &gauges{}

@@ -417,7 +417,7 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 			a.from = f.origin
 			g.failed(tel, &a, outcomeRetried, "busy", classify.Result{Class: class})
 		},
-		"where it went": func(f *feed, class string) { c.countRouted(f.lane.topic, "dlq", class, headers.ReasonPanic) },
+		"where it went": func(f *feed, class string) { c.telemetry.countRouted(f.lane.topic, "dlq", class, headers.ReasonPanic) },
 	} {
 		n := testing.AllocsPerRun(100, func() {
 			for f := range l.read() {
