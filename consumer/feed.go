@@ -50,6 +50,9 @@ type kind interface {
 	mayRunWaiting() bool
 	// noneDue reports whether the feed is a tier's, and no record of it is due.
 	noneDue(now time.Time) bool
+	// unclaim has a tier's due record wait without a claim to its key. It reports false of a
+	// source's.
+	unclaim(it *item) bool
 }
 
 // start sets where the partition starts.

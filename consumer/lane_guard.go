@@ -77,6 +77,13 @@ func (l *lane) CouldProbe() bool {
 	return l.couldProbe()
 }
 
+// IsKept reports whether the lane is paused, cannot write copies, or has not started.
+func (l *lane) IsKept() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.isFree()
+}
+
 // isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds
 // the lock.
 func (l *lane) isIsolated() bool {

@@ -268,6 +268,8 @@ func TestLane_GuardEndsRetriesInPlace(t *testing.T) {
 }
 
 // A failed probe changes nothing of its record, whatever its handler did to it.
+type changed struct{}
+
 func TestLane_GuardFailedProbeStaysAsRead(t *testing.T) {
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		s, routed := &service{}, &copies{}
@@ -279,9 +281,9 @@ func TestLane_GuardFailedProbeStaysAsRead(t *testing.T) {
 		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
 			facts := consumer.DeliveryOf(ctx, r)
 			mu.Lock()
-			seen[facts.Original.Offset] = append(seen[facts.Original.Offset], fmt.Sprintf("%d %s %s %v %s", facts.Attempt, r.Key, r.Value, r.Headers, facts.RedriveID))
+			seen[facts.Original.Offset] = append(seen[facts.Original.Offset], fmt.Sprintf("%d %s %s %v %s %v", facts.Attempt, r.Key, r.Value, r.Headers, facts.RedriveID, ctx.Value(changed{})))
 			mu.Unlock()
-			r.Key, r.Value = []byte("changed"), nil
+			r.Key, r.Value, r.Context = []byte("changed"), nil, context.WithValue(ctx, changed{}, true)
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: "changed"})
 			return s.handle(ctx, r)
 		}
@@ -300,7 +302,7 @@ func TestLane_GuardFailedProbeStaysAsRead(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		of := seen[record.Offset]
-		if len(of) < 2 || slices.ContainsFunc(of, func(is string) bool { return is != of[0] }) || of[0] != "1 k v [{user [49]}] r1" {
+		if len(of) < 2 || slices.ContainsFunc(of, func(is string) bool { return is != of[0] }) || of[0] != "1 k v [{user [49]}] r1 <nil>" {
 			t.Errorf("the record ran as %q, want the same each time: attempt 1, of run r1", of)
 		}
 	})

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
@@ -154,6 +157,181 @@ func TestLane_GuardOutageEndsWithinATurn(t *testing.T) {
 		s.down.Store(false)
 		time.Sleep(20 * time.Minute)
 		k.Conserved()
+	})
+}
+
+// Among the records that failed as probes, one ends in a letter or a note, and that is not written
+// yet. Those around it run again as the outage is over, and do not finish it.
+func TestLane_GuardFinishesNoneBetweenFailedProbes(t *testing.T) {
+	each(t, map[string]bool{"letter": false, "note": true}, 1, func(t *testing.T, k *consumertest.Kafka, note bool) {
+		s := &service{}
+		cfg := withBreaker(s)
+		cfg.DrainTimeout = 2 * time.Second
+		if note {
+			cfg.Policy.OnTerminal, cfg.Policy.NoteDiscards = consumer.Discard, true
+		}
+		var ends atomic.Int64 // the offset of that record, once it is to end
+		var over atomic.Bool
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			if consumer.DeliveryOf(ctx, r).Tier == 0 && r.Offset == ends.Load() {
+				over.Store(true)
+				return classify.Terminal(errBusy)
+			}
+			if consumer.DeliveryOf(ctx, r).Tier == 0 && over.Load() {
+				return nil
+			}
+			return s.handle(ctx, r)
+		}
+		ends.Store(-1)
+		c := k.Run(cfg)
+		s.hold(k, c)
+		time.Sleep(time.Second)
+		all := k.Produce(many(30)...)
+		time.Sleep(10 * time.Minute)
+		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Count: -1, Err: kerr.NotEnoughReplicas})
+		ends.Store(all[25].Offset)
+		for !over.Load() {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(3 * time.Second)
+		if at := c.Health().Lanes[0].Offsets[0]; at.Floor > all[25].Offset {
+			t.Errorf("the floor is %d, and the copy of %d is not written", at.Floor, all[25].Offset)
+		}
+		_ = c.Stop() // copies are in flight
+		fault.Remove()
+		s.down.Store(false)
+		k.Run(cfg)
+		time.Sleep(20 * time.Minute)
+		k.Conserved()
+	})
+}
+
+// The first record of a partition, or of the only key, fails for good, and takes longer for that
+// than it is from one round of probes to the next. Those behind it are probes all the same.
+func TestLane_GuardSlowPoisonInFront(t *testing.T) {
+	takes := map[string]time.Duration{"16 s": 16 * time.Second, "its timeout": 2 * time.Hour}
+	each(t, cases.Cross(orders, takes), 1, func(t *testing.T, k *consumertest.Kafka, is cases.Pair[consumer.Order, time.Duration]) {
+		s := &service{}
+		cfg := withBreaker(s)
+		cfg.Order = is.A
+		var held atomic.Bool
+		var first, good atomic.Int64
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			source := consumer.DeliveryOf(ctx, r).Tier == 0
+			if source && held.Load() && (first.CompareAndSwap(0, r.Offset+1) || first.Load() == r.Offset+1) {
+				select {
+				case <-time.After(is.B):
+				case <-ctx.Done():
+				}
+				return classify.Retryable(errBusy)
+			}
+			err := s.handle(ctx, r)
+			if err == nil && source {
+				good.Add(1)
+			}
+			return err
+		}
+		c := k.Run(cfg)
+		s.down.Store(true)
+		produce := func(n int) {
+			for range n {
+				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("only")})
+			}
+		}
+		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+			produce(15)
+			time.Sleep(time.Second / 2)
+		}
+		held.Store(true)
+		produce(60)
+		time.Sleep(5 * time.Minute)
+		s.down.Store(false)
+		time.Sleep(4 * time.Minute)
+		if good.Load() < 59 {
+			t.Errorf("%d of 60 ran within four minutes of the outage's end; %+v", good.Load(), c.Health().Topics)
+		}
+	})
+}
+
+// A redriven record does not run in a hold, and does not keep its key from those of the source
+// meanwhile: poison of another key holds the topic until one of these is good.
+func TestLane_GuardRedrivenRecordHoldsUpNoKey(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		s := &service{}
+		cfg := withBreaker(s)
+		cfg.Order = consumer.OrderKey
+		var healthy, redriven atomic.Int64
+		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+			err := s.handle(ctx, r)
+			switch {
+			case err != nil:
+			case consumer.DeliveryOf(ctx, r).RedriveID != "":
+				redriven.Add(1)
+			default:
+				healthy.Add(1)
+			}
+			return err
+		}
+		c := k.Run(cfg)
+		s.down.Store(true)
+		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+			for range 15 {
+				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("poison"), Value: []byte("bad")})
+			}
+			time.Sleep(time.Second / 2)
+		}
+		time.Sleep(2 * time.Minute)
+		m := headers.Meta{
+			Group: cfg.Group, NotBefore: time.Now(), Original: headers.Position{Topic: "orders", Offset: 3, Timestamp: time.Now()},
+			Redrive: headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq"}, At: time.Now()},
+		}
+		k.Produce(&kgo.Record{Topic: "orders.retry.5s", Key: []byte("hot"), Headers: m.Append(nil)})
+		time.Sleep(time.Second)
+		for range 100 {
+			k.Produce(&kgo.Record{Topic: "orders", Key: []byte("hot")})
+		}
+		time.Sleep(time.Minute)
+		s.down.Store(false)
+		time.Sleep(time.Minute)
+		if healthy.Load() != 100 || redriven.Load() != 1 {
+			t.Errorf("%d of 100 and %d redriven ones ran in a minute after the outage's end; %+v", healthy.Load(), redriven.Load(), c.Health().Topics)
+		}
+	})
+}
+
+// An operator pauses the topic in an outage, or the member rejoins: no record can be a probe then,
+// and the hold goes on.
+func TestLane_GuardPauseEndsNoHold(t *testing.T) {
+	each(t, cases.Cross(orders, map[string]bool{"pause": true, "rejoin": false}), 1, func(t *testing.T, k *consumertest.Kafka, is cases.Pair[consumer.Order, bool]) {
+		s, routed := &service{}, &copies{}
+		cfg := withBreaker(s)
+		cfg.Order, cfg.Hooks = is.A, []consumer.Hook{routed}
+		c := k.Run(cfg)
+		s.hold(k, c)
+		k.Produce(many(500)...)
+		time.Sleep(time.Minute)
+		before := routed.parked.Load()
+		for range 3 {
+			if is.B {
+				c.Pause("orders")
+				time.Sleep(20 * time.Minute)
+				c.Resume("orders")
+			} else {
+				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.CoordinatorLoadInProgress})
+				expel(t, k, 0)
+				time.Sleep(40 * time.Second)
+				fault.Remove()
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := routed.parked.Load() - before; n > 0 {
+			t.Errorf("%d records went to their tier in the hold", n)
+		}
+		s.down.Store(false)
+		time.Sleep(30 * time.Second)
+		if l := c.Health().Lanes[0]; l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
+			t.Errorf("the lane is %+v", l)
+		}
 	})
 }
 

@@ -23,7 +23,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 	h.Queued = l.source.queued
 	for _, f := range l.tiers() {
 		if !f.parked.Retired() {
-			h.Queued += f.ready.Len() + f.first.Len() + f.unclaimed.Len()
+			h.Queued += f.due()
 			h.Parked += f.parked.Waiting()
 		}
 	}
@@ -159,7 +159,7 @@ func (l *lane) waiting(held bool) (n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.tiers() {
-		n += int64(f.ready.Len() + f.first.Len() + f.unclaimed.Len() + f.parked.Waiting())
+		n += int64(f.due() + f.parked.Waiting())
 	}
 	if held {
 		n += max(l.source.end-l.source.tracker.Floor(), 0)

@@ -65,37 +65,53 @@ func (l *lane) releaseKey(key keyHash) {
 	if key == 0 {
 		return
 	}
-	q := l.keys[key]
-	if q == nil || q.Len() == 0 {
-		delete(l.keys, key)
-		return
+	for q := l.keys[key]; q != nil && q.Len() > 0; {
+		next := q.Pop()
+		if !next.item.isRetry() {
+			l.behindOthers--
+		}
+		if !l.guard.Holds() || !next.feed.unclaim(next.item) {
+			next.feed.push(next.item)
+			return
+		}
 	}
-	next := q.Pop()
-	if !next.item.isRetry() {
-		l.behindOthers--
-	}
-	next.feed.push(next.item)
+	delete(l.keys, key)
 }
 
 // unclaimRetries takes their keys from the retries that wait for the budget, so that it holds up
-// neither the source nor redriven records; the caller holds the lock.
+// neither the source nor redriven records. In a hold these wait, too, and do not hold up the
+// source. The caller holds the lock.
 func (l *lane) unclaimRetries() {
-	for _, f := range l.tiers() {
-		for f.ready.Len() > 0 {
-			it := f.ready.Pop()
-			f.unclaimed.Push(it)
+	take := func(f *tierFeed, queue *fifo.Queue[*item]) {
+		for queue.Len() > 0 {
+			it := queue.Pop()
+			f.unclaim(it)
 			l.releaseKey(it.hash)
+		}
+	}
+	for _, f := range l.tiers() {
+		if take(f, &f.ready); l.guard.Holds() {
+			take(f, &f.first)
 		}
 	}
 }
 
-// claimRetries makes retries ready, or queues them for their keys, once the budget has room. The
-// tiers take turns with the keys. The caller holds the lock.
+// claimRetries makes retries ready, or queues them for their keys, once the budget has room, and
+// redriven records once a hold is over. The tiers take turns with the keys. The caller holds the
+// lock.
 func (l *lane) claimRetries() {
-	if l.keys == nil || l.guard.HoldsRetries() {
+	if l.keys == nil || l.guard.Holds() {
 		return
 	}
 	tiers, first := l.tiers(), l.nextClaim
+	for _, f := range tiers {
+		for f.unclaimedFirst.Len() > 0 {
+			l.enqueue(&f.feed, f.unclaimedFirst.Pop())
+		}
+	}
+	if l.guard.HoldsRetries() {
+		return
+	}
 	for i := range tiers {
 		f := tiers[(first+i)%len(tiers)]
 		for f.unclaimed.Len() > 0 {

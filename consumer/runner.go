@@ -27,6 +27,9 @@ type runner struct {
 	// The handler gets the fetched records themselves, and may assign to their fields. The runner
 	// therefore notes beforehand what a forward needs.
 	source copySource
+	// The record as the handler gets it, where the policy or the guard may have it run again.
+	before    kgo.Record
+	mayRepeat bool
 	// The headers as read, siding's among them, if the record has any.
 	read []kgo.RecordHeader
 	// The finished offsets of the unit that the tracker has not been given yet: [from, doneTo).
@@ -47,6 +50,7 @@ type runner struct {
 func runUnit(u *unit) {
 	c := u.feed.lane.c
 	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
+	r.mayRepeat = u.run.Began() || r.lane.policy.Immediate.Attempts > 0
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
 	if u.condemned != nil {
 		r.condemn()
@@ -225,6 +229,9 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 	r.unit.current.Store(a)
 	if r.unit.cancelled.Load() {
 		a.abandon(ErrDraining)
+	}
+	if r.mayRepeat {
+		r.before = *rec
 	}
 	ctx := context.Context(a)
 	if r.timing || r.delays || r.tracing {
@@ -443,8 +450,4 @@ func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
 }
 
 // restore undoes the handler's assignments to the record.
-func (r *runner) restore(rec *kgo.Record) {
-	rec.Key, rec.Value, rec.Headers = r.source.Key, r.source.Value, r.source.Headers
-	rec.Timestamp, rec.Offset = r.source.timestamp, r.source.Offset
-	rec.Topic, rec.Partition = r.lane.topic, r.lane.partition
-}
+func (r *runner) restore(rec *kgo.Record) { *rec = r.before }

@@ -29,7 +29,8 @@ type sourceFeed struct {
 // makes locks and slabs cheap per record, and keeps a slab within the first-level cache.
 const unitRecords = 256
 
-// batch holds the records of a partition from one poll.
+// batch holds the records of a partition from one poll. None that was delivered is missing between
+// two of them: a unit finishes their whole range.
 type batch struct {
 	recs []*kgo.Record
 	each int64 // average bytes of a record
@@ -73,6 +74,8 @@ func (f *sourceFeed) waiting() (found []int64) {
 func (f *sourceFeed) mayRunWaiting() bool { return f.hasWork() }
 
 func (f *sourceFeed) noneDue(time.Time) bool { return false }
+
+func (f *sourceFeed) unclaim(*item) bool { return false }
 
 // offer takes polled records of the partition. It reports whether the fetch should pause.
 func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {
@@ -183,7 +186,7 @@ func (f *sourceFeed) cut() *unit {
 
 // cutItem makes a unit of a single record that is ready.
 func (f *sourceFeed) cutItem(i int, run guard.Run) *unit {
-	u := &unit{feed: &f.feed, run: run, item: f.popFrom(&f.ready, i), round: f.lane.guard.Round()}
+	u := &unit{feed: &f.feed, run: run, item: f.popFrom(&f.ready, i)}
 	f.busy = true
 	u.key = u.item.hash
 	u.is(u.item.offset(), u.item.offset())
@@ -226,7 +229,7 @@ func (f *sourceFeed) putBack(u *unit) {
 	}
 	f.enter(len(rest), size)
 	if u.run.Probe() {
-		u.failure.rec, u.failure.round = rest[0], u.round
+		u.failure.rec, u.failure.round = rest[0], f.lane.guard.Round()
 		f.failed = slices.Insert(f.failed, min(u.place, len(f.failed)), u.failure)
 		return
 	}
@@ -235,7 +238,8 @@ func (f *sourceFeed) putBack(u *unit) {
 }
 
 // putItemBack takes back a single record that stays. One that failed as a probe goes behind the
-// others that are ready, and keeps its key.
+// others that are ready, and keeps its key. It has failed in the round in which it ended: one that
+// takes longer than a round would else be the next one always.
 func (f *sourceFeed) putItemBack(u *unit) {
 	if u.follows != nil {
 		f.putFollowerBack(u)
@@ -246,7 +250,7 @@ func (f *sourceFeed) putItemBack(u *unit) {
 		f.ready.PushFront(u.item)
 		return
 	}
-	u.item.probed = u.round
+	u.item.probed = f.lane.guard.Round()
 	f.ready.Push(u.item)
 }
 
@@ -256,7 +260,7 @@ func (f *sourceFeed) putItemBack(u *unit) {
 func (f *sourceFeed) putFollowerBack(u *unit) {
 	if u.stays {
 		f.enter(1, u.item.size)
-		u.item.probed = u.round
+		u.item.probed = f.lane.guard.Round()
 		f.ready.Push(u.follows)
 		return
 	}
@@ -266,19 +270,24 @@ func (f *sourceFeed) putFollowerBack(u *unit) {
 	f.ready.PushFront(u.follows)
 }
 
-// putFailedBack puts the records that failed as probes in front of the batches again.
+// putFailedBack puts the records that failed as probes in front of the batches again. One between
+// them may have ended in a copy that is not acknowledged yet, so each row of offsets is a batch.
 func (f *sourceFeed) putFailedBack() {
-	if len(f.failed) == 0 {
-		return
-	}
-	var recs []*kgo.Record
-	var size int64
-	for _, x := range f.failed {
-		recs = append(recs, x.rec)
-		size += forward.RecordSize(x.rec)
+	for end := len(f.failed); end > 0; {
+		var recs []*kgo.Record
+		var size int64
+		first := end - 1
+		for first > 0 && f.failed[first-1].rec.Offset == f.failed[first].rec.Offset-1 {
+			first--
+		}
+		for _, x := range f.failed[first:end] {
+			recs = append(recs, x.rec)
+			size += forward.RecordSize(x.rec)
+		}
+		f.pushFront(recs, size)
+		end = first
 	}
 	f.failed = nil
-	f.pushFront(recs, size)
 }
 
 // pushFront puts queued records in front of the batches. Only whole bytes of each are counted from

@@ -50,7 +50,7 @@ func (f *sourceFeed) cutHeld() (u *unit) {
 		u = f.cutRecords(1)
 		u.place = len(f.failed)
 	}
-	u.run, u.round = run, round
+	u.run = run
 	return u
 }
 
@@ -168,7 +168,7 @@ func (f *sourceFeed) nextFollower(round int64) (next follower) {
 // cutFollower makes a unit of a follower. The record that has the key keeps it, and is not ready
 // meanwhile.
 func (f *sourceFeed) cutFollower(x follower, run guard.Run, round int64) *unit {
-	u := &unit{feed: &f.feed, run: run, item: x.item, follows: f.ready.Remove(x.at), round: round}
+	u := &unit{feed: &f.feed, run: run, item: x.item, follows: f.ready.Remove(x.at)}
 	if f.busy = true; f.followed < round {
 		f.followed, f.inRound = round, 0
 	}

@@ -27,6 +27,8 @@ type tierFeed struct {
 	// Under OrderKey, due retries that wait for the budget without a claim to their keys, which
 	// source records may need.
 	unclaimed fifo.Queue[*item]
+	// The same of redriven records that wait for the end of a hold.
+	unclaimedFirst fifo.Queue[*item]
 }
 
 func newTierFeed(l *lane, t retrytopics.Tier, drained bool) *tierFeed {
@@ -170,6 +172,22 @@ func (f *tierFeed) cut() *unit {
 	return u
 }
 
+// due is how many records are due and do not run, but for those that wait for another one of their
+// key.
+func (f *tierFeed) due() int {
+	return f.ready.Len() + f.first.Len() + f.unclaimed.Len() + f.unclaimedFirst.Len()
+}
+
+// unclaim has a due record wait without a claim to its key.
+func (f *tierFeed) unclaim(it *item) bool {
+	if it.fresh {
+		f.unclaimedFirst.Push(it)
+	} else {
+		f.unclaimed.Push(it)
+	}
+	return true
+}
+
 // noneDue reports whether no record of the feed is due.
 func (f *tierFeed) noneDue(now time.Time) bool {
 	for _, q := range f.lane.keys { // records that wait for another one of their key
@@ -177,12 +195,12 @@ func (f *tierFeed) noneDue(now time.Time) bool {
 			return false
 		}
 	}
-	return f.ready.Len()+f.first.Len()+f.unclaimed.Len() == 0 && f.parked.Due() > now.UnixMilli()
+	return f.due() == 0 && f.parked.Due() > now.UnixMilli()
 }
 
 // drop drops all waiting records.
 func (f *tierFeed) drop() {
-	f.ready, f.first, f.unclaimed = fifo.Queue[*item]{}, fifo.Queue[*item]{}, fifo.Queue[*item]{}
+	f.ready, f.first, f.unclaimed, f.unclaimedFirst = fifo.Queue[*item]{}, fifo.Queue[*item]{}, fifo.Queue[*item]{}, fifo.Queue[*item]{}
 	f.parked.Drop()
 }
 
@@ -219,8 +237,8 @@ func (f *tierFeed) Closing() bool { return f.lane.state >= laneDraining }
 
 func (f *tierFeed) Enqueue(it *tier.Item) {
 	due := &item{parked: it, fresh: it.Fresh()}
-	if l := f.lane; l.keys != nil && !due.fresh && l.guard.HoldsRetries() {
-		f.unclaimed.Push(due)
+	if l := f.lane; l.keys != nil && (l.guard.Holds() || !due.fresh && l.guard.HoldsRetries()) {
+		f.unclaim(due)
 		return
 	}
 	f.lane.enqueue(&f.feed, due)

@@ -29,7 +29,6 @@ type unit struct {
 	run     guard.Run
 	outcome guard.Outcome // of that
 	failure failedRun     // the last one
-	round   int64         // of probes, in which it began
 	place   int           // as a probe, how many that failed as probes are in front of it
 	stays   bool          // the record that ran last stays where it was
 	follows *item         // of a follower, the record that has the key

@@ -45,7 +45,9 @@
 // each that is good, as in TCP's slow start. These are no probes: a record that fails goes to its
 // tier, so poison in front goes away. Fifty that fail one after the other bring the rounds back.
 // The hold ends, in strained, when the runs do not need half of what they may have, and less than
-// the share Hold of the measure is bad. It also ends if no record of the source waits.
+// the share Hold of the measure is bad. It also ends if no record of the source waits. A lane that
+// is paused, or cannot run for another reason, may have some: then it goes on for MaxOutage. In a
+// process without lanes, as in a rebalance, it goes on for five minutes.
 //
 // # The lane's side
 //
@@ -67,7 +69,9 @@
 //     no probes: one that fails goes to its tier, at no attempt's cost.
 //   - A lane whose room is full of records that failed as probes can read no other. After
 //     MaxOutage, those that fail again retryably go to their tiers, at no attempt's cost.
-//   - A retry claims its key not before it runs.
+//   - A retry claims its key not before it runs, and in a hold no redriven record has its key.
+//   - A probe has failed in the round in which it ended: one that takes longer than a round would
+//     else be the next one always.
 //   - Policy.Immediate repeats no probe. Policy.MaxAge does not count the time of a hold.
 //
 // What it cannot tell: under OrderPartition, whether thousands of records in front that fail are an

@@ -243,9 +243,11 @@ func (g *Guard) Next() (at time.Duration, ok bool) {
 	return max(g.strained, g.since) + max(g.set.MaxOutage, old), g.state == Strained
 }
 
-// Tick begins a round of probes, and ends a hold that no record of the source waits for. It ends a
-// strain of which too few runs tell anything. It reports whether the state is another one now.
-func (g *Guard) Tick(now time.Duration) (changed bool) {
+// Tick begins a round of probes, and ends a hold that no record of the source has probed for a
+// round, and for a time: zero where no record waits, and more where something else may keep them
+// from running. It ends a strain of which too few runs tell anything. It reports whether the state
+// is another one now.
+func (g *Guard) Tick(now, patience time.Duration) (changed bool) {
 	g.turn(now)
 	if at, ok := g.Next(); !ok || g.now < at {
 		return false
@@ -253,7 +255,7 @@ func (g *Guard) Tick(now time.Duration) (changed bool) {
 	if g.state == Strained {
 		return g.forget()
 	}
-	if g.hold.unused(g.now) {
+	if g.hold.unused(g.now, patience) {
 		return g.release()
 	}
 	g.hold.next(g.now)

@@ -164,7 +164,7 @@ func TestGuard_HoldRunsRoundsOfProbes(t *testing.T) {
 			t.Fatal("a hold has no next round")
 		}
 		now = at
-		g.Tick(now)
+		g.Tick(now, 0)
 		n := 0
 		for g.Probes() && n < 100 {
 			r, ok := g.Source(now)
@@ -187,7 +187,7 @@ func opened(t *testing.T) (*Guard, time.Duration) {
 	t.Helper()
 	g, _ := held(t)
 	now, _ := g.Next()
-	g.Tick(now)
+	g.Tick(now, 0)
 	r, _ := g.Source(now)
 	g.End(now, r, Good)
 	expect(t, g, Held)
@@ -253,7 +253,7 @@ func TestGuard_HoldEndsWhileMostFail(t *testing.T) {
 			t.Fatal("held for half a minute, though a tenth is good")
 		}
 		now += 10 * time.Millisecond
-		g.Tick(now)
+		g.Tick(now, 0)
 		if r, ok := g.Source(now); ok {
 			g.End(now, r, Failed-Outcome(1-min(1, rng.IntN(10))))
 		}
@@ -266,10 +266,10 @@ func TestGuard_HoldOfAnIdleSourceEnds(t *testing.T) {
 	t.Parallel()
 	g, _ := held(t)
 	at, _ := g.Next()
-	if g.Tick(at) {
+	if g.Tick(at, 0) {
 		t.Fatal("the first round ended the hold")
 	}
-	if at, _ = g.Next(); !g.Tick(at) {
+	if at, _ = g.Next(); !g.Tick(at, 0) {
 		t.Fatal("no record ran in a round, and the hold goes on")
 	}
 	expect(t, g, Strained)
@@ -289,7 +289,7 @@ func TestGuard_HangingProbes(t *testing.T) {
 			break
 		}
 		now, _ = g.Next()
-		g.Tick(now)
+		g.Tick(now, 0)
 		for g.Probes() && n < 10 && total < 1000 {
 			g.Source(now)
 			total, last = total+1, now
@@ -316,7 +316,7 @@ func TestGuard_HangingRunsBehindAGoodProbe(t *testing.T) {
 			t.Fatalf("%d s after a good probe: %d more may run, want 2", seconds, n)
 		}
 		now, _ = g.Next()
-		g.Tick(now)
+		g.Tick(now, 0)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestGuard_VoidProbe(t *testing.T) {
 	t.Parallel()
 	g, _ := held(t)
 	now, _ := g.Next()
-	g.Tick(now)
+	g.Tick(now, 0)
 	for n := range 100 {
 		r, ok := g.Source(now)
 		if !ok {
@@ -342,7 +342,7 @@ func TestGuard_LateRuns(t *testing.T) {
 	before, _ := g.Source(0)
 	now := play(g, 0, 130, all(Failed))
 	at, _ := g.Next()
-	g.Tick(at)
+	g.Tick(at, 0)
 	probe, _ := g.Source(at)
 	g.release()
 	now = play(g, max(now, at), 130, all(Failed))
@@ -413,13 +413,13 @@ func TestGuard_StrainOfASlowSourceEnds(t *testing.T) {
 			now := play(g, 0, map[State]int{Strained: 100, Held: 130}[from], all(Failed))
 			expect(t, g, from)
 			if from == Held { // the source falls idle in it
-				for now += time.Second; !g.Tick(now) && now < time.Minute; now += time.Second {
+				for now += time.Second; !g.Tick(now, 0) && now < time.Minute; now += time.Second {
 				}
 			}
 			began, ran := now, now
 			for now < began+24*time.Hour {
 				now += 30 * time.Second
-				if g.Tick(now) || is.each > 0 && now-ran >= is.each && g.Ran(now, is.o, 1) {
+				if g.Tick(now, 0) || is.each > 0 && now-ran >= is.each && g.Ran(now, is.o, 1) {
 					break
 				}
 				if is.each > 0 && now-ran >= is.each {
@@ -443,7 +443,7 @@ func TestGuard_ClockJumps(t *testing.T) {
 			play(g, 2*time.Hour, runs, all(Failed))
 			from, last := 2*time.Hour+jump, time.Duration(0)
 			for now := from; now < from+3*time.Hour; now += time.Second {
-				g.Tick(now)
+				g.Tick(now, 0)
 				if r, ok := g.Source(now); ok {
 					g.End(now, r, Good)
 				}
@@ -474,7 +474,7 @@ func TestGuard_AnySettings(t *testing.T) {
 			}
 			for range 200 {
 				now += time.Second
-				g.Tick(now)
+				g.Tick(now, 0)
 				if r, ok := g.Retry(now); ok {
 					g.End(now, r, Good)
 				}
@@ -534,7 +534,7 @@ func TestGuard_ComesBackFromAnywhere(t *testing.T) {
 			now += time.Duration(rng.IntN(400)) * time.Millisecond
 			switch rng.IntN(8) {
 			case 0:
-				g.Tick(now)
+				g.Tick(now, 0)
 			case 1:
 				if r, ok := g.Retry(now); ok {
 					running = append(running, r)
@@ -566,7 +566,7 @@ func TestGuard_ComesBackFromAnywhere(t *testing.T) {
 			g.End(now, r, Good)
 		}
 		for end := now + 2*time.Minute; now < end; now += 20 * time.Millisecond {
-			g.Tick(now)
+			g.Tick(now, 0)
 			if r, ok := g.Source(now); ok {
 				g.End(now, r, Good)
 			}

@@ -86,9 +86,12 @@ func (h *hold) end(now time.Duration, probe bool, o Outcome) (over bool) {
 	return h.running < h.width/2
 }
 
-// unused reports whether no record waits for a run: none began, though one might have.
-func (h *hold) unused(now time.Duration) bool {
-	return h.rounds > 0 && h.started == 0 && (h.running == 0 || now-h.began >= hanging)
+// unused reports whether no record waits for a run: none began for a time, though one might have.
+func (h *hold) unused(now, patience time.Duration) bool {
+	if h.running > 0 {
+		patience = max(patience, hanging)
+	}
+	return h.rounds > 0 && h.started == 0 && now-h.began >= patience
 }
 
 // next begins a round. Runs that do not return hold up neither a round nor what follows it.

@@ -273,18 +273,18 @@ func (t *Topic) tick() {
 	if t.env.Ended() {
 		return
 	}
+	patience := t.env.patience(t.Holds(), t.set.MaxOutage)
 	t.mu.Lock()
 	now, from := t.env.Elapsed(), t.g.state
 	at, _ := t.g.Next()
-	changed := t.g.Tick(now)
+	changed := t.g.Tick(now, patience)
 	switch {
 	case changed:
 		t.changed(from)
 	case from == Held && now >= at && t.g.hold.width == 0:
 		t.endTurn()
 	}
-	probe := t.g.Probes()
-	slots := t.g.state == Held && t.g.Free() > 0
+	probe, slots := t.g.Probes(), t.g.state == Held && t.g.Free() > 0
 	t.judgeRetries(now)
 	// also while the budget is used up: others may wait for the keys of its retries
 	retries := t.retriesWait

@@ -17,6 +17,8 @@ type Lane interface {
 	WakeRetries()
 	// CouldProbe reports whether a record of its source could run now, if the guard lets it.
 	CouldProbe() bool
+	// IsKept reports whether something else than the guard keeps its records from running.
+	IsKept() bool
 }
 
 // Env is what a process gives to the guard of a topic.
@@ -75,4 +77,20 @@ func (s *Status) Why() string {
 		text += ", the last with class " + s.Last.Class
 	}
 	return text
+}
+
+// patience is how long a hold goes on although no record probes. A lane that is paused, or cannot
+// start, may have records that wait. A process without lanes may get some, after a rebalance.
+func (e *Env) patience(held bool, maxOutage time.Duration) time.Duration {
+	if !held {
+		return 0
+	}
+	all := e.Lanes()
+	switch {
+	case len(all) == 0:
+		return hanging
+	case slices.ContainsFunc(all, Lane.IsKept):
+		return maxOutage
+	}
+	return 0
 }

@@ -47,6 +47,8 @@ func (l *fakeLane) CouldProbe() bool {
 	return l.records > 0
 }
 
+func (l *fakeLane) IsKept() bool { return false }
+
 // has sets how many records the lane has.
 func (l *fakeLane) has(n int) {
 	l.mu.Lock()
