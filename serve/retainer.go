@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -245,12 +246,8 @@ func (r *toRetain) archivedByAnother(ctx context.Context, topic [16]byte, until 
 	for {
 		all, _ := r.ledger.PruneRecords(ctx) // a record that cannot be read is no reason to remove
 		i := slices.IndexFunc(all, func(p dlq.PruneRecord) bool {
-			for partition, offset := range until {
-				if p.Until[partition] < offset {
-					return false
-				}
-			}
-			return p.TopicID == topic && p.Archive != "" && p.Archive != a.Location && p.Letters >= a.Letters && p.Error == ""
+			// As many letters up to the same offsets are the same ones.
+			return p.TopicID == topic && maps.Equal(p.Until, until) && p.Letters >= a.Letters && p.Error == "" && p.Archive != "" && p.Archive != a.Location
 		})
 		switch {
 		case i < 0:
