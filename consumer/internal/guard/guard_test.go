@@ -261,6 +261,39 @@ func TestGuard_HoldEndsWhileMostFail(t *testing.T) {
 	expect(t, g, Strained)
 }
 
+// Something else than the guard keeps records from running: a hold goes on without probes, but not
+// for ever.
+func TestGuard_HoldOfKeptRecordsEndsInTheEnd(t *testing.T) {
+	t.Parallel()
+	g, now := held(t)
+	const patience = time.Hour
+	began := now
+	for !g.Tick(now, patience) {
+		if now-began > 2*patience {
+			t.Fatal("the hold goes on")
+		}
+		now, _ = g.Next()
+	}
+	if now-began < patience {
+		t.Errorf("the hold ended after %v", now-began)
+	}
+}
+
+func TestEnv_PatienceIsForLanesThatAreKept(t *testing.T) {
+	t.Parallel()
+	free, kept := &fakeLane{}, &fakeLane{kept: true}
+	for _, c := range []struct {
+		held  bool
+		lanes []Lane
+		want  time.Duration
+	}{{false, nil, 0}, {true, nil, hanging}, {true, []Lane{free}, 0}, {true, []Lane{free, kept}, time.Hour}} {
+		e := Env{Lanes: func() []Lane { return c.lanes }}
+		if got := e.patience(c.held, time.Hour); got != c.want {
+			t.Errorf("held %v, %d lanes: %v, want %v", c.held, len(c.lanes), got, c.want)
+		}
+	}
+}
+
 // A hold that no record waits for ends: what waits in tiers is bounded by the budget.
 func TestGuard_HoldOfAnIdleSourceEnds(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 // fakeLane is a lane that notes how often it is woken. It has records of its source, or none.
 type fakeLane struct {
 	number int32
+	kept   bool
 
 	mu             sync.Mutex
 	records        int
@@ -47,7 +48,7 @@ func (l *fakeLane) CouldProbe() bool {
 	return l.records > 0
 }
 
-func (l *fakeLane) IsKept() bool { return false }
+func (l *fakeLane) IsKept() bool { return l.kept }
 
 // has sets how many records the lane has.
 func (l *fakeLane) has(n int) {
