@@ -109,13 +109,13 @@ func (t *telemetry) failed(from *origin, outcome, class string) []metric.RecordO
 }
 
 // route returns the attributes of a failed record's routing.
-func (t *telemetry) route(group, topic, to, class string, reason headers.Reason) []metric.AddOption {
+func (t *telemetry) route(topic, to, class string, reason headers.Reason) []metric.AddOption {
 	is := routing{topic, to, t.class(class), reason}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	with, ok := t.routes[is]
 	if !ok {
-		with = []metric.AddOption{metric.WithAttributes(semconv.MessagingDestinationName(topic), semconv.MessagingConsumerGroupName(group),
+		with = []metric.AddOption{metric.WithAttributes(semconv.MessagingDestinationName(topic), semconv.MessagingConsumerGroupName(t.group),
 			keyTo.String(to), semconv.ErrorTypeKey.String(is.class), keyReason.String(string(reason)))}
 		t.routes[is] = with
 	}
@@ -127,7 +127,7 @@ func (t *telemetry) countRouted(topic, to, class string, reason headers.Reason) 
 	if t == nil || !t.routed.Enabled(context.Background()) {
 		return
 	}
-	t.routed.Add(context.Background(), 1, t.route(t.group, topic, to, class, reason)...)
+	t.routed.Add(context.Background(), 1, t.route(topic, to, class, reason)...)
 }
 
 // countParked counts a failed record that goes to a tier.

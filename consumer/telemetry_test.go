@@ -432,7 +432,7 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 	}
 	for i := range 10 * maxClasses {
 		tel.failed(l.source.origin, outcomeRetried, fmt.Sprint("order ", i))
-		tel.route("billing", "orders", "dlq", fmt.Sprint("order ", i), headers.ReasonPanic)
+		tel.route("orders", "dlq", fmt.Sprint("order ", i), headers.ReasonPanic)
 	}
 	if most := 4 * (maxClasses + 1); len(tel.failures) > most || len(tel.routes) > most {
 		t.Errorf("attributes of %d failures and %d ways are kept, want %d at most", len(tel.failures), len(tel.routes), most)
