@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
 
 // What [Access] is made of.
@@ -37,7 +38,7 @@ func (a *Access) authenticator(log *slog.Logger) (*access.Authenticator, error) 
 	if a.TokensFile != "" {
 		var err error
 		if tokens, err = access.ReadTokens(a.TokensFile, log); err != nil {
-			return nil, ofFile("access.tokens-file", err)
+			return nil, yamlfile.NamedBy("access.tokens-file", err)
 		}
 	}
 	return access.New(tokens, a.Proxy, a.OIDC, log)

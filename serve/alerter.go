@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"log/slog"
 	"os"
 	"path"
@@ -146,7 +147,7 @@ func (a *alerter) close(ctx context.Context, topics func(name string) *topic) {
 // see judges the alerts of a topic about which the server decides. What cannot be read might be a
 // reason to alert, so no incident is over meanwhile. Nor is one while a group that failed there is
 // among the guards of the source: its letters stop for that reason.
-func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []Rule, guards []api.Guard) {
+func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []rule.Rule, guards []api.Guard) {
 	progress := t.book.Progress()
 	if progress.Read.IsZero() {
 		return // what nobody knows is no reason to alert

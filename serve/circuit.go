@@ -28,10 +28,10 @@ func (c *circuit) name() string {
 
 // circuits returns the states of the rules that apply to the topic, but for those that cannot be
 // read.
-func (t *topic) circuits(rules []Rule, now time.Time) (all []circuit) {
+func (t *topic) circuits(rules []rule.Rule, now time.Time) (all []circuit) {
 	for i := range rules {
 		r := &rules[i]
-		if !r.covers(t.DeadLetterTopic.Topic) {
+		if !r.Covers(t.DeadLetterTopic.Topic) {
 			continue
 		}
 		t.lastFailed(r, now) // each server hears of failures, whoever owns the topic
@@ -45,7 +45,7 @@ func (t *topic) circuits(rules []Rule, now time.Time) (all []circuit) {
 }
 
 // ruleList returns the rules; none if no file of rules is configured.
-func (s *Server) ruleList() []Rule {
+func (s *Server) ruleList() []rule.Rule {
 	if s.rules == nil {
 		return nil
 	}

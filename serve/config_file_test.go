@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/sha256"
 	"fmt"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -603,7 +604,7 @@ notify:
 	if err != nil || cfg.Refresh.String() != "3s" || cfg.Topics[1].Alerts.Oldest.String() != "1h30m0s" || cfg.RulesFile != filepath.Join(dir, "rules.yaml") {
 		t.Errorf("%+v, %v", cfg, err)
 	}
-	all, err := parseRules("rules.yaml", []byte(`rules:
+	all, err := rule.Parse("rules.yaml", []byte(`rules:
   - {name: a, topics: '*', classes: [c], fingerprints: [f], groups: [g], reasons: [terminal], since: 2026-11-01T00:00:00Z, until: "2026-11-02T00:00:00+01:00",
      entered-since: 2026-11-03T00:00:00Z, entered-until: 2026-11-04T00:00:00Z, keys: [''], headers: [h=v], attempts: 3-, where: value.n > 1}
 `))

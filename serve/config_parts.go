@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/tls"
 	"errors"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"log/slog"
 
 	"github.com/sidingkafka/siding/internal/redact"
@@ -14,10 +15,10 @@ import (
 type parts struct {
 	receivers []receiver // of notifications
 	who       *access.Authenticator
-	browser   *access.Browser           // of people who look at the console
-	tls       *tls.Config               // nil without a certificate
-	rules     *yamlfile.Watched[[]Rule] // nil without rules
-	redact    *redact.Rules             // nil if nothing is hidden
+	browser   *access.Browser                // of people who look at the console
+	tls       *tls.Config                    // nil without a certificate
+	rules     *yamlfile.Watched[[]rule.Rule] // nil without rules
+	redact    *redact.Rules                  // nil if nothing is hidden
 }
 
 // parts makes them, and returns all that is wrong with the files.
@@ -30,7 +31,7 @@ func (c *Config) parts(log *slog.Logger) (p parts, err error) {
 	p.who, errs[1] = c.Access.authenticator(log)
 	p.tls, errs[2] = c.TLS.config(log)
 	if c.RulesFile != "" {
-		p.rules, errs[3] = readRules(c.RulesFile, log)
+		p.rules, errs[3] = rule.Read(c.RulesFile, log)
 	}
 	p.redact, errs[4] = c.Redact.rules()
 	if errs[1] == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -38,7 +39,7 @@ var configFiles = []struct {
 	of   string // what it is
 }{
 	{"serve", reflect.TypeFor[Config](), "The configuration of redrive serve."},
-	{"rules", reflect.TypeFor[ruleList](), "Rules by which redrive serve redrives letters: see rules-file in serve.yaml."},
+	{"rules", reflect.TypeFor[rule.File](), "Rules by which redrive serve redrives letters: see rules-file in serve.yaml."},
 	{"tokens", reflect.TypeFor[access.TokenList](), "Tokens that redrive serve accepts: see access.tokens-file in serve.yaml."},
 }
 
@@ -312,7 +313,7 @@ func TestConfig_ExamplesOnThePageAreRight(t *testing.T) {
 		var err error
 		switch first := regexp.MustCompile(`(?m)^[a-z-]+`).FindString(m[1]); first {
 		case "rules":
-			_, err = parseRules("rules.yaml", []byte(m[1]))
+			_, err = rule.Parse("rules.yaml", []byte(m[1]))
 		case "tokens":
 			_, err = yamlfile.Decode("tokens.yaml", []byte(m[1]), new(access.TokenList))
 		default:
@@ -363,9 +364,9 @@ func TestConfig_DefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg.URL = Config{}.withDefaults().URL // told in words
 	same(cfg, Config{}.withDefaults())
 
-	var r, is Rule
-	decode(literals(schemaOf(t, reflect.TypeFor[Rule](), all)), &r)
-	is.withDefaults()
+	var r, is rule.Rule
+	decode(literals(schemaOf(t, reflect.TypeFor[rule.Rule](), all)), &r)
+	is.WithDefaults()
 	is.Zone = "UTC" // the package's name of the empty one
 	same(r, is)
 

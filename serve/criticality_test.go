@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"log/slog"
 	"os"
 	"strings"
@@ -61,7 +62,7 @@ func TestCriticality_TheExampleOfThePoliciesIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := readRules(cfg.RulesFile, slog.New(slog.DiscardHandler))
+	rules, err := rule.Read(cfg.RulesFile, slog.New(slog.DiscardHandler))
 	if err != nil || len(rules.Get()) != 1 {
 		t.Fatalf("the rules are %+v, %v", rules, err)
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"slices"
 	"time"
 
@@ -61,7 +62,7 @@ func (f *figures) opened(run string) bool {
 }
 
 // figures returns those of a topic now. rules are those of the server.
-func (t *topic) figures(now time.Time, rules []Rule) figures {
+func (t *topic) figures(now time.Time, rules []rule.Rule) figures {
 	s, flow, is := t.book.Summary(), t.book.Flow(), t.config.thresholds()
 	f := figures{
 		open: s.Open, pending: s.Pending, oldest: s.Oldest, writtenBy: s.Written, resolved: s.ResolvedAs, openBy: map[string]int64{},

@@ -23,11 +23,11 @@ func (s *Server) listRules(ctx context.Context, _ *request.Nothing) ([]api.Rule,
 	everywhere := access.From(ctx).On("") >= access.Viewer
 	for _, r := range s.rules.Get() {
 		is := api.Rule{
-			Name: r.Name, Topics: r.Topics, Classes: listed(r.Filter.Class), Groups: listed(r.Filter.Group), Filter: s.shown(r.Filter), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: listed(r.Times), Zone: r.zone.String(),
+			Name: r.Name, Topics: r.Topics, Classes: listed(r.Filter.Class), Groups: listed(r.Filter.Group), Filter: s.shown(r.Filter), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: listed(r.Times), Zone: r.ZoneName(),
 			Rate: r.Rate, WindowMs: r.Window.Milliseconds(), MaxReplays: r.MaxReplays, WaitMs: r.Wait.Milliseconds(), MaxWaitMs: r.MaxWait.Milliseconds(), On: []api.RuleOnTopic{},
 		}
 		for _, t := range topics {
-			if r.covers(t.DeadLetterTopic.Topic) {
+			if r.Covers(t.DeadLetterTopic.Topic) {
 				is.On = append(is.On, s.ruleOn(t, &r, now))
 			}
 		}
@@ -51,12 +51,12 @@ func (s *Server) shown(f api.Filter) api.Filter {
 }
 
 // ruleOn returns the state of a rule on a topic. What people wrote may quote letters.
-func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
+func (s *Server) ruleOn(t *topic, r *rule.Rule, now time.Time) api.RuleOnTopic {
 	j, err := t.judge(r, s.guards.Of(t.Source), now)
 	is := api.RuleOnTopic{
 		Topic: t.DeadLetterTopic.Topic, Open: j.state.IsOpen(), Cause: outside(s.redact, j.state.Why), Would: "nothing", Why: outside(s.redact, j.why), Letters: j.facts.Open,
 	}
-	if r.reads(is.Topic) {
+	if r.Reads(is.Topic) {
 		is.Read, is.Problem = t.search(r, now).Progress()
 	}
 	if j.state.IsOpen() {
@@ -71,7 +71,7 @@ func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
 	case t.book.Progress().Complete.IsZero():
 		is.Why = "the topic is still being read"
 	case j.do == rule.Redrive:
-		if is.Would = doRedrive; r.reads(is.Topic) {
+		if is.Would = doRedrive; r.Reads(is.Topic) {
 			is.Why += "; it reads first which of these letters fit"
 		}
 	case j.do == rule.Canary:
@@ -84,14 +84,14 @@ func (s *Server) ruleOn(t *topic, r *Rule, now time.Time) api.RuleOnTopic {
 }
 
 // ruleFor returns a rule and a topic that it is for.
-func (s *Server) ruleFor(ctx context.Context, in *request.RuleOn, least access.Role) (*Rule, *topic, error) {
+func (s *Server) ruleFor(ctx context.Context, in *request.RuleOn, least access.Role) (*rule.Rule, *topic, error) {
 	t, err := s.topicFor(ctx, in.Topic.Topic, least)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.rules != nil {
 		for _, r := range s.rules.Get() {
-			if r.Name == in.Rule.Rule && r.covers(t.DeadLetterTopic.Topic) {
+			if r.Name == in.Rule.Rule && r.Covers(t.DeadLetterTopic.Topic) {
 				return &r, t, nil
 			}
 		}

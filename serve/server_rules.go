@@ -20,7 +20,7 @@ import (
 // rulePrefix and a rule's name are who redrove a letter, in ledgers.
 const rulePrefix = "rule "
 
-func ruleName(r *Rule) string { return rulePrefix + r.Name }
+func ruleName(r *rule.Rule) string { return rulePrefix + r.Name }
 
 // judged is what a rule does about a topic at a moment, and why.
 type judged struct {
@@ -33,7 +33,7 @@ type judged struct {
 }
 
 // judge asks a rule what it does about a topic. guards are those of its source.
-func (t *topic) judge(r *Rule, guards []api.Guard, now time.Time) (j judged, err error) {
+func (t *topic) judge(r *rule.Rule, guards []api.Guard, now time.Time) (j judged, err error) {
 	if j.state, err = t.ruleState(r.Name, now); err == nil {
 		err = t.unreliable()
 	}
@@ -42,7 +42,7 @@ func (t *topic) judge(r *Rule, guards []api.Guard, now time.Time) (j judged, err
 	}
 	j.state, _ = t.settled(r, j.state, now)
 	j.paused = t.paused(r.Name)
-	j.filter = r.filter(t.DeadLetterTopic.Topic, now)
+	j.filter = r.Selects(t.DeadLetterTopic.Topic, now)
 	last := t.lastFailed(r, now)
 	j.facts = rule.Facts{
 		Open: t.mayFit(r, &j.filter, now), LastFailed: last, Unfinished: t.unfinished(), Manual: t.config.manualOnly(), Paused: j.paused != nil,
@@ -53,7 +53,7 @@ func (t *topic) judge(r *Rule, guards []api.Guard, now time.Time) (j judged, err
 			j.facts.Held = held.Says(g, t.Source)
 		}
 	}
-	j.do, j.why = r.decides.Decide(now.In(r.zone), &j.state, j.facts)
+	j.do, j.why = r.Decide(now, &j.state, j.facts)
 	return j, nil
 }
 
@@ -61,7 +61,7 @@ func (t *topic) judge(r *Rule, guards []api.Guard, now time.Time) (j judged, err
 // unless that is yet to come, or when this server heard of it. The clock of the service may be
 // wrong. What the server finds at its first look failed when its letter was written, by the clock
 // of whoever sets the topic's timestamps, if that is later.
-func (t *topic) lastFailed(r *Rule, now time.Time) time.Time {
+func (t *topic) lastFailed(r *rule.Rule, now time.Time) time.Time {
 	f := dlq.Filter{Classes: r.Filter.Class}
 	came := fmt.Sprint(t.book.Came(&f), " ", t.book.LastFailed(&f))
 	f.Until = now
@@ -80,7 +80,7 @@ func (t *topic) lastFailed(r *Rule, now time.Time) time.Time {
 
 // settled returns a state of a rule with the ends of its runs that no server has noted: an operator
 // aborted the run, or the server ended with it. ends has these runs.
-func (t *topic) settled(r *Rule, state rule.State, now time.Time) (_ rule.State, ends []redrive.Outcome) {
+func (t *topic) settled(r *rule.Rule, state rule.State, now time.Time) (_ rule.State, ends []redrive.Outcome) {
 	noted := map[string]bool{}
 	for _, d := range t.decisions(r.Name) {
 		noted[d.Run] = d.End != "" && !strings.HasPrefix(d.End, notBegun)
@@ -93,9 +93,9 @@ func (t *topic) settled(r *Rule, state rule.State, now time.Time) (_ rule.State,
 		switch {
 		case state.Run == o.ID: // the state has it, and the decision has not
 		case o.State == redrive.Aborted:
-			state = r.decides.Ended(t.hear("run/"+o.ID, o.Cause, now, o.Ended), state, o.Cause)
+			state = r.Ended(t.hear("run/"+o.ID, o.Cause, now, o.Ended), state, o.Cause)
 		default:
-			state = r.decides.Ended(now, state, "")
+			state = r.Ended(now, state, "")
 		}
 		state.Run = o.ID
 	}
@@ -103,7 +103,7 @@ func (t *topic) settled(r *Rule, state rule.State, now time.Time) (_ rule.State,
 }
 
 // settle notes the ends of a rule's runs that no server has noted, and which decisions have no run.
-func (s *Server) settle(ctx context.Context, t *topic, r *Rule, now time.Time) (any bool, err error) {
+func (s *Server) settle(ctx context.Context, t *topic, r *rule.Rule, now time.Time) (any bool, err error) {
 	state, err := t.ruleState(r.Name, now)
 	if err != nil {
 		return false, err
@@ -152,7 +152,7 @@ func endOf(cause string) string {
 
 // applyRule begins a run if a rule wants one, and returns when it has ended. After an error the
 // rule rests on the topic: longer each time.
-func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
+func (s *Server) applyRule(ctx context.Context, t *topic, r *rule.Rule) error {
 	if t.hasLedger() != nil {
 		return nil // the log has it
 	}
@@ -178,7 +178,7 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 	case left != nil:
 		err = s.goOn(ctx, t, r, left)
 	default:
-		if r.reads(t.DeadLetterTopic.Topic) {
+		if r.Reads(t.DeadLetterTopic.Topic) {
 			var found bool
 			if found, err = t.search(r, now).Find(ctx, t.book, &without, t.DeadLetterTopic.Topic, s.cfg.Kafka...); err == nil && !found {
 				return nil // the next round reads those that are left
@@ -198,12 +198,12 @@ func (s *Server) applyRule(ctx context.Context, t *topic, r *Rule) error {
 // rules wait for an operator: a server that begins later cannot see it. Each server that saw it
 // writes the former, and the owner of the topic the latter. What fails is tried again in the next
 // round, whatever else rests or goes on meanwhile.
-func (s *Server) holdRules(ctx context.Context, t *topic, rules []Rule, isOwner bool, running *sync.WaitGroup) {
+func (s *Server) holdRules(ctx context.Context, t *topic, rules []rule.Rule, isOwner bool, running *sync.WaitGroup) {
 	at, noted := t.forgotten()
 	var waiting []*decision
 	var names []string
 	for i := range rules {
-		if d := t.forgot(rules[i].Name); d != nil && isOwner && rules[i].covers(t.DeadLetterTopic.Topic) {
+		if d := t.forgot(rules[i].Name); d != nil && isOwner && rules[i].Covers(t.DeadLetterTopic.Topic) {
 			waiting, names = append(waiting, d), append(names, rules[i].Name)
 		}
 	}
@@ -232,11 +232,11 @@ func (s *Server) holdRules(ctx context.Context, t *topic, rules []Rule, isOwner 
 
 // beginRun begins a run as a rule decided, and returns when it has ended. It leaves letters out
 // that cannot come home to their groups: those that rest, and those of which it learns.
-func (s *Server) beginRun(ctx context.Context, t *topic, r *Rule, j *judged, rests *rest) error {
+func (s *Server) beginRun(ctx context.Context, t *topic, r *rule.Rule, j *judged, rests *rest) error {
 	s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
 	homeless, without := rests.err, rests.groups
 	for {
-		err := s.beginRunOf(ctx, t, r, j, leaving(r.whole(t.DeadLetterTopic.Topic, j.filter, s.redact), without))
+		err := s.beginRunOf(ctx, t, r, j, leaving(r.Whole(t.DeadLetterTopic.Topic, j.filter, s.redact), without))
 		refused, ok := errors.AsType[*redrive.RefusedError](err)
 		switch {
 		case ok && len(refused.Groups) > 0:
@@ -266,7 +266,7 @@ func among(f dlq.Filter, group string) dlq.Filter {
 }
 
 // beginRunOf begins a run of letters that a filter selects.
-func (s *Server) beginRunOf(ctx context.Context, t *topic, r *Rule, j *judged, f dlq.Filter) error {
+func (s *Server) beginRunOf(ctx context.Context, t *topic, r *rule.Rule, j *judged, f dlq.Filter) error {
 	d := decision{V: 1, At: time.Now().UTC(), Do: doRedrive, Why: j.why}
 	selection := redrive.Selection{Topic: t.DeadLetterTopic.Topic, Filter: f, MaxRedrives: r.MaxReplays}
 	if j.do == rule.Canary {
@@ -300,7 +300,7 @@ var errForbidden = errors.New("the rule would not begin it any more")
 // suspended for hours since it decided. So it asks the rule again, with all that the ledger has by
 // now: that somebody paused the rule, or aborted its run, that another server owns the topic and
 // has opened the circuit. The file may have another rule, or none. And groups may hold the source.
-func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) error {
+func (s *Server) stands(ctx context.Context, t *topic, r *rule.Rule, do rule.Action) error {
 	if err := t.reread(ctx); err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (s *Server) stands(ctx context.Context, t *topic, r *Rule, do rule.Action) 
 		return fmt.Errorf("%w: another server owns the topic", errForbidden)
 	}
 	rules := s.ruleList()
-	i := slices.IndexFunc(rules, func(is Rule) bool { return is.Name == r.Name && is.covers(t.DeadLetterTopic.Topic) })
+	i := slices.IndexFunc(rules, func(is rule.Rule) bool { return is.Name == r.Name && is.Covers(t.DeadLetterTopic.Topic) })
 	if i < 0 {
 		return fmt.Errorf("%w: it left the file of rules", errForbidden)
 	}
@@ -339,7 +339,7 @@ func (t *topic) leftRun(by string) *redrive.Outcome {
 }
 
 // goOn continues a rule's run whose server ended.
-func (s *Server) goOn(ctx context.Context, t *topic, r *Rule, left *redrive.Outcome) error {
+func (s *Server) goOn(ctx context.Context, t *topic, r *rule.Rule, left *redrive.Outcome) error {
 	d := decision{V: 1, At: left.Started.UTC(), Do: doRedrive, Why: left.Why, Run: left.ID}
 	all := t.decisions(r.Name)
 	if i := slices.IndexFunc(all, func(is decision) bool { return is.Run == left.ID }); i >= 0 {
@@ -360,7 +360,7 @@ func (s *Server) goOn(ctx context.Context, t *topic, r *Rule, left *redrive.Outc
 }
 
 // runRule runs a redrive of a rule, and notes how it ended.
-func (s *Server) runRule(ctx context.Context, t *topic, r *Rule, d *decision, run func(func(redrive.Event)) (redrive.Outcome, error)) error {
+func (s *Server) runRule(ctx context.Context, t *topic, r *rule.Rule, d *decision, run func(func(redrive.Event)) (redrive.Outcome, error)) error {
 	f := s.runner.follow(t.DeadLetterTopic.Topic)
 	o, err := run(f.see)
 	f.end(ctx, o, err)
@@ -414,7 +414,7 @@ func (s *Server) applyRules(ctx context.Context, topics []*topic, running *sync.
 		running.Go(func() {
 			defer t.ruled.Store(false)
 			for i := range rules {
-				if !rules[i].covers(t.DeadLetterTopic.Topic) {
+				if !rules[i].Covers(t.DeadLetterTopic.Topic) {
 					continue
 				}
 				if err := s.applyRule(ctx, t, &rules[i]); err != nil && ctx.Err() == nil {

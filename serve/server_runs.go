@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"slices"
 	"strings"
 	"sync"
@@ -199,7 +200,7 @@ const adoptEvery = 10 * time.Second
 
 // adoptRuns goes on with the runs on topics that this server owns, if a server began them and no
 // process owns them any more.
-func (s *Server) adoptRuns(rules []Rule, running *sync.WaitGroup) {
+func (s *Server) adoptRuns(rules []rule.Rule, running *sync.WaitGroup) {
 	for _, t := range s.owned() {
 		for _, o := range t.known() {
 			if !t.silent(&o) || s.runner.of(o.Topic, o.ID, &o) != nil {
@@ -209,7 +210,7 @@ func (s *Server) adoptRuns(rules []Rule, running *sync.WaitGroup) {
 			if name, ofRule := strings.CutPrefix(o.By, rulePrefix); ofRule && !ours {
 				// The rule itself goes on with its runs, unless it has left the file. On a
 				// manual-only topic an operator does.
-				left := !slices.ContainsFunc(rules, func(r Rule) bool { return r.Name == name && r.covers(t.DeadLetterTopic.Topic) })
+				left := !slices.ContainsFunc(rules, func(r rule.Rule) bool { return r.Name == name && r.Covers(t.DeadLetterTopic.Topic) })
 				ours = left && !t.config.manualOnly() && slices.ContainsFunc(t.decisions(name), func(d decision) bool { return d.Run == o.ID })
 				note.By = o.By
 			}

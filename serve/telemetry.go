@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"maps"
 	"slices"
 	"strconv"
@@ -96,7 +97,7 @@ func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, erro
 }
 
 // report observes a topic.
-func (s *Server) report(o metric.Observer, in *instruments, t *topic, now time.Time, rules []Rule) {
+func (s *Server) report(o metric.Observer, in *instruments, t *topic, now time.Time, rules []rule.Rule) {
 	name := semconv.MessagingDestinationName(t.DeadLetterTopic.Topic)
 	at := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, name)...)

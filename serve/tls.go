@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
 
 // certificate is a certificate whose files are read again when they change. It is safe for
@@ -50,7 +52,7 @@ func (c *certificate) read() error {
 	for i, f := range []struct{ key, name string }{{"tls.cert-file", c.files.CertFile}, {"tls.key-file", c.files.KeyFile}} {
 		info, err := os.Stat(f.name)
 		if err != nil {
-			return ofFile(f.key, err)
+			return yamlfile.NamedBy(f.key, err)
 		}
 		now[i] = stamp{info.ModTime().UnixNano(), info.Size()}
 	}

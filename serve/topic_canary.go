@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,7 +17,7 @@ import (
 // canary returns the place of the letter that shows whether a fault is over: the oldest open one
 // that may be redriven. One that failed as a canary comes back with a redrive more, and is refused
 // in the end.
-func (t *topic) canary(ctx context.Context, r *Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
+func (t *topic) canary(ctx context.Context, r *rule.Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
 	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, kafka...)
 	any := false
 	lanes, err := partitionsOf(ctx, t.Source, kafka)

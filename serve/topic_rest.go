@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"math"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 const firstRest = 30 * time.Second
 
 // resting returns the rest of a rule on the topic; the zero value if it may try again.
-func (t *topic) resting(r *Rule, now time.Time) rest {
+func (t *topic) resting(r *rule.Rule, now time.Time) rest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if is := t.rests[r.Name]; now.Before(is.until) {
@@ -25,7 +26,7 @@ func (t *topic) resting(r *Rule, now time.Time) rest {
 
 // lastError returns why a rule could not do on the topic what it wanted to do last; nil if it
 // could.
-func (t *topic) lastError(r *Rule) error {
+func (t *topic) lastError(r *rule.Rule) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rests[r.Name].err
@@ -33,7 +34,7 @@ func (t *topic) lastError(r *Rule) error {
 
 // rest makes a rule rest on the topic after an error about letters that a filter selects, and
 // forgets the rests without one.
-func (t *topic) rest(r *Rule, f dlq.Filter, now time.Time, err error) {
+func (t *topic) rest(r *rule.Rule, f dlq.Filter, now time.Time, err error) {
 	groups, homeless := t.homeless(r, f, now, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +51,7 @@ func (t *topic) rest(r *Rule, f dlq.Filter, now time.Time, err error) {
 
 // homeless returns the groups to which letters of a rule cannot come home, and how many letters of
 // other groups cannot, if an error says that none can.
-func (t *topic) homeless(r *Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
+func (t *topic) homeless(r *rule.Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
 	refused, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return nil, math.MaxInt64

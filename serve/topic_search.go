@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ type search struct {
 }
 
 // mayFit counts the open letters that a rule may select, of those that a filter of the book does.
-func (t *topic) mayFit(r *Rule, f *dlq.Filter, now time.Time) int64 {
-	if !r.reads(t.DeadLetterTopic.Topic) {
+func (t *topic) mayFit(r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
+	if !r.Reads(t.DeadLetterTopic.Topic) {
 		return t.book.Select(f).Open
 	}
 	return t.search(r, now).Left(t.book, f)
@@ -26,10 +27,10 @@ func (t *topic) mayFit(r *Rule, f *dlq.Filter, now time.Time) int64 {
 
 // search returns the search of a rule. It begins anew with another filter, for another topic of the
 // name, and each wait of the rule if an expression may ask for the time.
-func (t *topic) search(r *Rule, now time.Time) *search {
+func (t *topic) search(r *rule.Rule, now time.Time) *search {
 	of := fmt.Sprintf("%x %+v", t.book.TopicID(), r.Filter)
 	asksTime := strings.Contains(r.Filter.Where, "now")
-	for b := range r.earlier(t.DeadLetterTopic.Topic) {
+	for b := range r.Earlier(t.DeadLetterTopic.Topic) {
 		of += fmt.Sprintf(" %+v", b.Filter)
 		asksTime = asksTime || strings.Contains(b.Filter.Where, "now")
 	}
@@ -40,7 +41,7 @@ func (t *topic) search(r *Rule, now time.Time) *search {
 		if t.searches == nil {
 			t.searches = map[string]*search{}
 		}
-		is = &search{selection.NewSearch(r.fits(t.DeadLetterTopic.Topic, t.hidden)), of, now}
+		is = &search{selection.NewSearch(r.Fits(t.DeadLetterTopic.Topic, t.hidden)), of, now}
 		t.searches[r.Name] = is
 	}
 	return is

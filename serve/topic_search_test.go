@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 func TestTopic_SearchBeginsAnewIfTheTimeMayDecide(t *testing.T) {
 	t.Parallel()
 	for where, anew := range map[string]bool{"value.n > 1": false, "failedAt < now()": true} {
-		all, err := parseRules("rules.yaml", []byte(`rules:
+		all, err := rule.Parse("rules.yaml", []byte(`rules:
   - {name: first, topics: '*', classes: [http.unknown], where: '`+where+`'}
   - {name: second, topics: '*', classes: [http.unknown], headers: [known]}
 `))

@@ -11,7 +11,7 @@ import (
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) // a Monday
 
-func TestRule_Decide(t *testing.T) {
+func TestSchedule_Decide(t *testing.T) {
 	t.Parallel()
 	night, err := rule.ParseTimes("22:00-04:00")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestRule_Decide(t *testing.T) {
 		"open for long":     {nil, over, quiet, rule.Canary, "one letter is tried"},
 		"open, and fails":   {nil, over, with(func(f *rule.Facts) { f.LastFailed = now }), rule.Nothing, "the last failure"},
 	} {
-		r := rule.Rule{CoolDown: 15 * time.Minute, Times: test.times}
+		r := rule.Schedule{CoolDown: 15 * time.Minute, Times: test.times}
 		if do, why := r.Decide(now, &test.state, test.facts); do != test.want || !strings.Contains(why, test.why) {
 			t.Errorf("%s: %v, %q; want %v, %q", name, do, why, test.want, test.why)
 		}
@@ -53,9 +53,9 @@ func TestRule_Decide(t *testing.T) {
 
 // However runs end, an open circuit lets one letter through at a time, after waits that double up
 // to their bound; and a run that succeeds closes it.
-func TestRule_CircuitAgreesWithTheModel(t *testing.T) {
+func TestSchedule_CircuitAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
-	r := rule.Rule{CoolDown: time.Minute, Wait: 10 * time.Minute, MaxWait: time.Hour}
+	r := rule.Schedule{CoolDown: time.Minute, Wait: 10 * time.Minute, MaxWait: time.Hour}
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		at, s, failures := now, rule.State{}, 0

@@ -1,4 +1,4 @@
-package serve
+package rule
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ func FuzzParseRules_RefusesWithTheLine(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		all, err := parseRules("rules.yaml", []byte(text))
+		all, err := Parse("rules.yaml", []byte(text))
 		switch {
 		case err != nil && (all != nil || !strings.HasPrefix(err.Error(), "rules.yaml")):
 			t.Errorf("%q: %d rules, %v", text, len(all), err)

@@ -1,4 +1,4 @@
-package serve
+package rule
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func TestReadRules_KeepsTheRulesWhileTheFileIsBroken(t *testing.T) {
 		}
 		write(both)
 		var log bytes.Buffer
-		f, err := readRules(name, slog.New(slog.NewTextHandler(&log, nil)))
+		f, err := Read(name, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
