@@ -217,7 +217,7 @@ var path = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 	},
 	"restart: what was parked runs after it": func(t *testing.T, f *fixture) {
-		c := f.Run(f.config(func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) }))
+		c := f.Run(keepsIn(f.config(busy), tier1))
 		r := f.Produce(f.record("x"))[0]
 		f.Parked(r, tier1, "")
 		if err := c.Stop(); err != nil {

@@ -132,11 +132,26 @@ var restart = map[string]func(*testing.T, *fixture){
 // inFlight runs a consumer until one record of 20, the eighth, is in the tier.
 func (f *fixture) inFlight(t *testing.T, cfg consumer.Config, tier time.Duration) []*kgo.Record {
 	t.Helper()
-	c := f.Run(cfg)
+	c := f.Run(keepsIn(cfg, tier))
 	records := f.Produce(f.many(20)...)
 	f.Parked(records[7], tier, "")
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	return records
+}
+
+// keepsIn returns a configuration with which no record leaves the tier, however long the consumer
+// takes to stop: a handler that gets one from there waits until it is cancelled.
+func keepsIn(cfg consumer.Config, tier time.Duration) consumer.Config {
+	handle := cfg.Handler
+	cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+		if is := consumer.DeliveryOf(ctx, r); is.Tier == tier {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return handle(ctx, r)
+	}
+	cfg.DrainTimeout = 100 * time.Millisecond
+	return cfg
 }
