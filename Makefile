@@ -152,14 +152,14 @@ integration:
 # queries return data. BROKERS=host:port,… takes a real cluster in place of the embedded broker, and leaves topics there.
 monitoring:
 	@export SIDING_MONITORING=1 SIDING_MONITORING_BROKERS=$(BROKERS); \
-	$(call tests,monitoring,-timeout 5m -run '^TestAlerts_FireAndResolveInPrometheus$$' ./deploy/monitoring,$(heap))
+	$(call tests,monitoring,-timeout 30m -run '^TestAlerts_FireAndResolveInPrometheus$$' ./deploy/monitoring,$(heap))
 
 # The console of redrive serve in a real Chromium: axe-core, keys, live pages, and what people do, over the embedded
 # broker; BROKER=kafka takes a real one, ONLY=TestFlows some tests. Root installs Chromium where it is missing;
 # CHROMIUM=path takes another one.
 browser: chromium
 	@$(own_image) export SIDING_BROWSER=$(if $(BROKER),$(BROKER),1); \
-	$(call tests,browser,-timeout 15m -skip '^TestPictures_' $(if $(ONLY),-run '$(ONLY)') ./serve/internal/browser,$(heap))
+	$(call tests,browser,-timeout 60m -skip '^TestPictures_' $(if $(ONLY),-run '$(ONLY)') ./serve/internal/browser,$(heap))
 
 # The pictures of the docs, from that incident.
 pictures: chromium
