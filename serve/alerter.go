@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"log/slog"
 	"os"
 	"path"
@@ -21,6 +20,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/notify"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // alerter follows the incidents of the topics that a server owns, and tells the receivers. One
@@ -42,7 +43,7 @@ type alerter struct {
 // followed is an incident that the server follows.
 type followed struct {
 	incident.Follower
-	of      *topic
+	of      *watch.Topic
 	news    int             // the number of the last change
 	asked   map[string]bool // receivers to which this server sent it, if they did not drop it
 	refused bool            // a receiver had no room for the change
@@ -126,7 +127,7 @@ func newAlerter(ctx context.Context, cfg *Config, log *slog.Logger, receivers []
 
 // close ends the alerter, after the end of its context. What a receiver accepted meanwhile is
 // noted: the next server must not tell it again. topics returns a topic by its name, or nil.
-func (a *alerter) close(ctx context.Context, topics func(name string) *topic) {
+func (a *alerter) close(ctx context.Context, topics func(name string) *watch.Topic) {
 	ended := make(chan struct{})
 	go func() {
 		a.sending.Wait()
@@ -147,8 +148,8 @@ func (a *alerter) close(ctx context.Context, topics func(name string) *topic) {
 // see judges the alerts of a topic about which the server decides. What cannot be read might be a
 // reason to alert, so no incident is over meanwhile. Nor is one while a group that failed there is
 // among the guards of the source: its letters stop for that reason.
-func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []rule.Rule, guards []api.Guard) {
-	progress := t.book.Progress()
+func (a *alerter) see(ctx context.Context, t *watch.Topic, now time.Time, rules []rule.Rule, guards []api.Guard) {
+	progress := t.Book.Progress()
 	if progress.Read.IsZero() {
 		return // what nobody knows is no reason to alert
 	}
@@ -156,32 +157,32 @@ func (a *alerter) see(ctx context.Context, t *topic, now time.Time, rules []rule
 	for i := range guards {
 		held.Groups = append(held.Groups, guards[i].Group)
 	}
-	stays := len(guards) > 0 && !t.book.LastEntered(&held).IsZero()
-	f, is := t.figures(now, rules), t.config.thresholds()
-	for _, kind := range alertKinds {
-		key := incidentKey{t.DeadLetterTopic.Topic, kind.name}
+	stays := len(guards) > 0 && !t.Book.LastEntered(&held).IsZero()
+	f, is := t.Figures(now, rules), t.Settings.Thresholds
+	for _, kind := range watch.AlertKinds {
+		key := incidentKey{t.DeadLetterTopic.Topic, kind.Name}
 		follows := a.follow(t, key)
-		due := kind.due(&f, is, now)
+		due := kind.Due(&f, is, now)
 		if stays && due == nil {
 			follows.Stay()
 		}
-		changed := (due != nil || isWhole(progress.Problem) && !stays) && follows.See(now, due)
+		changed := (due != nil || watch.IsWhole(progress.Problem) && !stays) && follows.See(now, due)
 		if changed {
 			a.changed(ctx, key, follows)
 		}
-		if a.send(key, follows, func() bool { return !a.owns(key.topic) }) || changed || follows.unnoted.Load() && t.mayNote(now) {
+		if a.send(key, follows, func() bool { return !a.owns(key.topic) }) || changed || follows.unnoted.Load() && t.MayNote(now) {
 			a.noteIncident(ctx, t, key, follows)
 		}
 	}
-	if note := t.remember(); note != nil && t.mayNote(now) {
-		t.remembers(note)
-		a.note(ctx, t, classesNote, note, func() { t.remembers(nil) })
+	if note := t.Remember(); note != nil && t.MayNote(now) {
+		t.Remembers(note)
+		a.note(ctx, t, watch.ClassesNote, note, func() { t.Remembers(nil) })
 	}
 }
 
 // follow returns what the server knows of an incident.
-func (a *alerter) follow(t *topic, key incidentKey) *followed {
-	note := t.book.Noted(a.noteOf(key.kind))
+func (a *alerter) follow(t *watch.Topic, key incidentKey) *followed {
+	note := t.Book.Noted(a.noteOf(key.kind))
 	follows := a.followed[key]
 	if follows != nil && a.stands(follows, note) {
 		follows.of, follows.left, follows.ended = t, time.Time{}, false
@@ -202,19 +203,19 @@ func (a *alerter) follow(t *topic, key incidentKey) *followed {
 
 // parse reads what a ledger has of an incident. Servers of older versions had one note for all
 // groups: that one counts until there is one of this group.
-func (a *alerter) parse(t *topic, kind string) (incident.State, error) {
-	note := t.book.Noted(a.noteOf(kind))
+func (a *alerter) parse(t *watch.Topic, kind string) (incident.State, error) {
+	note := t.Book.Noted(a.noteOf(kind))
 	if note != nil {
 		return incident.Parse(note)
 	}
-	old, err := incident.Parse(t.book.Noted(alertNote(defaultGroup, kind)))
+	old, err := incident.Parse(t.Book.Noted(watch.AlertNote(watch.DefaultGroup, kind)))
 	if err != nil || old.Addressed != nil {
 		return incident.State{}, nil //nolint:nilerr // it is another group's
 	}
 	return old, nil
 }
 
-func (a *alerter) noteOf(kind string) string { return alertNote(a.cfg.Group, kind) }
+func (a *alerter) noteOf(kind string) string { return watch.AlertNote(a.cfg.Group, kind) }
 
 // stands reports whether what this server knows of an incident counts, and not the note. While the
 // server was suspended, another one may have owned the topic, and told people: then its note
@@ -237,7 +238,7 @@ func (a *alerter) stands(f *followed, note []byte) bool {
 
 // noteIncident writes what the server knows of an incident to the topic's ledger, and waits for
 // nothing. A note that could not be written is tried again.
-func (a *alerter) noteIncident(ctx context.Context, t *topic, key incidentKey, f *followed) {
+func (a *alerter) noteIncident(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
 	f.By = a.me
 	f.unnoted.Store(false)
 	a.note(ctx, t, a.noteOf(key.kind), f.Note(), func() { f.unnoted.Store(true) })
@@ -248,17 +249,17 @@ const retryNotes = 30 * time.Second
 
 // note writes a note to the topic's ledger in the background, and calls failed if that was in vain.
 // After that the ledger rests, unless it is another one now.
-func (a *alerter) note(ctx context.Context, t *topic, name string, value []byte, failed func()) {
-	if t.hasLedger() != nil { // the log has it
+func (a *alerter) note(ctx context.Context, t *watch.Topic, name string, value []byte, failed func()) {
+	if t.HasLedger() != nil { // the log has it
 		failed()
 		return
 	}
-	a.writer.write(ctx, t.book.Note(name, value), func(err error) {
+	a.writer.write(ctx, t.Book.Note(name, value), func(err error) {
 		if err == nil {
 			return
 		}
 		if !errors.Is(err, errRecreated) {
-			t.restNotes(time.Now().Add(retryNotes))
+			t.RestNotes(time.Now().Add(retryNotes))
 		}
 		failed()
 		a.log.Warn("siding: the ledger could not be written, and is tried again; until then another server may tell of an incident again", "topic", t.DeadLetterTopic.Topic, "note", name, "ledger", t.Ledger, "error", err)
@@ -317,7 +318,7 @@ func (a *alerter) send(key incidentKey, f *followed, drop func() bool) (noted bo
 
 // answeredAll notes the answers that have come, and waits for no further ones. topics returns a
 // topic by its name, or nil.
-func (a *alerter) answeredAll(ctx context.Context, topics func(name string) *topic) {
+func (a *alerter) answeredAll(ctx context.Context, topics func(name string) *watch.Topic) {
 	for {
 		select {
 		case got := <-a.answers:
@@ -329,7 +330,7 @@ func (a *alerter) answeredAll(ctx context.Context, topics func(name string) *top
 }
 
 // answered notes what became of a message. t is the topic of the answer; nil if it is gone.
-func (a *alerter) answered(ctx context.Context, t *topic, got answer) {
+func (a *alerter) answered(ctx context.Context, t *watch.Topic, got answer) {
 	f := a.followed[got.incidentKey]
 	if f == nil || f.news != got.news || f.ended {
 		return // there is newer news, or none for this server to tell

@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // leaves is how long after it owned a topic a server keeps its incidents in mind: as long as the
@@ -13,7 +15,7 @@ const leaves = time.Minute
 // owner goes on with what their ledgers have. If the topic is gone, or its note, nobody else knows
 // that people were told of an incident: then this server tells that it is over. topics returns a
 // topic by its name, or nil.
-func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name string) *topic) {
+func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name string) *watch.Topic) {
 	for key, f := range a.followed {
 		switch {
 		case a.owns(key.topic):
@@ -22,7 +24,7 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 			f.left = now
 		}
 		t := topics(key.topic)
-		if now.Sub(f.left) < leaves || t != nil && !t.readSince(f.left) {
+		if now.Sub(f.left) < leaves || t != nil && !t.ReadSince(f.left) {
 			continue
 		}
 		if f.ended && t == nil && f.unnoted.Load() {
@@ -53,7 +55,7 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 		if f.By = a.me; t == nil { // the topic may come back, with its ledger
 			a.followed[key], f.ended = f, true
 			f.unnoted.Store(true)
-			a.writer.write(ctx, f.of.book.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unnoted.Store(err != nil) })
+			a.writer.write(ctx, f.of.Book.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unnoted.Store(err != nil) })
 		}
 	}
 }
@@ -61,7 +63,7 @@ func (a *alerter) leave(ctx context.Context, now time.Time, topics func(name str
 // noteEnd notes that this server told of the end of an incident, if that could not be noted before
 // the topic came back. Otherwise its owner would take people for told that it goes on. t is nil if
 // the topic is not back.
-func (a *alerter) noteEnd(ctx context.Context, t *topic, key incidentKey, f *followed) {
+func (a *alerter) noteEnd(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
 	if t == nil || !f.unnoted.Load() {
 		return
 	}
@@ -69,7 +71,7 @@ func (a *alerter) noteEnd(ctx context.Context, t *topic, key incidentKey, f *fol
 		return // there is another incident, or the ledger knows
 	}
 	a.followed[key] = f // until the ledger was read with the note
-	if t.mayNote(time.Now()) {
+	if t.MayNote(time.Now()) {
 		a.note(ctx, t, a.noteOf(key.kind), f.Note(), func() {})
 	}
 }

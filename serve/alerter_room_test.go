@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/notify"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // More incidents begin at once than a receiver has room for: a shared service is down. Each is told
@@ -40,7 +41,7 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 		cfg: &Config{}, log: log, receivers: []receiver{{Receiver{Name: "pager"}, pager}}, followed: map[incidentKey]*followed{},
 		answers: make(chan answer),
 	}
-	topics := map[string]*topic{}
+	topics := map[string]*watch.Topic{}
 	sendAll := func() {
 		for key, f := range a.followed {
 			a.send(key, f, nil)
@@ -60,8 +61,8 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 		return waiting, refused, told
 	}
 	for _, name := range []string{"a.dlq", "b.dlq", "c.dlq", "d.dlq", "e.dlq"} {
-		topics[name] = &topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: name}}
-		topics[name].unledgered.Store(true) // notes are no matter here
+		topics[name] = &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: name}}
+		topics[name].Unledgered.Store(true) // notes are no matter here
 		a.followed[incidentKey{name, "open"}] = &followed{Follower: incident.Follower{State: incident.State{Severity: incident.Page, Since: time.Now()}}, asked: map[string]bool{}}
 	}
 	sendAll()
@@ -98,14 +99,14 @@ func TestAlerter_ReadsAllAnswersBeforeItEnds(t *testing.T) {
 	}
 	defer cl.Close()
 	a := &alerter{cfg: &Config{}, log: slog.Default(), followed: map[incidentKey]*followed{}, writer: newNoteWriter(cl), answers: make(chan answer, 100)}
-	of := &topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "a.dlq"}}
-	of.unledgered.Store(true) // notes are no matter here
+	of := &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "a.dlq"}}
+	of.Unledgered.Store(true) // notes are no matter here
 	for n := range cap(a.answers) {
 		key := incidentKey{"a.dlq", strconv.Itoa(n)}
 		a.followed[key] = &followed{Follower: incident.Follower{State: incident.State{Since: time.Now()}}}
 		a.answers <- answer{incidentKey: key, receiver: "pager"}
 	}
-	a.close(t.Context(), func(string) *topic {
+	a.close(t.Context(), func(string) *watch.Topic {
 		runtime.Gosched() // it may find meanwhile that the receivers have ended
 		return of
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 )
 
 // newAPI adds the API to a mux.
@@ -240,7 +241,7 @@ func (s *Server) told(schemas huma.Registry) huma.Transformer {
 			}
 			with.Type = kind.Type()
 		}
-		with.Detail = outside(s.redact, with.Detail)
+		with.Detail = failure.Outside(s.redact, with.Detail)
 		return &with, nil
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/internal/incident"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // Config configures a server. The file of redrive serve has the fields with a yaml tag.
@@ -171,7 +172,7 @@ func (c Config) withDefaults() Config {
 	}
 	orText(&c.Listen, "127.0.0.1:8642")
 	orText(&c.URL, c.ownURL())
-	orText(&c.Group, defaultGroup)
+	orText(&c.Group, watch.DefaultGroup)
 	if c.Refresh == 0 {
 		c.Refresh = 2 * time.Second
 	}

@@ -3,7 +3,6 @@ package serve
 import (
 	"crypto/sha256"
 	"fmt"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
 // write writes files, and returns their folder.

@@ -3,11 +3,11 @@ package serve
 import (
 	"crypto/tls"
 	"errors"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"log/slog"
 
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/incident"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
 
@@ -376,8 +376,8 @@ func TestConfig_DefaultsAreTheDocumentedOnes(t *testing.T) {
 		t.Errorf("documented %q, is %q", topic.Criticality, (&Topic{}).criticality())
 	}
 	decode(literals(schemaOf(t, reflect.TypeFor[Thresholds](), all)), &topic.Alerts)
-	if want := (&Topic{}).thresholds(); topic.thresholds() != want {
-		t.Errorf("documented %+v, is %+v", topic.thresholds(), want)
+	if want := (&Topic{}).settings().Thresholds; topic.settings().Thresholds != want {
+		t.Errorf("documented %+v, is %+v", topic.settings().Thresholds, want)
 	}
 
 	var kept Retention

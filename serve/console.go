@@ -13,7 +13,9 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // consoleData is what the console shows of a server. Where the API has an answer, the console gets
@@ -31,11 +33,11 @@ func (d consoleData) Enter(w http.ResponseWriter, r *http.Request, who *access.I
 	return d.s.enter(w, r, who, length)
 }
 
-func (d consoleData) Hide(text string) string { return outside(d.s.redact, text) }
+func (d consoleData) Hide(text string) string { return failure.Outside(d.s.redact, text) }
 
 func (d consoleData) Roles(who *access.Identity) map[string]access.Role {
 	all := map[string]access.Role{}
-	for name := range d.s.all() {
+	for name := range d.s.cluster.All() {
 		if role := who.On(name); role >= access.Viewer {
 			all[name] = role
 		}
@@ -44,7 +46,7 @@ func (d consoleData) Roles(who *access.Identity) map[string]access.Role {
 }
 
 func (d consoleData) Topics(_ context.Context, who *access.Identity) (all []console.Topic) {
-	for name, t := range d.s.all() {
+	for name, t := range d.s.cluster.All() {
 		if role := who.On(name); role >= access.Viewer {
 			all = append(all, d.topic(t, role))
 		}
@@ -61,21 +63,19 @@ func (d consoleData) Topic(ctx context.Context, who *access.Identity, name strin
 	return &is, nil
 }
 
-func (d consoleData) topic(t *topic, role access.Role) console.Topic {
+func (d consoleData) topic(t *watch.Topic, role access.Role) console.Topic {
 	now := time.Now()
-	is := console.Topic{Topic: d.s.summary(t), Role: role, Silent: !t.silentSince(d.s.pulse).IsZero()}
-	f, limits := t.figures(now, d.s.ruleList()), t.config.thresholds()
-	for _, kind := range alertKinds {
-		if a := kind.due(&f, limits, now); a != nil {
+	is := console.Topic{Topic: d.s.summary(t), Role: role, Silent: !t.SilentSince(d.s.cluster.Pulse).IsZero()}
+	f, limits := t.Figures(now, d.s.ruleList()), t.Settings.Thresholds
+	for _, kind := range watch.AlertKinds {
+		if a := kind.Due(&f, limits, now); a != nil {
 			is.Alerts = append(is.Alerts, *a)
 		}
 	}
-	t.mu.Lock()
-	is.Retention, is.Runs = t.retention, append([]redrive.Outcome(nil), t.runs...)
-	t.mu.Unlock()
+	is.Retention, is.Runs = t.Keeps(), t.Known()
 	for i := range is.Runs { // what people wrote about a run, and errors, may quote letters
 		r := &is.Runs[i]
-		r.Why, r.Cause, r.Waiting = d.s.redact.Text(r.Why), outside(d.s.redact, r.Cause), outside(d.s.redact, r.Waiting)
+		r.Why, r.Cause, r.Waiting = d.s.redact.Text(r.Why), failure.Outside(d.s.redact, r.Cause), failure.Outside(d.s.redact, r.Waiting)
 	}
 	return is
 }
@@ -110,7 +110,7 @@ func (d consoleData) Times(ctx context.Context, who *access.Identity, topic stri
 	if err != nil {
 		return nil, err
 	}
-	return t.book.Times(&sel.Filter, from, length, n, most), nil
+	return t.Book.Times(&sel.Filter, from, length, n, most), nil
 }
 
 func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic string) ([]book.Act, error) {
@@ -118,7 +118,7 @@ func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic strin
 	if err != nil {
 		return nil, err
 	}
-	acts := t.book.Acts()
+	acts := t.Book.Acts()
 	for i := range acts {
 		acts[i].Why = d.s.redact.Text(acts[i].Why)
 	}
@@ -130,10 +130,10 @@ func (d consoleData) Prunes(ctx context.Context, who *access.Identity, topic str
 	if err != nil {
 		return nil, err
 	}
-	all := t.book.Prunes()
+	all := t.Book.Prunes()
 	for i := range all {
 		p := &all[i]
-		p.Why, p.Archive, p.Error = d.s.redact.Text(p.Why), outside(d.s.redact, p.Archive), outside(d.s.redact, p.Error)
+		p.Why, p.Archive, p.Error = d.s.redact.Text(p.Why), failure.Outside(d.s.redact, p.Archive), failure.Outside(d.s.redact, p.Error)
 	}
 	return all, nil
 }
@@ -143,10 +143,10 @@ func (d consoleData) RuleActs(ctx context.Context, who *access.Identity, topic s
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range t.decidedRules() {
-		for _, is := range t.decisions(name) {
-			if is.Do == doPause || is.Do == doResume {
-				all = append(all, console.RuleAct{Rule: name, Paused: is.Do == doPause, By: is.By, Why: d.s.redact.Text(is.Why), At: is.At})
+	for _, name := range t.DecidedRules() {
+		for _, is := range t.Decisions(name) {
+			if is.Do == watch.DoPause || is.Do == watch.DoResume {
+				all = append(all, console.RuleAct{Rule: name, Paused: is.Do == watch.DoPause, By: is.By, Why: d.s.redact.Text(is.Why), At: is.At})
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (d consoleData) Count(ctx context.Context, who *access.Identity, topic stri
 		case err != nil:
 			return 0, err
 		case sel.Reads == nil:
-			return t.book.Select(&sel.Filter).Open, nil
+			return t.Book.Select(&sel.Filter).Open, nil
 		}
 		return attend(ctx, d.s, t, func(ctx context.Context) (n int64, err error) {
 			frozen, err := dlq.Freeze(ctx, topic, d.s.cfg.Kafka...)
@@ -207,20 +207,20 @@ func (d consoleData) RuleHistory(ctx context.Context, who *access.Identity, rule
 }
 
 func (d consoleData) RunVersion(topic string) uint64 {
-	t := d.s.topic(topic)
+	t := d.s.cluster.Topic(topic)
 	if t == nil {
 		return 0
 	}
 	h := fnv.New64a()
 	see := func(o *redrive.Outcome) {
 		c := &o.Counts
-		fmt.Fprint(h, o.ID, o.State, o.Heartbeat.UnixNano(), o.Stopped.UnixNano(), c.Sent, c.Succeeded, c.Failed, c.Retrying, c.Pending, t.silent(o))
+		fmt.Fprint(h, o.ID, o.State, o.Heartbeat.UnixNano(), o.Stopped.UnixNano(), c.Sent, c.Succeeded, c.Failed, c.Retrying, c.Pending, t.Silent(o))
 	}
 	for _, l := range d.s.runner.onTopic(topic) {
 		o, _, _ := l.get()
 		see(&o)
 	}
-	runs := t.known()
+	runs := t.Known()
 	for i := range runs {
 		if runs[i].Counts.Pending > 0 || !runs[i].State.Finished() {
 			see(&runs[i])
@@ -231,25 +231,23 @@ func (d consoleData) RunVersion(topic string) uint64 {
 }
 
 func (d consoleData) Version(topic string) uint64 {
-	t := d.s.topic(topic)
+	t := d.s.cluster.Topic(topic)
 	if t == nil {
 		return 0
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, d.s.troubleOf(t, t.book.Progress().Problem), d.s.guards.Of(t.Source))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.book.Changes() + uint64(t.read.ledger) + h.Sum64()
+	fmt.Fprint(h, d.s.cluster.Trouble(t, t.Book.Progress().Problem), d.s.cluster.Guards.Of(t.Source))
+	return t.Book.Changes() + t.LedgerEnd() + h.Sum64()
 }
 
-func (d consoleData) SilentSince() time.Time { return d.s.pulse.SilentSince() }
+func (d consoleData) SilentSince() time.Time { return d.s.cluster.Pulse.SilentSince() }
 
 func (d consoleData) LetterVersion(topic string, partition int32, offset int64) uint64 {
-	t := d.s.topic(topic)
+	t := d.s.cluster.Topic(topic)
 	if t == nil {
 		return 0
 	}
-	row, ok := t.book.At(partition, offset)
+	row, ok := t.Book.At(partition, offset)
 	if !ok {
 		return 1
 	}

@@ -1,6 +1,10 @@
 package serve
 
-import "time"
+import (
+	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/watch"
+)
 
 // Criticality is how much a dead-letter topic matters to its team.
 type Criticality string
@@ -65,8 +69,8 @@ func (t *Thresholds) check(wrong func(key, format string, args ...any)) {
 	}
 }
 
-// thresholds returns the topic's thresholds, with the defaults of its criticality.
-func (t *Topic) thresholds() Thresholds {
+// settings returns what the server has to know of the topic, with the defaults of its criticality.
+func (t *Topic) settings() watch.Settings {
 	is, by := t.Alerts, criticalities[t.criticality()]
 	or := func(n *int64, by int64) {
 		if *n == 0 {
@@ -80,10 +84,10 @@ func (t *Topic) thresholds() Thresholds {
 		is.Oldest = by.Oldest
 	}
 	if is.NewClass == 0 {
-		is.NewClass = newFor
+		is.NewClass = watch.NewFor
 	}
 	if is.Retention == 0 {
 		is.Retention = 48 * time.Hour
 	}
-	return is
+	return watch.Settings{Criticality: string(t.criticality()), ManualOnly: t.manualOnly(), Retains: t.Retention != nil, Thresholds: watch.Thresholds(is)}
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"log/slog"
 	"os"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
 // The page has a table of what follows from a criticality. It is what the code has, row by row.
@@ -32,7 +32,7 @@ func TestCriticality_ThePageHasTheTable(t *testing.T) {
 	}
 	for _, is := range []Criticality{Critical, High, Normal, Low, Minor} {
 		topic := Topic{Criticality: is}
-		got := topic.thresholds()
+		got := topic.settings().Thresholds
 		name, by := string(is), "operators and rules"
 		if is == (&Topic{}).criticality() {
 			name += " (default)"

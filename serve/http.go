@@ -37,13 +37,11 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case <-s.listed:
-		default:
+		if !s.cluster.HasListed() {
 			http.Error(w, notListed, http.StatusServiceUnavailable)
 			return
 		}
-		if since := s.pulse.SilentSince(); !since.IsZero() {
+		if since := s.cluster.Pulse.SilentSince(); !since.IsZero() {
 			http.Error(w, "the brokers have not answered since "+since.UTC().Format(time.RFC3339), http.StatusServiceUnavailable)
 		}
 	})

@@ -12,17 +12,6 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
 
-const defaultGroup = "siding-serve"
-
-// alertNote names the note of a kind of incidents. Each group of servers has its own, since it has
-// its own receivers.
-func alertNote(group, kind string) string {
-	if group == defaultGroup {
-		return "alert/" + kind
-	}
-	return "alert/" + kind + "/" + group
-}
-
 // newsOf puts the news of an incident in words. base is the URL of the server. The key is equal on
 // each server.
 func newsOf(base, topic, kind string, s *incident.State) notify.Message {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
@@ -21,10 +20,6 @@ func problem(kind api.Kind, format string, args ...any) error {
 	}
 	return &huma.ErrorModel{Type: kind.Type(), Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
-
-// outside returns a text that quotes errors as it may leave the server: errors may quote letters,
-// and name the brokers' addresses. What people wrote has no addresses, and is only redacted.
-func outside(hidden *redact.Rules, text string) string { return hidden.Text(failure.Clean(text)) }
 
 // problemOf turns an error of the packages dlq and redrive into one of the API. Nil stays nil, and
 // a problem stays as it is.

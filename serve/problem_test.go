@@ -7,6 +7,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // The text of an error, of a run's end and of its notices may quote a letter. What the server
@@ -25,7 +26,7 @@ func TestServer_TextsOfErrorsAndRunsHideWhatIsHidden(t *testing.T) {
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "x", State: redrive.Canary, Cause: "hunter2 failed", Why: "for hunter3"}
 	l := &liveRun{topic: o.Topic, id: o.ID, last: o, notices: []string{"skipped hunter4"}}
 	s.runner.live["orders.dlq/x"] = l
-	is := s.runAs(&topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &o)
+	is := s.runAs(&watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &o)
 	if is.Cause != "[redacted] failed" || is.Why != "for [redacted]" || len(is.Notices) != 1 || is.Notices[0] != "skipped [redacted]" {
 		t.Errorf("the run is %+v", is)
 	}
@@ -38,7 +39,7 @@ func TestServer_TextsOfErrorsAndRunsHideWhatIsHidden(t *testing.T) {
 	if p, ok := told.(*huma.ErrorModel); err != nil || !ok || p.Detail != clean {
 		t.Errorf("the problem is %+v, %v", told, err)
 	}
-	if is := s.runAs(&topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &l.last); is.Cause != clean || is.Waiting != clean || is.Notices[0] != clean {
+	if is := s.runAs(&watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &l.last); is.Cause != clean || is.Waiting != clean || is.Notices[0] != clean {
 		t.Errorf("the run is %+v", is)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // retainBy is who deletes letters, for ledgers.
@@ -49,6 +51,12 @@ type retainer struct {
 	next atomic.Int64 // when the topic is judged again, in Unix nanoseconds
 	// letters that stay though they are beyond the limits, when it was last judged
 	held atomic.Int64
+}
+
+// retainer returns what applies the retention of a topic.
+func (s *Server) retainer(t *watch.Topic) *retainer {
+	r, _ := s.retainers.LoadOrStore(t.DeadLetterTopic.Topic, &retainer{turn: make(chan struct{}, 1)})
+	return r.(*retainer)
 }
 
 // alone waits until no other call goes on, and keeps further ones waiting until release is called.
@@ -99,7 +107,7 @@ func (s *Server) DryRunRetention(ctx context.Context, name string) (*RetentionRe
 	case err != nil:
 		return nil, err
 	case do.lacksLedger():
-		return nil, t.noLedger()
+		return nil, t.NoLedger()
 	}
 	if is.Archive != "" && (report.Letters > 0 || report.Expiring > 0) {
 		report.Archives = []string{is.Archive}
@@ -120,20 +128,20 @@ func (s *Server) ApplyRetention(ctx context.Context, name, by string) (*Retentio
 	return s.retain(ctx, t, is, by)
 }
 
-func (s *Server) retentionOf(name string) (*topic, Retention, error) {
-	t := s.topic(name)
+func (s *Server) retentionOf(name string) (*watch.Topic, Retention, error) {
+	t := s.cluster.Topic(name)
 	switch {
 	case t == nil:
 		return nil, Retention{}, fmt.Errorf("serve: there is no dead-letter topic %q", name)
-	case t.config.Retention == nil:
+	case !t.Settings.Retains:
 		return nil, Retention{}, fmt.Errorf("serve: %s: %w", name, ErrNoRetention)
 	}
-	return t, t.config.Retention.withDefaults(), nil
+	return t, s.cfg.topicConfig(name).Retention.withDefaults(), nil
 }
 
 // judgeRetention returns what a retention would do, and what package dlq found.
-func (s *Server) judgeRetention(ctx context.Context, t *topic, is Retention, now time.Time) (*RetentionReport, *toRetain, error) {
-	report := &RetentionReport{Topic: t.DeadLetterTopic.Topic, At: now, Limits: is.String(), Waits: t.unfinished()}
+func (s *Server) judgeRetention(ctx context.Context, t *watch.Topic, is Retention, now time.Time) (*RetentionReport, *toRetain, error) {
+	report := &RetentionReport{Topic: t.DeadLetterTopic.Topic, At: now, Limits: is.String(), Waits: t.Unfinished()}
 	do := &toRetain{ledger: dlq.NewLedger(report.Topic, t.Ledger, s.cfg.Kafka...)}
 	found, err := do.ledger.PrunableBy(ctx, is.limits(), now, nil)
 	if err != nil {
@@ -142,7 +150,7 @@ func (s *Server) judgeRetention(ctx context.Context, t *topic, is Retention, now
 	do.prunable = found
 	report.Until, report.Letters, report.Open, report.Discarded, report.Held = found.Until, found.Letters, found.Open, found.Discarded, found.Held
 	if is.Archive != "" {
-		do.expiring = t.expiringLetters(now)
+		do.expiring = expiringLetters(t, now)
 		report.Expiring = do.expiring.letters
 	}
 	return report, do, nil
@@ -159,13 +167,13 @@ type toRetain struct {
 func (r *toRetain) lacksLedger() bool { return r.ledger.Missing() && r.prunable.Letters > 0 }
 
 // retain applies a retention. Nothing is deleted unless its archive is complete and was read back.
-func (s *Server) retain(ctx context.Context, t *topic, is Retention, by string) (*RetentionReport, error) {
-	release, err := t.retainer.alone(ctx)
+func (s *Server) retain(ctx context.Context, t *watch.Topic, is Retention, by string) (*RetentionReport, error) {
+	release, err := s.retainer(t).alone(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %s: %w", t.DeadLetterTopic.Topic, err)
 	}
 	defer release()
-	if t.book.Summary().Pending > 0 { // what is known of them by now may let them go
+	if t.Book.Summary().Pending > 0 { // what is known of them by now may let them go
 		s.outcomes.record(ctx, t.DeadLetterTopic.Topic)
 	}
 	report, do, err := s.judgeRetention(ctx, t, is, time.Now())
@@ -180,7 +188,7 @@ func (s *Server) retain(ctx context.Context, t *topic, is Retention, by string) 
 	}
 	switch {
 	case do.lacksLedger():
-		err = t.noLedger()
+		err = t.NoLedger()
 	case report.Waits == "":
 		err = s.prune(ctx, t, by, folder, report, do)
 	default:
@@ -189,12 +197,12 @@ func (s *Server) retain(ctx context.Context, t *topic, is Retention, by string) 
 	if folder != nil && do.expiring.letters > 0 {
 		err = errors.Join(err, s.archiveExpiring(ctx, t, folder, report, do))
 	}
-	t.retainer.held.Store(report.Held)
+	s.retainer(t).held.Store(report.Held)
 	return report, err
 }
 
 // prune deletes what is beyond the limits, after it was archived.
-func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive.Target, report *RetentionReport, do *toRetain) error {
+func (s *Server) prune(ctx context.Context, t *watch.Topic, by string, folder *archive.Target, report *RetentionReport, do *toRetain) error {
 	o := dlq.PruneOptions{By: by, Why: report.Limits}
 	until := do.prunable.Until
 	var a *archive.Archive
@@ -224,7 +232,7 @@ func (s *Server) prune(ctx context.Context, t *topic, by string, folder *archive
 	report.Letters, report.Open = do.prunable.Letters, do.prunable.Open // of this process
 	switch {
 	case a == nil:
-	case report.Letters == 0 && do.archivedByAnother(ctx, t.book.TopicID(), until, a):
+	case report.Letters == 0 && do.archivedByAnother(ctx, t.Book.TopicID(), until, a):
 		report.Archives = nil
 		return folder.Remove(ctx, a)
 	default:
@@ -264,13 +272,13 @@ func (r *toRetain) archivedByAnother(ctx context.Context, topic [16]byte, until 
 }
 
 // archive writes letters to a folder. least is how many there have to be.
-func (s *Server) archive(ctx context.Context, t *topic, folder *archive.Target, c dlq.Cursor, least int64) (*archive.Archive, error) {
+func (s *Server) archive(ctx context.Context, t *watch.Topic, folder *archive.Target, c dlq.Cursor, least int64) (*archive.Archive, error) {
 	name := t.DeadLetterTopic.Topic
 	c.Topic = name
 	return folder.Write(ctx, name, "", func(w io.Writer) (int64, error) {
 		n, err := dlq.Export(w, dlq.Read(ctx, name, dlq.Filter{}, c, s.cfg.Kafka...))
 		if err == nil && n < least {
-			err = fmt.Errorf("the retention of Kafka deleted %s meanwhile; the server tries again", letters(least-n))
+			err = fmt.Errorf("the retention of Kafka deleted %s meanwhile; the server tries again", number.Of(least-n, "letter"))
 		}
 		return n, err
 	})
@@ -280,36 +288,37 @@ func (s *Server) archive(ctx context.Context, t *topic, folder *archive.Target, 
 // few topics at once.
 func (s *Server) applyRetention(ctx context.Context, running *sync.WaitGroup) {
 	now := time.Now()
-	for _, t := range s.owned() {
-		if t.config.Retention == nil || t.book.Progress().Complete.IsZero() || !t.retainer.isDue(now) {
+	for _, t := range s.cluster.Owned() {
+		if !t.Settings.Retains || t.Book.Progress().Complete.IsZero() || !s.retainer(t).isDue(now) {
 			continue
 		}
-		if !t.retainer.busy.CompareAndSwap(false, true) {
+		if !s.retainer(t).busy.CompareAndSwap(false, true) {
 			continue
 		}
 		select {
 		case s.retaining <- struct{}{}:
 		default:
-			t.retainer.busy.Store(false)
+			s.retainer(t).busy.Store(false)
 			return // the next round comes
 		}
 		running.Go(func() {
 			defer func() { <-s.retaining }()
-			defer t.retainer.busy.Store(false)
+			defer s.retainer(t).busy.Store(false)
 			s.retainByClock(ctx, t, now)
 		})
 	}
 }
 
 // retainByClock applies the retention of a topic, and says when it is judged next.
-func (s *Server) retainByClock(ctx context.Context, t *topic, now time.Time) {
-	is, name := t.config.Retention.withDefaults(), t.DeadLetterTopic.Topic
+func (s *Server) retainByClock(ctx context.Context, t *watch.Topic, now time.Time) {
+	name := t.DeadLetterTopic.Topic
+	is := s.cfg.topicConfig(name).Retention.withDefaults()
 	s.meters.seen(ctx, name)
-	goes, held := t.book.Beyond(now, is.limits())
-	if goes == 0 && (is.Archive == "" || t.expiringLetters(now).letters == 0) {
+	goes, held := t.Book.Beyond(now, is.limits())
+	if goes == 0 && (is.Archive == "" || expiringLetters(t, now).letters == 0) {
 		// The book says that there is nothing to do, so nothing is read.
-		t.retainer.held.Store(held)
-		t.retainer.next.Store(now.Add(is.Every).UnixNano())
+		s.retainer(t).held.Store(held)
+		s.retainer(t).next.Store(now.Add(is.Every).UnixNano())
 		return
 	}
 	within, cancel := context.WithTimeout(ctx, retainTime)
@@ -323,11 +332,11 @@ func (s *Server) retainByClock(ctx context.Context, t *topic, now time.Time) {
 		wait = min(wait, retryRetention)
 		if errors.Is(err, dlq.ErrChanged) || errors.Is(err, dlq.ErrUnfinishedRun) || errors.Is(err, ErrRetentionGoesOn) {
 			s.log.Info("siding: retention waits", "topic", name, "reason", err)
-		} else if s.meters.failed(ctx, name); err.Error() != t.noLedger().Error() {
+		} else if s.meters.failed(ctx, name); err.Error() != t.NoLedger().Error() {
 			s.log.Error("siding: retention failed, and is tried again", "topic", name, "in", wait.String(), "error", err)
 		}
 	}
-	t.retainer.next.Store(now.Add(wait).UnixNano())
+	s.retainer(t).next.Store(now.Add(wait).UnixNano())
 }
 
 // produce writes a note of the topic to its ledger.

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/archive"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // expiryMargin is how long before Kafka's own retention a letter is archived, and at most a quarter
@@ -38,38 +38,30 @@ type expiring struct {
 
 // expiringLetters returns what to archive before Kafka's own retention deletes it; the zero value
 // if that is not known, or there is nothing yet.
-func (t *topic) expiringLetters(now time.Time) expiring {
-	t.mu.Lock()
-	kept := t.retention
-	t.mu.Unlock()
+func expiringLetters(t *watch.Topic, now time.Time) expiring {
+	kept := t.Keeps()
 	if kept == 0 {
 		return expiring{} // for ever, or bounded by bytes alone
 	}
 	e := expiring{from: map[int32]int64{}}
-	if note := t.book.Noted(archivedNote); note != nil {
+	if note := t.Book.Noted(archivedNote); note != nil {
 		// A note that cannot be read counts as none, and so does that of a topic which this one
 		// replaced: letters that are archived twice do no harm.
 		var was archivedUntil
-		if json.Unmarshal(note, &was) == nil && was.TopicID == t.topicID() {
+		if json.Unmarshal(note, &was) == nil && was.TopicID == t.TopicID() {
 			e.from = was.Until
 		}
 	}
 	margin := min(expiryMargin, kept/4)
-	if _, soon := t.book.EnteredBefore(e.from, now.Add(margin/2-kept)); soon == 0 {
+	if _, soon := t.Book.EnteredBefore(e.from, now.Add(margin/2-kept)); soon == 0 {
 		return expiring{}
 	}
-	e.until, e.letters = t.book.EnteredBefore(e.from, now.Add(margin-kept))
+	e.until, e.letters = t.Book.EnteredBefore(e.from, now.Add(margin-kept))
 	return e
 }
 
-// topicID returns the id of the dead-letter topic as text.
-func (t *topic) topicID() string {
-	id := t.book.TopicID()
-	return base64.RawURLEncoding.EncodeToString(id[:])
-}
-
 // archiveExpiring archives letters that Kafka's own retention is about to delete, and notes that.
-func (s *Server) archiveExpiring(ctx context.Context, t *topic, folder *archive.Target, report *RetentionReport, do *toRetain) error {
+func (s *Server) archiveExpiring(ctx context.Context, t *watch.Topic, folder *archive.Target, report *RetentionReport, do *toRetain) error {
 	e := do.expiring
 	a, err := s.archive(ctx, t, folder, dlq.Cursor{At: e.from, End: e.until}, 0)
 	if err != nil {
@@ -81,9 +73,9 @@ func (s *Server) archiveExpiring(ctx context.Context, t *topic, folder *archive.
 	until := map[int32]int64{}
 	maps.Copy(until, e.from)
 	maps.Copy(until, e.until)
-	note, err := json.Marshal(archivedUntil{V: 1, TopicID: t.topicID(), At: time.Now().UTC(), Until: until, Letters: a.Letters, Archive: a.Location})
+	note, err := json.Marshal(archivedUntil{V: 1, TopicID: t.TopicID(), At: time.Now().UTC(), Until: until, Letters: a.Letters, Archive: a.Location})
 	if err == nil {
-		err = s.produce(ctx, t.book.Note(archivedNote, note))
+		err = s.produce(ctx, t.Book.Note(archivedNote, note))
 	}
 	if err != nil {
 		return fmt.Errorf("note in %s that letters are archived in %s, so they are archived again: %w", t.Ledger, a.Location, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // runner runs redrives in the background, while the server runs. It is safe for concurrent use.
@@ -206,7 +207,7 @@ func (r *runner) of(topic, id string, known *redrive.Outcome) *liveRun {
 	if l == nil {
 		return nil
 	}
-	if o, _, ended := l.get(); ended && known != nil && (known.State.Finished() || !newer(&o, known)) {
+	if o, _, ended := l.get(); ended && known != nil && (known.State.Finished() || !watch.Newer(&o, known)) {
 		delete(r.live, topic+"/"+id)
 		return nil
 	}
@@ -245,8 +246,8 @@ const noteTime = 10 * time.Second
 
 // note writes a note of the server to a topic's ledger; nil deletes it. It is not interrupted by
 // the end of the request.
-func (r *runner) note(ctx context.Context, t *topic, name string, value any) error {
-	if err := t.hasLedger(); err != nil {
+func (r *runner) note(ctx context.Context, t *watch.Topic, name string, value any) error {
+	if err := t.HasLedger(); err != nil {
 		return err
 	}
 	var text []byte
@@ -263,5 +264,5 @@ func (r *runner) note(ctx context.Context, t *topic, name string, value any) err
 		_, err := r.running()
 		return err
 	}
-	return writer.writeNow(ctx, t.book.Note(name, text))
+	return writer.writeNow(ctx, t.Book.Note(name, text))
 }

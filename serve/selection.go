@@ -6,11 +6,12 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/selection"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // choose returns a topic on which the sender of the request has a role, and a selection of its
 // letters. A filter by what is in the records takes the role reader.
-func (s *Server) choose(ctx context.Context, name string, f *api.Filter, least access.Role) (*topic, *selection.Selection, error) {
+func (s *Server) choose(ctx context.Context, name string, f *api.Filter, least access.Role) (*watch.Topic, *selection.Selection, error) {
 	if len(f.Key)+len(f.Header)+len(f.Where) > 0 {
 		least = max(least, access.Reader)
 	}
@@ -18,7 +19,7 @@ func (s *Server) choose(ctx context.Context, name string, f *api.Filter, least a
 	if err != nil {
 		return nil, nil, err
 	}
-	partitions := max(int32(t.Partitions), t.book.Partitions()) // some may have come
+	partitions := max(int32(t.Partitions), t.Book.Partitions()) // some may have come
 	sel, err := selection.Compile(f, partitions, s.redact)
 	if err != nil {
 		return nil, nil, problem(api.BadFilter, "%v", err)
@@ -27,7 +28,7 @@ func (s *Server) choose(ctx context.Context, name string, f *api.Filter, least a
 }
 
 // chooseOpen is choose for what is done to open letters.
-func (s *Server) chooseOpen(ctx context.Context, name string, f *api.Filter) (*topic, *selection.Selection, error) {
+func (s *Server) chooseOpen(ctx context.Context, name string, f *api.Filter) (*watch.Topic, *selection.Selection, error) {
 	if len(f.State) > 0 {
 		return nil, nil, problem(api.BadFilter, "state: only open letters can be chosen here: leave it out")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // discardLetter discards an open letter.
@@ -59,7 +60,7 @@ func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect
 	if err != nil {
 		return api.Resolved{}, err
 	}
-	release, err := t.alone(ctx)
+	release, err := t.Alone(ctx)
 	if err != nil {
 		return api.Resolved{}, s.problemOn(ctx, t, err)
 	}
@@ -78,7 +79,7 @@ func (s *Server) discard(ctx context.Context, name string, f *api.Filter, expect
 		n++
 	}
 	if ledger.Missing() {
-		return api.Resolved{}, problemOf(t.noLedger())
+		return api.Resolved{}, problemOf(t.NoLedger())
 	}
 	if n != expect {
 		return api.Resolved{}, problem(api.WrongNumber, "the filter selects %d open letters of %s, and %d are expected: nothing was done; look again at what it selects%s", n, name, expect, sentence(sel.Problem()))
@@ -132,7 +133,7 @@ func (s *Server) reopenLetter(ctx context.Context, in *request.Reopen) (api.Reso
 	if err != nil {
 		return api.Resolved{}, err
 	}
-	release, err := t.alone(ctx)
+	release, err := t.Alone(ctx)
 	if err != nil {
 		return api.Resolved{}, s.problemOn(ctx, t, err)
 	}
@@ -175,8 +176,8 @@ func reopen(ctx context.Context, cfg Config, ledger *dlq.Ledger, at headers.Posi
 
 // refreshed brings the book up to what was just written, so that the sender sees it. An error is
 // met by the next round.
-func (s *Server) refreshed(ctx context.Context, t *topic) {
-	if err := t.book.Refresh(ctx); err != nil {
+func (s *Server) refreshed(ctx context.Context, t *watch.Topic) {
+	if err := t.Book.Refresh(ctx); err != nil {
 		s.log.Debug("siding: a dead-letter topic is read again later", "topic", t.DeadLetterTopic.Topic, "error", err)
 	}
 }

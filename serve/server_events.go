@@ -86,7 +86,7 @@ func (s *Server) followRun(ctx context.Context, in *request.Events) (events iter
 	if err == nil && claimOf(in.LastEventID) != o.Claim && in.LastEventID != "" {
 		// The client knows another claim: perhaps a later one, of which this server has not heard.
 		if o, err = s.redriver.Progress(ctx, in.Topic.Topic, in.Run.Run); err == nil {
-			t.saw(o)
+			t.Saw(o)
 		}
 	}
 	if err != nil {

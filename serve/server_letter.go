@@ -8,6 +8,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // getLetter returns a letter with its history, and to readers what it carries.
@@ -30,7 +31,7 @@ func (s *Server) getLetter(ctx context.Context, in *request.Letter) (api.LetterD
 }
 
 // findLetter reads a letter, and what its ledger has about it.
-func findLetter(ctx context.Context, s *Server, t *topic, in *request.Letter) (l *dlq.Letter, notes []*dlq.LedgerRecord, err error) {
+func findLetter(ctx context.Context, s *Server, t *watch.Topic, in *request.Letter) (l *dlq.Letter, notes []*dlq.LedgerRecord, err error) {
 	l, err = attend(ctx, s, t, func(ctx context.Context) (l *dlq.Letter, err error) {
 		l, notes, err = dlq.NewLedger(in.Topic.Topic, t.Ledger, s.cfg.Kafka...).Find(ctx, in.Partition, in.Offset)
 		return l, err

@@ -11,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/selection"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // listGroups returns the open letters by class and fingerprint. Filters that take reading the
@@ -23,11 +24,11 @@ func (s *Server) listGroups(ctx context.Context, in *request.Groups) ([]api.Grou
 	if err != nil {
 		return nil, err
 	}
-	first := t.firsts()
+	first := t.Firsts()
 	all := []api.Group{}
-	for _, g := range t.book.Select(&sel.Filter).Groups {
+	for _, g := range t.Book.Select(&sel.Filter).Groups {
 		all = append(all, api.Group{
-			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < newFor, FailedAgain: g.FailedAgain,
+			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < watch.NewFor, FailedAgain: g.FailedAgain,
 			Groups: g.Groups, Versions: g.Versions, Reasons: g.Reasons, Sample: s.redact.Message(g.Sample), Partition: g.Partition, Offset: g.Offset,
 		})
 	}
@@ -55,7 +56,7 @@ func (s *Server) listLetters(ctx context.Context, in *request.Letters) (api.Lett
 			return s.readPage(ctx, t, sel, resolved, before, in.Limit)
 		})
 	}
-	rows, next, more := t.book.Page(&sel.Filter, resolved, before, in.Limit)
+	rows, next, more := t.Book.Page(&sel.Filter, resolved, before, in.Limit)
 	page := api.Letters{Letters: []api.Letter{}}
 	for i := range rows {
 		page.Letters = append(page.Letters, letterOf(&rows[i]))
@@ -79,12 +80,12 @@ const (
 // through what the book selects, the newest first, until the page is full or a bound is reached. So
 // a page may be short, and even empty, though there is a next one. A page has one letter behind it
 // at least: if the first batch takes too long, a smaller one is read.
-func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
+func (s *Server) readPage(ctx context.Context, t *watch.Topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
 	page.Letters = []api.Letter{}
 	defer func() { page.Problem = sel.Problem() }()
 	until := time.Now().Add(longestRead)
 	for batch := firstBatch; ; batch = min(2*batch, largestBatch) {
-		rows, next, more := t.book.Page(&sel.Filter, resolved, before, batch)
+		rows, next, more := t.Book.Page(&sel.Filter, resolved, before, batch)
 		fits, n, err := s.fitting(ctx, t, sel, rows, until)
 		switch {
 		case err != nil:
@@ -123,7 +124,7 @@ func (s *Server) readPage(ctx context.Context, t *topic, sel *selection.Selectio
 
 // fitting reads the letters of rows, and returns the places of those that a selection chooses. n is
 // how many rows it came to until a time; the last one does not end it.
-func (s *Server) fitting(ctx context.Context, t *topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
+func (s *Server) fitting(ctx context.Context, t *watch.Topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
 	fits = map[selection.Place]bool{}
 	if len(rows) == 0 {
 		return fits, 0, nil

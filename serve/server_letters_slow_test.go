@@ -57,7 +57,7 @@ func TestServer_PageOfSlowLettersComesInTime(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Minute)
-		top, seen := s.topic("orders.dlq"), 0
+		top, seen := s.cluster.Topic("orders.dlq"), 0
 		sel := &selection.Selection{Reads: func(*dlq.Letter) bool {
 			time.Sleep(each)
 			return true

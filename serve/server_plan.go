@@ -16,8 +16,10 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/selection"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // planRun returns what a run would do. It changes nothing but what is known of earlier runs.
@@ -43,11 +45,11 @@ func (s *Server) planRun(ctx context.Context, in *request.Plan) (api.Plan, error
 	if text := sel.Problem(); text != "" {
 		is.Warnings = append(is.Warnings, text)
 	}
-	if err := t.forgetful(); err != nil {
+	if err := t.Forgetful(); err != nil {
 		is.Warnings = append(is.Warnings, err.Error())
 	}
 	for i := range is.Warnings {
-		is.Warnings[i] = outside(s.redact, is.Warnings[i])
+		is.Warnings[i] = failure.Outside(s.redact, is.Warnings[i])
 	}
 	return is, nil
 }
@@ -56,8 +58,8 @@ func (s *Server) planRun(ctx context.Context, in *request.Plan) (api.Plan, error
 func listed[T any](all []T) []T { return append([]T{}, all...) }
 
 // plan plans a run, after the outcomes of earlier ones were recorded.
-func (s *Server) plan(ctx context.Context, t *topic, sel *selection.Selection, o *api.RunOptions) (*redrive.Plan, error) {
-	if err := t.hasLedger(); err != nil {
+func (s *Server) plan(ctx context.Context, t *watch.Topic, sel *selection.Selection, o *api.RunOptions) (*redrive.Plan, error) {
+	if err := t.HasLedger(); err != nil {
 		return nil, problemOf(err)
 	}
 	edit, err := editOf(&o.Edit)
@@ -81,7 +83,7 @@ func (s *Server) plan(ctx context.Context, t *topic, sel *selection.Selection, o
 
 // mayTarget refuses a run to a topic that somebody chose, unless they are an administrator: the
 // server may write to topics on which they have no role.
-func mayTarget(ctx context.Context, t *topic, o *api.RunOptions) error {
+func mayTarget(ctx context.Context, t *watch.Topic, o *api.RunOptions) error {
 	if to, name := o.Target.Topic, t.DeadLetterTopic.Topic; to != "" && to != t.Source && access.From(ctx).On(name) < access.Admin {
 		return problem(api.NoRole, "to send letters of %s to %s takes the role %s on %s: leave the target out, or name the source, %s", name, to, access.Admin, name, t.Source)
 	}
@@ -91,7 +93,7 @@ func mayTarget(ctx context.Context, t *topic, o *api.RunOptions) error {
 // keepsHidden refuses a run that would show what the server hides. A copy is the whole record. So
 // it may go where the record came from, and to no topic that somebody chose. A mark in a new value
 // or header was copied from what the server shows, and would replace what it stands for.
-func (s *Server) keepsHidden(t *topic, o *api.RunOptions) error {
+func (s *Server) keepsHidden(t *watch.Topic, o *api.RunOptions) error {
 	if s.redact == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (s *Server) pruneLetters(ctx context.Context, in *request.Topic) (api.Reten
 	if err == nil {
 		s.refreshed(ctx, t)
 	}
-	return retentionAs(r, s.denied(ctx, t, err))
+	return retentionAs(r, s.cluster.Denied(ctx, t, err))
 }
 
 func retentionAs(r *RetentionReport, err error) (api.RetentionReport, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // listRules returns the rules, with their states on the topics that the sender may see.
@@ -51,40 +52,40 @@ func (s *Server) shown(f api.Filter) api.Filter {
 }
 
 // ruleOn returns the state of a rule on a topic. What people wrote may quote letters.
-func (s *Server) ruleOn(t *topic, r *rule.Rule, now time.Time) api.RuleOnTopic {
-	j, err := t.judge(r, s.guards.Of(t.Source), now)
+func (s *Server) ruleOn(t *watch.Topic, r *rule.Rule, now time.Time) api.RuleOnTopic {
+	j, err := t.Judge(r, s.cluster.Guards.Of(t.Source), now)
 	is := api.RuleOnTopic{
-		Topic: t.DeadLetterTopic.Topic, Open: j.state.IsOpen(), Cause: outside(s.redact, j.state.Why), Would: "nothing", Why: outside(s.redact, j.why), Letters: j.facts.Open,
+		Topic: t.DeadLetterTopic.Topic, Open: j.State.IsOpen(), Cause: failure.Outside(s.redact, j.State.Why), Would: "nothing", Why: failure.Outside(s.redact, j.Why), Letters: j.Facts.Open,
 	}
 	if r.Reads(is.Topic) {
-		is.Read, is.Problem = t.search(r, now).Progress()
+		is.Read, is.Problem = t.Search(r, now).Progress()
 	}
-	if j.state.IsOpen() {
-		is.Until = timeOr(j.state.Until)
+	if j.State.IsOpen() {
+		is.Until = timeOr(j.State.Until)
 	}
-	if j.paused != nil {
-		is.Paused = &api.Paused{By: j.paused.By, At: j.paused.At, Why: s.redact.Text(j.paused.Why)}
+	if j.Paused != nil {
+		is.Paused = &api.Paused{By: j.Paused.By, At: j.Paused.At, Why: s.redact.Text(j.Paused.Why)}
 	}
 	switch {
 	case err != nil:
-		is.Why = outside(s.redact, err.Error())
-	case t.book.Progress().Complete.IsZero():
+		is.Why = failure.Outside(s.redact, err.Error())
+	case t.Book.Progress().Complete.IsZero():
 		is.Why = "the topic is still being read"
-	case j.do == rule.Redrive:
-		if is.Would = doRedrive; r.Reads(is.Topic) {
+	case j.Do == rule.Redrive:
+		if is.Would = watch.DoRedrive; r.Reads(is.Topic) {
 			is.Why += "; it reads first which of these letters fit"
 		}
-	case j.do == rule.Canary:
-		is.Would = doCanary
+	case j.Do == rule.Canary:
+		is.Would = watch.DoCanary
 	}
-	if failed := t.lastError(r); failed != nil && is.Would != "nothing" {
-		is.Why = outside(s.redact, fmt.Sprintf("%s; the last try failed: %v", j.why, failed))
+	if failed := t.LastError(r); failed != nil && is.Would != "nothing" {
+		is.Why = failure.Outside(s.redact, fmt.Sprintf("%s; the last try failed: %v", j.Why, failed))
 	}
 	return is
 }
 
 // ruleFor returns a rule and a topic that it is for.
-func (s *Server) ruleFor(ctx context.Context, in *request.RuleOn, least access.Role) (*rule.Rule, *topic, error) {
+func (s *Server) ruleFor(ctx context.Context, in *request.RuleOn, least access.Role) (*rule.Rule, *watch.Topic, error) {
 	t, err := s.topicFor(ctx, in.Topic.Topic, least)
 	if err != nil {
 		return nil, nil, err
@@ -113,12 +114,12 @@ func (s *Server) tryRule(ctx context.Context, in *request.RuleOn) (api.RuleOnTop
 
 // pauseRule keeps a rule from beginning runs on a topic. A run that goes on is not touched.
 func (s *Server) pauseRule(ctx context.Context, in *request.Pause) (api.RuleOnTopic, error) {
-	return s.decideRule(ctx, in, doPause)
+	return s.decideRule(ctx, in, watch.DoPause)
 }
 
 // resumeRule withdraws that a rule was paused.
 func (s *Server) resumeRule(ctx context.Context, in *request.Pause) (api.RuleOnTopic, error) {
-	return s.decideRule(ctx, in, doResume)
+	return s.decideRule(ctx, in, watch.DoResume)
 }
 
 func (s *Server) decideRule(ctx context.Context, in *request.Pause, do string) (api.RuleOnTopic, error) {
@@ -133,15 +134,15 @@ func (s *Server) decideRule(ctx context.Context, in *request.Pause, do string) (
 	if err := freshen(ctx, s, t); err != nil {
 		return api.RuleOnTopic{}, err
 	}
-	d := decision{V: 1, At: time.Now().UTC(), Do: do, By: access.From(ctx).Name, Why: why}
+	d := watch.Decision{V: 1, At: time.Now().UTC(), Do: do, By: access.From(ctx).Name, Why: why}
 	// The last one counts, whatever the clocks of the servers say that wrote those before.
-	if all := t.decisions(r.Name); len(all) > 0 && !d.At.After(all[0].At) {
+	if all := t.Decisions(r.Name); len(all) > 0 && !d.At.After(all[0].At) {
 		d.At = all[0].At.Add(time.Millisecond)
 	}
 	if err := s.decided(ctx, t, r.Name, &d); err != nil {
 		return api.RuleOnTopic{}, s.problemOn(ctx, t, err)
 	}
-	if err := t.book.Refresh(ctx); err != nil {
+	if err := t.Book.Refresh(ctx); err != nil {
 		return api.RuleOnTopic{}, problem(failure.KindOf(err), "rule %s is %s on %s, but its state cannot be read: %s", r.Name, do, in.Topic.Topic, failure.Text(err))
 	}
 	return s.ruleOn(t, r, time.Now()), nil
@@ -151,8 +152,8 @@ func (s *Server) decideRule(ctx context.Context, in *request.Pause, do string) (
 func (s *Server) ruleHistory(ctx context.Context, in *request.History) ([]api.RuleEvent, error) {
 	all := []api.RuleEvent{}
 	for _, t := range s.topicsFor(ctx, access.Viewer) {
-		for _, d := range t.decisions(in.Rule.Rule) {
-			all = append(all, api.RuleEvent{Topic: t.DeadLetterTopic.Topic, At: d.At, What: d.Do, By: d.By, Why: outside(s.redact, d.Why), Run: d.Run, End: outside(s.redact, d.End)})
+		for _, d := range t.Decisions(in.Rule.Rule) {
+			all = append(all, api.RuleEvent{Topic: t.DeadLetterTopic.Topic, At: d.At, What: d.Do, By: d.By, Why: failure.Outside(s.redact, d.Why), Run: d.Run, End: failure.Outside(s.redact, d.End)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.RuleEvent) int { return b.At.Compare(a.At) })

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,8 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // listRuns returns the runs of a topic, the newest first.
@@ -35,8 +36,8 @@ func (s *Server) listAllRuns(ctx context.Context, in *request.Newest) ([]api.Run
 	return newest(all, *in, func(r *api.Run) bool { return redrive.State(r.State).Finished() }), nil
 }
 
-func (s *Server) runsOf(t *topic, n request.Newest) []api.Run {
-	known, live := t.known(), map[string]redrive.Outcome{}
+func (s *Server) runsOf(t *watch.Topic, n request.Newest) []api.Run {
+	known, live := t.Known(), map[string]redrive.Outcome{}
 	for _, l := range s.runner.onTopic(t.DeadLetterTopic.Topic) {
 		o, _, _ := l.get()
 		live[o.ID] = o
@@ -88,8 +89,8 @@ func (s *Server) getRun(ctx context.Context, in *request.Run) (api.Run, error) {
 }
 
 // outcomeOf returns what is known of a run. A run that another server has just begun is looked up.
-func (s *Server) outcomeOf(ctx context.Context, t *topic, id string) (redrive.Outcome, error) {
-	for _, o := range t.known() {
+func (s *Server) outcomeOf(ctx context.Context, t *watch.Topic, id string) (redrive.Outcome, error) {
+	for _, o := range t.Known() {
 		if o.ID == id {
 			return o, nil
 		}
@@ -104,18 +105,18 @@ func (s *Server) outcomeOf(ctx context.Context, t *topic, id string) (redrive.Ou
 	if err != nil {
 		return o, err
 	}
-	t.saw(o)
+	t.Saw(o)
 	return o, nil
 }
 
 // runAs returns a run as the API shows it. What this process knows of a run that it owns is newer
 // than the ledger.
-func (s *Server) runAs(t *topic, o *redrive.Outcome) api.Run {
+func (s *Server) runAs(t *watch.Topic, o *redrive.Outcome) api.Run {
 	var notices []string
 	here := false
 	if l := s.runner.of(t.DeadLetterTopic.Topic, o.ID, o); l != nil {
 		last, said, ended := l.get()
-		if newer(&last, o) {
+		if watch.Newer(&last, o) {
 			o = &last
 		}
 		notices, here = said, !ended
@@ -126,11 +127,11 @@ func (s *Server) runAs(t *topic, o *redrive.Outcome) api.Run {
 	}
 	notices = slices.Clone(notices) // errors of brokers and of edits may quote letters
 	for i := range notices {
-		notices[i] = outside(s.redact, notices[i])
+		notices[i] = failure.Outside(s.redact, notices[i])
 	}
 	return api.Run{
-		Topic: o.Topic, ID: o.ID, State: string(o.State), Waiting: outside(s.redact, waiting), Cause: outside(s.redact, o.Cause), By: o.By, Why: s.redact.Text(o.Why), Owner: o.Owner, Claim: o.Claim, Here: here,
-		Silent: !here && t.silent(o), Started: o.Started.UTC(), Heartbeat: o.Heartbeat.UTC(), Stopped: timeOr(o.Stopped), Ended: timeOr(o.Ended), WindowEnds: timeOr(o.WindowEnds),
+		Topic: o.Topic, ID: o.ID, State: string(o.State), Waiting: failure.Outside(s.redact, waiting), Cause: failure.Outside(s.redact, o.Cause), By: o.By, Why: s.redact.Text(o.Why), Owner: o.Owner, Claim: o.Claim, Here: here,
+		Silent: !here && t.Silent(o), Started: o.Started.UTC(), Heartbeat: o.Heartbeat.UTC(), Stopped: timeOr(o.Stopped), Ended: timeOr(o.Ended), WindowEnds: timeOr(o.WindowEnds),
 		Pace: api.Pace{
 			Rate: o.Pace.Rate, Burst: o.Pace.Burst, Canary: o.Pace.Canary, Tolerate: o.Pace.Tolerate, TolerateShare: o.Pace.TolerateShare,
 			RampMs: o.Pace.Ramp.Milliseconds(), WindowMs: o.Pace.Window.Milliseconds(), MaxLag: o.Pace.MaxLag,
@@ -157,7 +158,7 @@ func (s *Server) abortRun(ctx context.Context, in *request.Abort) (api.Run, erro
 	if err != nil {
 		return api.Run{}, problem(failure.KindOf(err), "the run was aborted, but its numbers cannot be read: %s", failure.Text(err))
 	}
-	t.saw(o)
+	t.Saw(o)
 	return s.runAs(t, &o), nil
 }
 
@@ -187,8 +188,8 @@ func (s *Server) resumeRun(ctx context.Context, in *request.Resume) (api.Run, er
 	if err != nil {
 		return api.Run{}, s.problemOn(ctx, t, err)
 	}
-	if _, noted := t.runNotes()[o.ID]; !noted {
-		if err := s.noteRun(ctx, t, o.ID, &runNote{V: 1, By: id.Name, At: time.Now().UTC()}); err != nil {
+	if _, noted := t.RunNotes()[o.ID]; !noted {
+		if err := s.noteRun(ctx, t, o.ID, &watch.RunNote{V: 1, By: id.Name, At: time.Now().UTC()}); err != nil {
 			s.log.Warn("siding: a resumed run could not be noted in the ledger: no other server goes on with it by itself", "topic", o.Topic, "run", o.ID, "error", err)
 		}
 	}
@@ -201,20 +202,20 @@ const adoptEvery = 10 * time.Second
 // adoptRuns goes on with the runs on topics that this server owns, if a server began them and no
 // process owns them any more.
 func (s *Server) adoptRuns(rules []rule.Rule, running *sync.WaitGroup) {
-	for _, t := range s.owned() {
-		for _, o := range t.known() {
-			if !t.silent(&o) || s.runner.of(o.Topic, o.ID, &o) != nil {
+	for _, t := range s.cluster.Owned() {
+		for _, o := range t.Known() {
+			if !t.Silent(&o) || s.runner.of(o.Topic, o.ID, &o) != nil {
 				continue
 			}
-			note, ours := t.runNotes()[o.ID]
-			if name, ofRule := strings.CutPrefix(o.By, rulePrefix); ofRule && !ours {
+			note, ours := t.RunNotes()[o.ID]
+			if name, ofRule := strings.CutPrefix(o.By, watch.RulePrefix); ofRule && !ours {
 				// The rule itself goes on with its runs, unless it has left the file. On a
 				// manual-only topic an operator does.
 				left := !slices.ContainsFunc(rules, func(r rule.Rule) bool { return r.Name == name && r.Covers(t.DeadLetterTopic.Topic) })
-				ours = left && !t.config.manualOnly() && slices.ContainsFunc(t.decisions(name), func(d decision) bool { return d.Run == o.ID })
+				ours = left && !t.Settings.ManualOnly && slices.ContainsFunc(t.Decisions(name), func(d watch.Decision) bool { return d.Run == o.ID })
 				note.By = o.By
 			}
-			if !ours || !t.adopting.CompareAndSwap(false, true) {
+			if !ours || !t.Adopting.CompareAndSwap(false, true) {
 				continue
 			}
 			running.Go(func() {
@@ -232,7 +233,7 @@ func (s *Server) adoptRuns(rules []rule.Rule, running *sync.WaitGroup) {
 				case <-ctx.Done():
 				case <-time.After(adoptEvery):
 				}
-				t.adopting.Store(false)
+				t.Adopting.Store(false)
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/selection"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // startRun begins a run of the letters that a filter selects.
@@ -42,7 +43,7 @@ func (s *Server) redriveLetter(ctx context.Context, in *request.Redrive) (api.Ru
 	// Whoever comes first may leave, and the others stay.
 	stays, cancel := context.WithTimeout(context.WithoutCancel(ctx), longTime)
 	defer cancel()
-	run, n, err := t.singles.Do(ctx, hashOf(access.From(ctx).Name, access.From(ctx).Rights(), string(options)), body.Filter.Offset[0], func() { s.runner.awaitSingles(stays, t) }, func(all []string) (api.Run, error) {
+	run, n, err := t.Singles.Do(ctx, hashOf(access.From(ctx).Name, access.From(ctx).Rights(), string(options)), body.Filter.Offset[0], func() { s.runner.awaitSingles(stays, t) }, func(all []string) (api.Run, error) {
 		slices.Sort(all)
 		together := body
 		together.Filter.Offset = slices.Compact(all)
@@ -65,7 +66,7 @@ func (s *Server) redriveLetter(ctx context.Context, in *request.Redrive) (api.Ru
 const singlesTime = 500 * time.Millisecond
 
 // awaitSingles waits for that time, and until the last run of single letters has ended.
-func (r *runner) awaitSingles(ctx context.Context, t *topic) {
+func (r *runner) awaitSingles(ctx context.Context, t *watch.Topic) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,17 +80,17 @@ func (r *runner) awaitSingles(ctx context.Context, t *topic) {
 }
 
 // singlesGoOn reports whether the last run of single letters of a topic goes on here.
-func (r *runner) singlesGoOn(t *topic) bool {
-	last := r.of(t.DeadLetterTopic.Topic, or(t.single.Load()).ID, nil)
+func (r *runner) singlesGoOn(t *watch.Topic) bool {
+	last := r.of(t.DeadLetterTopic.Topic, or(t.Single.Load()).ID, nil)
 	return last != nil && !last.hasEnded()
 }
 
 // startSingles begins a run of letters that were retried one by one, after the last one of these.
-func (s *Server) startSingles(ctx context.Context, t *topic, sel *selection.Selection, in *api.RunRequest) (api.Run, error) {
+func (s *Server) startSingles(ctx context.Context, t *watch.Topic, sel *selection.Selection, in *api.RunRequest) (api.Run, error) {
 	for {
 		run, err := s.start(ctx, t, sel, "", in)
 		if err == nil {
-			t.single.Store(&run)
+			t.Single.Store(&run)
 		}
 		if !isProblem(err, api.UnfinishedRun) || !s.runner.singlesGoOn(t) {
 			return run, err
@@ -99,13 +100,13 @@ func (s *Server) startSingles(ctx context.Context, t *topic, sel *selection.Sele
 }
 
 // start begins a run, unless the same request has begun one.
-func (s *Server) start(ctx context.Context, t *topic, sel *selection.Selection, key string, in *api.RunRequest) (api.Run, error) {
+func (s *Server) start(ctx context.Context, t *watch.Topic, sel *selection.Selection, key string, in *api.RunRequest) (api.Run, error) {
 	id := access.From(ctx)
 	var err error
 	if in.Why, err = reasonOf(in.Why, false); err != nil {
 		return api.Run{}, err
 	}
-	release, err := t.alone(ctx)
+	release, err := t.Alone(ctx)
 	if err != nil {
 		return api.Run{}, s.problemOn(ctx, t, err)
 	}
@@ -114,7 +115,7 @@ func (s *Server) start(ctx context.Context, t *topic, sel *selection.Selection, 
 	if err != nil {
 		return api.Run{}, problem(api.InvalidRequest, "%v", err)
 	}
-	note := runNote{V: 1, By: id.Name, At: time.Now().UTC(), Request: hashOf(string(text))}
+	note := watch.RunNote{V: 1, By: id.Name, At: time.Now().UTC(), Request: hashOf(string(text))}
 	if key != "" {
 		note.Key = hashOf(id.Name, key)
 		if run, err := s.begun(ctx, t, &note); run != nil || err != nil {
@@ -133,7 +134,7 @@ func (s *Server) start(ctx context.Context, t *topic, sel *selection.Selection, 
 
 // startNew begins a run. Its note comes before its claim: so whoever finds no note after planning
 // has planned before any run of the same request began, and only one of these plans can be claimed.
-func (s *Server) startNew(ctx context.Context, t *topic, sel *selection.Selection, in *api.RunRequest, n *runNote) (api.Run, error) {
+func (s *Server) startNew(ctx context.Context, t *watch.Topic, sel *selection.Selection, in *api.RunRequest, n *watch.RunNote) (api.Run, error) {
 	name := t.DeadLetterTopic.Topic
 	p, err := s.plan(ctx, t, sel, &in.RunOptions)
 	switch {
@@ -161,7 +162,7 @@ func (s *Server) startNew(ctx context.Context, t *topic, sel *selection.Selectio
 		}
 	}
 	if _, refused := errors.AsType[*redrive.RefusedError](err); refused {
-		_ = s.runner.note(ctx, t, runNotes+p.ID, nil) // a note without a run does no harm
+		_ = s.runner.note(ctx, t, watch.RunNotes+p.ID, nil) // a note without a run does no harm
 	}
 	if err != nil {
 		return api.Run{}, s.problemOn(ctx, t, err)
@@ -173,7 +174,7 @@ func (s *Server) startNew(ctx context.Context, t *topic, sel *selection.Selectio
 var errBegun = errors.New("the same request began a run on another server")
 
 // isNew checks, while a run is being claimed, that its request has begun no other one.
-func (s *Server) isNew(ctx context.Context, t *topic, n *runNote) error {
+func (s *Server) isNew(ctx context.Context, t *watch.Topic, n *watch.RunNote) error {
 	if n.Key == "" {
 		return nil
 	}
@@ -194,11 +195,11 @@ func or(run *api.Run) api.Run {
 }
 
 // begun returns the run that the same request has begun, on whichever server; nil if there is none.
-func (s *Server) begun(ctx context.Context, t *topic, n *runNote) (*api.Run, error) {
+func (s *Server) begun(ctx context.Context, t *watch.Topic, n *watch.RunNote) (*api.Run, error) {
 	if err := freshen(ctx, s, t); err != nil {
 		return nil, err // it is not known whether the run was begun
 	}
-	for id, is := range t.runNotes() {
+	for id, is := range t.RunNotes() {
 		if is.Key != n.Key || time.Since(is.At) > keyTime {
 			continue
 		}
@@ -224,7 +225,7 @@ const (
 	awaitNoteEvery = 500 * time.Millisecond
 )
 
-func (s *Server) awaitBegun(ctx context.Context, t *topic, n *runNote, again bool) *api.Run {
+func (s *Server) awaitBegun(ctx context.Context, t *watch.Topic, n *watch.RunNote, again bool) *api.Run {
 	for end := time.Now().Add(awaitNote); ; {
 		if run, err := s.begun(ctx, t, n); run != nil && err == nil {
 			return run

@@ -1,35 +1,31 @@
 package serve
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
-
-// listTime is how long a request for a topic waits for a server that has just started, and has not
-// listed the topics yet, which takes some round trips to the brokers.
-const listTime = 5 * time.Second
 
 // topicFor returns a topic on which the sender of the request has a role. To a page that was left
 // open over a restart a server that knows no topic yet must not say that there is none.
-func (s *Server) topicFor(ctx context.Context, name string, least access.Role) (*topic, error) {
+func (s *Server) topicFor(ctx context.Context, name string, least access.Role) (*watch.Topic, error) {
 	id := access.From(ctx)
 	has := id.On(name)
-	t := s.topic(name)
+	t := s.cluster.Topic(name)
 	if t == nil && has != access.None {
-		if !s.hasListed(ctx) {
+		if !s.cluster.AwaitListed(ctx) {
 			return nil, problem(api.NotRunning, notListed)
 		}
-		t = s.topic(name)
+		t = s.cluster.Topic(name)
 	}
 	switch {
 	case has == access.None || t == nil:
@@ -40,26 +36,15 @@ func (s *Server) topicFor(ctx context.Context, name string, least access.Role) (
 	return t, nil
 }
 
-// hasListed reports whether the topics were listed. It waits if the server has just started.
-func (s *Server) hasListed(ctx context.Context) bool {
-	select {
-	case <-s.listed:
-		return true
-	case <-ctx.Done():
-	case <-time.After(listTime):
-	}
-	return false
-}
-
 // topicsFor returns the topics on which the sender of the request has a role, by name.
-func (s *Server) topicsFor(ctx context.Context, least access.Role) (all []*topic) {
+func (s *Server) topicsFor(ctx context.Context, least access.Role) (all []*watch.Topic) {
 	id := access.From(ctx)
-	for name, t := range s.all() {
+	for name, t := range s.cluster.All() {
 		if id.On(name) >= least {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, func(a, b *topic) int { return strings.Compare(a.DeadLetterTopic.Topic, b.DeadLetterTopic.Topic) })
+	slices.SortFunc(all, func(a, b *watch.Topic) int { return strings.Compare(a.DeadLetterTopic.Topic, b.DeadLetterTopic.Topic) })
 	return all
 }
 
@@ -83,52 +68,26 @@ func (s *Server) getTopic(ctx context.Context, in *request.Topic) (api.Topic, er
 }
 
 // summary returns the topic as the API shows it.
-func (s *Server) summary(t *topic) api.Topic {
-	sum, progress := t.book.Summary(), t.book.Progress()
+func (s *Server) summary(t *watch.Topic) api.Topic {
+	sum, progress := t.Book.Summary(), t.Book.Progress()
 	is := api.Topic{
-		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: string(t.config.criticality()), ManualOnly: t.config.manualOnly(), Unread: progress.Unread,
-		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: total(t.recent(time.Now(), t.book.Flow().Written)),
-		Known: timeOr(t.asOf(&progress)), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.unfinished(),
+		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: t.Settings.Criticality, ManualOnly: t.Settings.ManualOnly, Unread: progress.Unread,
+		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: watch.Total(t.Recent(time.Now(), t.Book.Flow().Written)),
+		Known: timeOr(t.AsOf(&progress)), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.Unfinished(),
 	}
-	is.Problem = s.troubleOf(t, progress.Problem)
-	for _, kind := range alertKinds {
+	is.Problem = s.cluster.Trouble(t, progress.Problem)
+	for _, kind := range watch.AlertKinds {
 		// what cannot be read begins anew, and the log has it
-		of, _ := incident.Parse(t.book.Noted(alertNote(s.cfg.Group, kind.name)))
+		of, _ := incident.Parse(t.Book.Noted(watch.AlertNote(s.cfg.Group, kind.Name)))
 		for _, text := range of.Unnotified(time.Now()) {
-			is.Unnotified = append(is.Unnotified, outside(s.redact, text))
+			is.Unnotified = append(is.Unnotified, failure.Outside(s.redact, text))
 		}
 	}
-	is.TopClass, is.Guards = topClass(sum.Groups), append([]api.Guard{}, s.guards.Of(t.Source)...)
+	is.TopClass, is.Guards = topClass(sum.Groups), append([]api.Guard{}, s.cluster.Guards.Of(t.Source)...)
 	for i := range is.Guards {
 		is.Guards[i].Class = s.redact.Text(is.Guards[i].Class)
 	}
 	return is
-}
-
-// troubleOf says why not all is known of a topic, or done about it; empty if there is no reason.
-// missed is why its book missed something.
-func (s *Server) troubleOf(t *topic, missed error) string {
-	s.mu.Lock()
-	round, apart := s.why, s.apart
-	s.mu.Unlock()
-	t.mu.Lock()
-	failed, broken, unknown, forgets := t.failed, t.broken, t.unknown, t.forgets
-	t.mu.Unlock()
-	missed = cmp.Or(failed, missed) // names what is denied
-	var silent error
-	if since := t.silentSince(s.pulse); !since.IsZero() {
-		silent = fmt.Errorf("nothing came of the brokers since %s: the numbers are as of then", since.UTC().Format(time.DateTime+" UTC"))
-	}
-	var all []string
-	for _, err := range []error{silent, missed, broken, unknown, forgets, t.hasLedger(), apart} {
-		if err != nil {
-			all = append(all, failure.Text(err))
-		}
-	}
-	if len(all) == 0 && round != nil {
-		return "the brokers could not be asked for what came since; the server's log has the reason"
-	}
-	return outside(s.redact, strings.Join(all, "; ")) // errors may quote letters
 }
 
 // timeOr returns nil for the zero time.
@@ -138,4 +97,18 @@ func timeOr(at time.Time) *time.Time {
 	}
 	at = at.UTC()
 	return &at
+}
+
+// topClass returns the class with the most open letters; of several the first by name.
+func topClass(groups []book.Group) (top string) {
+	open := map[string]int64{}
+	for i := range groups {
+		open[groups[i].Class] += groups[i].Open
+	}
+	for class, n := range open {
+		if n > open[top] || n == open[top] && class < top {
+			top = class
+		}
+	}
+	return top
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,6 +16,8 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 const scope = "github.com/sidingkafka/siding/serve"
@@ -89,7 +90,7 @@ func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, erro
 	}
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		now, rules := time.Now(), s.ruleList()
-		for _, t := range s.owned() {
+		for _, t := range s.cluster.Owned() {
 			s.report(o, &in, t, now, rules)
 		}
 		return nil
@@ -97,30 +98,30 @@ func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, erro
 }
 
 // report observes a topic.
-func (s *Server) report(o metric.Observer, in *instruments, t *topic, now time.Time, rules []rule.Rule) {
+func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now time.Time, rules []rule.Rule) {
 	name := semconv.MessagingDestinationName(t.DeadLetterTopic.Topic)
 	at := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, name)...)
 	}
-	progress := t.book.Progress()
+	progress := t.Book.Progress()
 	o.ObserveInt64(in.unread, progress.Unread, at())
 	if progress.Read.IsZero() {
 		return // what nobody knows is not 0
 	}
-	f := t.figures(now, rules)
+	f := t.Figures(now, rules)
 	s.reportClasses(o, in, t, &f, at)
 	moment := func(i metric.Int64Observable, when time.Time) {
 		if !when.IsZero() {
 			o.ObserveInt64(i, when.Unix(), at())
 		}
 	}
-	moment(in.oldest, f.oldest)
-	moment(in.expiry, f.nextExpiry)
-	o.ObserveInt64(in.fresh, int64(len(f.newClasses)), at())
-	if t.config.Retention != nil && t.retainer.next.Load() > 0 { // it was judged
-		o.ObserveInt64(in.held, t.retainer.held.Load(), at())
+	moment(in.oldest, f.Oldest)
+	moment(in.expiry, f.NextExpiry)
+	o.ObserveInt64(in.fresh, int64(len(f.NewClasses)), at())
+	if r := s.retainer(t); t.Settings.Retains && r.next.Load() > 0 { // it was judged
+		o.ObserveInt64(in.held, r.held.Load(), at())
 	}
-	is := t.config.thresholds()
+	is := t.Settings.Thresholds
 	for _, limit := range []struct {
 		name string
 		is   int64
@@ -136,52 +137,52 @@ func (s *Server) report(o metric.Observer, in *instruments, t *topic, now time.T
 			o.ObserveInt64(in.thresholds, limit.is, at(thresholdKey.String(limit.name)))
 		}
 	}
-	for i, n := range f.expiring {
-		o.ObserveInt64(in.expiring, n, at(withinKey.String(hours(expiryHours[i]))))
+	for i, n := range f.Expiring {
+		o.ObserveInt64(in.expiring, n, at(withinKey.String(hours(watch.ExpiryHours[i]))))
 	}
 	for _, state := range resolvedStates {
-		o.ObserveInt64(in.resolved, f.resolved[state], at(stateKey.String(string(state))))
+		o.ObserveInt64(in.resolved, f.Resolved[state], at(stateKey.String(string(state))))
 	}
 	for _, state := range book.Outcomes {
-		o.ObserveInt64(in.outcomes, f.flow.Outcomes[state], at(stateKey.String(string(state))))
+		o.ObserveInt64(in.outcomes, f.Flow.Outcomes[state], at(stateKey.String(string(state))))
 	}
-	if share, _, known := f.success(); known {
+	if share, _, known := f.Success(); known {
 		o.ObserveFloat64(in.success, share, at())
 	}
 	for _, state := range runStates {
-		o.ObserveInt64(in.runs, f.runs[state], at(runStateKey.String(string(state))))
+		o.ObserveInt64(in.runs, f.Runs[state], at(runStateKey.String(string(state))))
 	}
-	for i := range f.circuits {
-		for _, state := range circuitStates {
+	for i := range f.Circuits {
+		for _, state := range watch.CircuitStates {
 			var n int64
-			if f.circuits[i].name() == state {
+			if f.Circuits[i].Name() == state {
 				n = 1
 			}
-			o.ObserveInt64(in.rules, n, at(ruleKey.String(f.circuits[i].rule), ruleStateKey.String(state)))
+			o.ObserveInt64(in.rules, n, at(ruleKey.String(f.Circuits[i].Rule), ruleStateKey.String(state)))
 		}
 	}
 }
 
 // reportClasses observes what a topic counts by class: MaxClasses of them, and the others as one.
-func (s *Server) reportClasses(o metric.Observer, in *instruments, t *topic, f *figures, at func(...attribute.KeyValue) metric.ObserveOption) {
+func (s *Server) reportClasses(o metric.Observer, in *instruments, t *watch.Topic, f *watch.Figures, at func(...attribute.KeyValue) metric.ObserveOption) {
 	type numbers struct {
 		open, recent, written, first int64
 		gone                         bool // the topic has no letter of them any more
 	}
 	labels := map[string]numbers{}
-	classes := slices.SortedFunc(maps.Keys(f.writtenBy), func(a, b string) int {
-		return cmp.Or(cmp.Compare(f.writtenBy[b], f.writtenBy[a]), cmp.Compare(a, b))
+	classes := slices.SortedFunc(maps.Keys(f.WrittenBy), func(a, b string) int {
+		return cmp.Or(cmp.Compare(f.WrittenBy[b], f.WrittenBy[a]), cmp.Compare(a, b))
 	})
 	for _, class := range classes {
-		label := t.label(class, s.cfg.MaxClasses)
+		label := t.Label(class, s.cfg.MaxClasses)
 		is := labels[label]
-		is.open += f.openBy[class]
-		is.recent += f.recentBy[class]
-		is.first = max(is.first, f.firstBy[class].Unix()) // of several, the one that came last
+		is.open += f.OpenBy[class]
+		is.recent += f.RecentBy[class]
+		is.first = max(is.first, f.FirstBy[class].Unix()) // of several, the one that came last
 		labels[label] = is
 	}
-	for class, n := range f.flow.Written {
-		label := t.label(class, s.cfg.MaxClasses)
+	for class, n := range f.Flow.Written {
+		label := t.Label(class, s.cfg.MaxClasses)
 		is, ok := labels[label]
 		is.gone = is.gone || !ok
 		is.written += n

@@ -67,3 +67,28 @@ func TestInnerPackagesImportOnlyWhatIsListed(t *testing.T) {
 		}
 	}
 }
+
+// serveRooms are the inner packages of serve that know what the server does, from the ground up.
+// Each imports only rooms before it, and the inner packages below them import no room.
+var serveRooms = []string{"watch"}
+
+func TestServeRooms_ImportOnlyThoseBefore(t *testing.T) {
+	t.Parallel()
+	g := readGraph(t)
+	floor := func(dir string) int { return slices.Index(serveRooms, strings.TrimPrefix(dir, "serve/internal/")) }
+	for _, p := range g.sorted() {
+		if !strings.HasPrefix(p.dir, "serve/internal/") {
+			continue
+		}
+		for _, name := range p.imports {
+			if dir, _ := folder(name); floor(dir) >= 0 && floor(dir) >= floor(p.dir) {
+				t.Errorf("%s may not import %s: the rooms of serve are %v, from the ground up", p.dir, dir, serveRooms)
+			}
+		}
+	}
+	for _, room := range serveRooms {
+		if g["serve/internal/"+room] == nil {
+			t.Errorf("serve/internal/%s is listed in serveRooms and is not there", room)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package failure
 import (
 	"regexp"
 	"strings"
+
+	"github.com/sidingkafka/siding/internal/redact"
 )
 
 // addresses match what Go's network errors say of addresses. They are nobody's business who may
@@ -28,3 +30,7 @@ func Clean(text string) string {
 	}
 	return text
 }
+
+// Outside returns a text that quotes errors as it may leave the server: errors may quote letters,
+// and name the brokers' addresses. What people wrote has no addresses, and is only redacted.
+func Outside(hidden *redact.Rules, text string) string { return hidden.Text(Clean(text)) }

@@ -1,10 +1,9 @@
-package serve
+package watch
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -12,12 +11,13 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
-// canary returns the place of the letter that shows whether a fault is over: the oldest open one
+// Canary returns the place of the letter that shows whether a fault is over: the oldest open one
 // that may be redriven. One that failed as a canary comes back with a redrive more, and is refused
 // in the end.
-func (t *topic) canary(ctx context.Context, r *rule.Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
+func (t *Topic) Canary(ctx context.Context, r *rule.Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
 	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, kafka...)
 	any := false
 	lanes, err := partitionsOf(ctx, t.Source, kafka)

@@ -1,9 +1,12 @@
-package serve
+package watch
 
-import "log/slog"
+import (
+	"log/slog"
+	"time"
+)
 
 // configure takes over what the brokers' configuration means, and logs if the ledger forgets.
-func (t *topic) configure(c brokerConfig, log *slog.Logger) {
+func (t *Topic) configure(c brokerConfig, log *slog.Logger) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.untold {
@@ -18,9 +21,16 @@ func (t *topic) configure(c brokerConfig, log *slog.Logger) {
 	t.brokerConfig = c
 }
 
-// forgetful returns why the ledger forgets; nil if it does not, as far as is known.
-func (t *topic) forgetful() error {
+// Forgetful returns why the ledger forgets; nil if it does not, as far as is known.
+func (t *Topic) Forgetful() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.forgets
+}
+
+// Keeps returns how long Kafka keeps the topic's letters; zero if for ever, or if it is not known.
+func (t *Topic) Keeps() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.retention
 }

@@ -1,15 +1,15 @@
-package serve
+package watch
 
 import (
 	"maps"
 	"time"
 )
 
-// newWithin is the time in which the letters of Thresholds.New come.
-const newWithin = 5 * time.Minute
+// NewWithin is the time in which the letters of Thresholds.New come.
+const NewWithin = 5 * time.Minute
 
 // countEvery is how often what came is counted, at most.
-const countEvery = newWithin / 10
+const countEvery = NewWithin / 10
 
 // arrival is how many letters of each class had come at a moment, by the clock of this server.
 type arrival struct {
@@ -17,15 +17,15 @@ type arrival struct {
 	written map[string]int64
 }
 
-// recent returns by class how many letters came within newWithin: by their timestamps, or as this
+// Recent returns by class how many letters came within newWithin: by their timestamps, or as this
 // server saw them come, if those are more. Producers set timestamps, and the clock of one may be
 // slow. What came while the server did not look goes by its timestamp alone. written counts what
 // came while it looked.
-func (t *topic) recent(now time.Time, written map[string]int64) map[string]int64 {
-	recent := t.book.EnteredBy(now.Add(-newWithin), now.Add(time.Millisecond))
+func (t *Topic) Recent(now time.Time, written map[string]int64) map[string]int64 {
+	recent := t.Book.EnteredBy(now.Add(-NewWithin), now.Add(time.Millisecond))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.arrivals) > 0 && now.Sub(t.arrivals[0].at) > newWithin {
+	for len(t.arrivals) > 0 && now.Sub(t.arrivals[0].at) > NewWithin {
 		t.arrivals = t.arrivals[1:]
 	}
 	if n := len(t.arrivals); n == 0 || now.Sub(t.arrivals[n-1].at) >= countEvery {
@@ -39,8 +39,8 @@ func (t *topic) recent(now time.Time, written map[string]int64) map[string]int64
 	return recent
 }
 
-// total returns the sum of counts.
-func total(counts map[string]int64) (n int64) {
+// Total returns the sum of counts.
+func Total(counts map[string]int64) (n int64) {
 	for _, of := range counts {
 		n += of
 	}

@@ -1,34 +1,34 @@
-package serve
+package watch
 
 import (
 	"fmt"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
-// search is the search of a rule for a letter that it selects, where only reading tells.
+// Search is the search of a rule for a letter that it selects, where only reading tells.
 type search struct {
 	*selection.Search
 	of    string // the rule's filters, and the topic
 	began time.Time
 }
 
-// mayFit counts the open letters that a rule may select, of those that a filter of the book does.
-func (t *topic) mayFit(r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
+// MayFit counts the open letters that a rule may select, of those that a filter of the book does.
+func (t *Topic) MayFit(r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
 	if !r.Reads(t.DeadLetterTopic.Topic) {
-		return t.book.Select(f).Open
+		return t.Book.Select(f).Open
 	}
-	return t.search(r, now).Left(t.book, f)
+	return t.Search(r, now).Left(t.Book, f)
 }
 
-// search returns the search of a rule. It begins anew with another filter, for another topic of the
+// Search returns the search of a rule. It begins anew with another filter, for another topic of the
 // name, and each wait of the rule if an expression may ask for the time.
-func (t *topic) search(r *rule.Rule, now time.Time) *search {
-	of := fmt.Sprintf("%x %+v", t.book.TopicID(), r.Filter)
+func (t *Topic) Search(r *rule.Rule, now time.Time) *search {
+	of := fmt.Sprintf("%x %+v", t.Book.TopicID(), r.Filter)
 	asksTime := strings.Contains(r.Filter.Where, "now")
 	for b := range r.Earlier(t.DeadLetterTopic.Topic) {
 		of += fmt.Sprintf(" %+v", b.Filter)

@@ -1,4 +1,4 @@
-package serve
+package watch
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// decision is something that a rule decided about a topic, or that an operator decided about the
+// Decision is something that a rule decided about a topic, or that an operator decided about the
 // rule, as the ledger keeps it.
-type decision struct {
+type Decision struct {
 	V   int       `json:"v"`
 	At  time.Time `json:"at"`
 	Do  string    `json:"do"`
@@ -23,23 +23,23 @@ type decision struct {
 
 // What is decided.
 const (
-	doRedrive = "redrive"
-	doCanary  = "canary"
-	doPause   = "paused"
-	doResume  = "resumed"
+	DoRedrive = "redrive"
+	DoCanary  = "canary"
+	DoPause   = "paused"
+	DoResume  = "resumed"
 )
 
-// mostDecisions bounds the decisions of a rule on a topic that its ledger keeps.
-const mostDecisions = 100
+// MostDecisions bounds the decisions of a rule on a topic that its ledger keeps.
+const MostDecisions = 100
 
 // The notes of a rule. Names of rules may have any character.
 func ruleNotes(rule string) string         { return "rule/" + url.PathEscape(rule) + "/" }
-func ruleStateNote(rule string) string     { return ruleNotes(rule) + "state" }
+func RuleStateNote(rule string) string     { return ruleNotes(rule) + "state" }
 func ruleDecisionNotes(rule string) string { return ruleNotes(rule) + "decision/" }
 
-// name returns the name of the decision's note: those of a rule sort by time. Servers of several
+// Name returns the name of the decision's note: those of a rule sort by time. Servers of several
 // groups may decide at once, so each run has a note of its own.
-func (d *decision) name(rule string) string {
+func (d *Decision) Name(rule string) string {
 	if d.note != "" {
 		return d.note
 	}
@@ -50,23 +50,23 @@ func (d *decision) name(rule string) string {
 	return name
 }
 
-// standing returns the last decision of an operator about a rule; nil if there is none.
-func standing(all []decision) *decision {
+// Standing returns the last decision of an operator about a rule; nil if there is none.
+func Standing(all []Decision) *Decision {
 	for i := range all {
-		if all[i].Do == doPause || all[i].Do == doResume {
+		if all[i].Do == DoPause || all[i].Do == DoResume {
 			return &all[i]
 		}
 	}
 	return nil
 }
 
-// forgottenNote keeps that the ledger is newer than letters of its topic.
-const forgottenNote = "forgotten"
+// ForgottenNote keeps that the ledger is newer than letters of its topic.
+const ForgottenNote = "forgotten"
 
-// forgetting is what that note has.
-type forgetting struct {
+// Forgetting is what that note has.
+type Forgetting struct {
 	V  int       `json:"v"`
 	At time.Time `json:"at"` // when a server saw it
 }
 
-const forgotWhy = "the ledger is newer than letters of the topic, or has lost entries of them, so it does not know which of them came home: discard those, and resume the rule"
+const ForgotWhy = "the ledger is newer than letters of the topic, or has lost entries of them, so it does not know which of them came home: discard those, and resume the rule"

@@ -1,4 +1,4 @@
-package serve
+package watch
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/incident"
 )
 
-// What a ledger has about rules, incidents, classes, runs and archives may come from anybody, and
+// What a ledger has about rules, incidents, classes and runs may come from anybody, and
 // is never a panic. An incident is read as it was written, and a decision withdraws no later pause:
 // that would let a rule run that was paused.
 func FuzzDecision_NeverPanic(f *testing.F) {
@@ -22,18 +22,17 @@ func FuzzDecision_NeverPanic(f *testing.F) {
 				t.Errorf("%s: %+v becomes %+v, %v", text, s, again, err)
 			}
 		}
-		var d decision
+		var d Decision
 		if json.Unmarshal(text, &d) == nil {
-			stop := decision{At: d.At.Add(time.Hour), Do: doPause}
-			if standing([]decision{stop, d}).Do != doPause {
+			stop := Decision{At: d.At.Add(time.Hour), Do: DoPause}
+			if Standing([]Decision{stop, d}).Do != DoPause {
 				t.Errorf("%s withdraws a pause that came after it", text)
 			}
-			_ = d.name("a/rule")
+			_ = d.Name("a/rule")
 		}
 		var known knownClasses
-		var n runNote
-		var until archivedUntil
-		for _, into := range []any{&known, &n, &until} {
+		var n RunNote
+		for _, into := range []any{&known, &n} {
 			_ = json.Unmarshal(text, into)
 		}
 	})

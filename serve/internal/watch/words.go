@@ -1,11 +1,10 @@
-package serve
+package watch
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/number"
 )
@@ -50,18 +49,4 @@ func aborted(o *redrive.Outcome) string {
 		how = " " + byHand
 	}
 	return fmt.Sprintf("run %s of %s was aborted%s", o.ID, o.By, how)
-}
-
-// topClass returns the class with the most open letters; of several the first by name.
-func topClass(groups []book.Group) (top string) {
-	open := map[string]int64{}
-	for i := range groups {
-		open[groups[i].Class] += groups[i].Open
-	}
-	for class, n := range open {
-		if n > open[top] || n == open[top] && class < top {
-			top = class
-		}
-	}
-	return top
 }

@@ -1,4 +1,4 @@
-package serve
+package watch
 
 import (
 	"encoding/json"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// classesNote is the note that tells when the first letter of each class was written. So a class is
+// ClassesNote is the note that tells when the first letter of each class was written. So a class is
 // known, although its letters were pruned or retention deleted them.
-const classesNote = "classes"
+const ClassesNote = "classes"
 
 // mostClasses bounds the classes of the note. Of later ones the topic's letters alone tell.
 const mostClasses = 1000
@@ -29,9 +29,9 @@ type classes struct {
 
 // remembered returns when the first letters of classes were written, as the ledger has it. The
 // caller holds the topic's lock, and does not change the result.
-func (t *topic) remembered() map[string]int64 {
+func (t *Topic) remembered() map[string]int64 {
 	c := &t.classes
-	if note := string(t.book.Noted(classesNote)); note != c.note {
+	if note := string(t.Book.Noted(ClassesNote)); note != c.note {
 		c.note, c.known = note, knownClasses{}
 		if note == "" {
 			c.wrote = "" // to the ledger before
@@ -43,9 +43,9 @@ func (t *topic) remembered() map[string]int64 {
 	return c.known.First
 }
 
-// firsts returns when the first letter of each class was written that the topic has letters of.
-func (t *topic) firsts() map[string]time.Time {
-	first := maps.Clone(t.book.Summary().FirstWritten)
+// Firsts returns when the first letter of each class was written that the topic has letters of.
+func (t *Topic) Firsts() map[string]time.Time {
+	first := maps.Clone(t.Book.Summary().FirstWritten)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.remembered()
@@ -57,9 +57,9 @@ func (t *topic) firsts() map[string]time.Time {
 	return first
 }
 
-// remember returns the note that the ledger should have; nil if it has it. Only the owner calls it.
-func (t *topic) remember() []byte {
-	first := t.firsts()
+// Remember returns the note that the ledger should have; nil if it has it. Only the owner calls it.
+func (t *Topic) Remember() []byte {
+	first := t.Firsts()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := knownClasses{V: 1, First: maps.Clone(t.remembered())}
@@ -84,8 +84,8 @@ func (t *topic) remember() []byte {
 	return note
 }
 
-// remembers notes that what remember returned was written.
-func (t *topic) remembers(note []byte) {
+// Remembers notes that what remember returned was written.
+func (t *Topic) Remembers(note []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.classes.wrote = string(note)
@@ -95,10 +95,10 @@ func (t *topic) remembers(note []byte) {
 // conventions keep _OTHER for such.
 const otherClasses = "_OTHER"
 
-// label returns a class as metrics name it: the first most classes of a topic have names of their
+// Label returns a class as metrics name it: the first most classes of a topic have names of their
 // own, as long as the server runs, since a number that moves from name to name would seem to grow
 // and to fall. The caller passes the classes in the order of their importance.
-func (t *topic) label(class string, most int) string {
+func (t *Topic) Label(class string, most int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.classes.shown[class] {

@@ -1,12 +1,12 @@
-package serve
+package watch
 
 import (
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"testing"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
 // Only an expression that may ask for the time has letters read again. A class may have the word.
@@ -21,10 +21,10 @@ func TestTopic_SearchBeginsAnewIfTheTimeMayDecide(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range all {
-			is := &topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "orders.dlq"}, book: book.New("orders.dlq", "orders.dlq.ledger")}
+			is := &Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "orders.dlq"}, Book: book.New("orders.dlq", "orders.dlq.ledger")}
 			now := time.Now()
-			first := is.search(&all[i], now)
-			if again := is.search(&all[i], now.Add(all[i].Wait)); (again != first) != anew {
+			first := is.Search(&all[i], now)
+			if again := is.Search(&all[i], now.Add(all[i].Wait)); (again != first) != anew {
 				t.Errorf("where %s: rule %s begins anew: %t, want %t", where, all[i].Name, again != first, anew)
 			}
 		}

@@ -1,40 +1,40 @@
-package serve
+package watch
 
 import (
 	"errors"
-	"github.com/sidingkafka/siding/serve/internal/rule"
 	"math"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
 // firstRest is how long a rule rests on a topic after an error. Each further one doubles it, up to
 // the rule's wait.
 const firstRest = 30 * time.Second
 
-// resting returns the rest of a rule on the topic; the zero value if it may try again.
-func (t *topic) resting(r *rule.Rule, now time.Time) rest {
+// Resting returns the rest of a rule on the topic; the zero value if it may try again.
+func (t *Topic) Resting(r *rule.Rule, now time.Time) Rest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if is := t.rests[r.Name]; now.Before(is.until) {
 		return is
 	}
-	return rest{}
+	return Rest{}
 }
 
-// lastError returns why a rule could not do on the topic what it wanted to do last; nil if it
+// LastError returns why a rule could not do on the topic what it wanted to do last; nil if it
 // could.
-func (t *topic) lastError(r *rule.Rule) error {
+func (t *Topic) LastError(r *rule.Rule) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.rests[r.Name].err
+	return t.rests[r.Name].Err
 }
 
-// rest makes a rule rest on the topic after an error about letters that a filter selects, and
+// Rest makes a rule rest on the topic after an error about letters that a filter selects, and
 // forgets the rests without one.
-func (t *topic) rest(r *rule.Rule, f dlq.Filter, now time.Time, err error) {
+func (t *Topic) Rest(r *rule.Rule, f dlq.Filter, now time.Time, err error) {
 	groups, homeless := t.homeless(r, f, now, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,23 +43,23 @@ func (t *topic) rest(r *rule.Rule, f dlq.Filter, now time.Time, err error) {
 		return
 	}
 	if t.rests == nil {
-		t.rests = map[string]rest{}
+		t.rests = map[string]Rest{}
 	}
-	wait := min(max(2*t.rests[r.Name].wait, firstRest), max(r.Wait, firstRest))
-	t.rests[r.Name] = rest{until: now.Add(wait), wait: wait, err: err, groups: groups, homeless: homeless}
+	wait := min(max(2*t.rests[r.Name].Wait, firstRest), max(r.Wait, firstRest))
+	t.rests[r.Name] = Rest{until: now.Add(wait), Wait: wait, Err: err, Groups: groups, Homeless: homeless}
 }
 
 // homeless returns the groups to which letters of a rule cannot come home, and how many letters of
 // other groups cannot, if an error says that none can.
-func (t *topic) homeless(r *rule.Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
+func (t *Topic) homeless(r *rule.Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
 	refused, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return nil, math.MaxInt64
 	}
 	switch refused.Reason {
 	case redrive.RefusedNothing, redrive.RefusedPartitions, redrive.RefusedTooOften, redrive.RefusedNoTier, redrive.RefusedNoMembers:
-		f = leaving(f, refused.Groups)
-		return refused.Groups, t.mayFit(r, &f, now)
+		f = Leaving(f, refused.Groups)
+		return refused.Groups, t.MayFit(r, &f, now)
 	}
 	return refused.Groups, math.MaxInt64
 }
