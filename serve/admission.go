@@ -7,6 +7,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 )
 
 // enter keeps a request to the limits of its sender, who is nil while nobody knows them. ctx ends
@@ -16,7 +17,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, who *access.Ident
 	sender := s.senderOf(r, who)
 	if !s.limits.allow(sender) {
 		w.Header().Set("Retry-After", "1")
-		return nil, nil, problem(api.TooManyRequests, "%s sends more than %d requests a second: wait a second", sender, requestsPerSecond)
+		return nil, nil, failure.NewProblem(api.TooManyRequests, "%s sends more than %d requests a second: wait a second", sender, requestsPerSecond)
 	}
 	ok, most := true, usualTime
 	leave := func() {}
@@ -33,7 +34,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, who *access.Ident
 	}
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		return nil, nil, problem(api.TooManyRequests, "%s has too many requests under way that may take long: wait until one has ended", sender)
+		return nil, nil, failure.NewProblem(api.TooManyRequests, "%s has too many requests under way that may take long: wait until one has ended", sender)
 	}
 	control := http.NewResponseController(w) // not every writer has limits
 	if r.Body != nil && r.Body != http.NoBody {

@@ -38,14 +38,14 @@ func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 	mux.Handle("GET /api/v1/openapi.yaml", s.limited(func(w http.ResponseWriter, _ *http.Request, _ *access.Identity, _ error) {
 		text, err := description()
 		if err != nil {
-			writeProblem(w, problem(api.Internal, "%v", err))
+			writeProblem(w, failure.NewProblem(api.Internal, "%v", err))
 			return
 		}
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(text)
 	}))
 	mux.Handle("/api/", s.limited(func(w http.ResponseWriter, r *http.Request, _ *access.Identity, _ error) {
-		writeProblem(w, problem(api.NoRoute, "there is no %s %s: /api/v1/openapi.yaml has all routes", r.Method, r.URL.Path))
+		writeProblem(w, failure.NewProblem(api.NoRoute, "there is no %s %s: /api/v1/openapi.yaml has all routes", r.Method, r.URL.Path))
 	}))
 	return a
 }
@@ -85,37 +85,37 @@ func loosenAnswers(o *huma.OpenAPI) {
 
 func (s *Server) addReading(a huma.API) {
 	const list = http.MethodGet
-	add(a, op(list, "/topics", "list-topics", "Topics with counts, those with the most open letters first", access.None), s.listTopics)
-	add(a, op(list, "/topics/{topic}", "get-topic", "A topic with its counts", access.Viewer), s.getTopic)
-	add(a, op(list, "/topics/{topic}/groups", "list-groups", "Open letters by class and fingerprint", access.Viewer), s.listGroups)
-	add(a, op(list, "/topics/{topic}/letters", "list-letters", "Letters, the newest first, page by page", access.Viewer), s.listLetters)
-	add(a, op(list, "/topics/{topic}/letters/{partition}/{offset}", "get-letter", "A letter with its history", access.Viewer), s.getLetter)
+	add(a, op(list, "/topics", "list-topics", "Topics with counts, those with the most open letters first", access.None), s.desk.ListTopics)
+	add(a, op(list, "/topics/{topic}", "get-topic", "A topic with its counts", access.Viewer), s.desk.GetTopic)
+	add(a, op(list, "/topics/{topic}/groups", "list-groups", "Open letters by class and fingerprint", access.Viewer), s.desk.ListGroups)
+	add(a, op(list, "/topics/{topic}/letters", "list-letters", "Letters, the newest first, page by page", access.Viewer), s.desk.ListLetters)
+	add(a, op(list, "/topics/{topic}/letters/{partition}/{offset}", "get-letter", "A letter with its history", access.Viewer), s.desk.GetLetter)
 	addStream(a, op(list, "/topics/{topic}/export", "export-letters", "Letters as JSON lines, byte for byte", access.Reader, streams),
 		"application/x-ndjson", "A line for each letter, as redrive export writes it.", s.streamExport)
-	add(a, op(list, "/runs", "list-all-runs", "Runs of all topics, the newest first", access.None), s.listAllRuns)
-	add(a, op(list, "/topics/{topic}/runs", "list-runs", "Runs of a topic, the newest first", access.Viewer), s.listRuns)
-	add(a, op(list, "/topics/{topic}/runs/{run}", "get-run", "A run", access.Viewer), s.getRun)
+	add(a, op(list, "/runs", "list-all-runs", "Runs of all topics, the newest first", access.None), s.desk.ListAllRuns)
+	add(a, op(list, "/topics/{topic}/runs", "list-runs", "Runs of a topic, the newest first", access.Viewer), s.desk.ListRuns)
+	add(a, op(list, "/topics/{topic}/runs/{run}", "get-run", "A run", access.Viewer), s.desk.GetRun)
 	addStream(a, op(list, "/topics/{topic}/runs/{run}/events", "follow-run", "States of a run as server-sent events, until it ends", access.Viewer, streams),
 		"text/event-stream", "Events named run, whose data is a Run. With a Last-Event-ID there are only later ones; 204 if there are none.", s.streamRun)
-	add(a, op(list, "/topics/{topic}/retention", "try-retention", "What the retention of a topic would delete now", access.Viewer, takesLong), s.tryRetention)
-	add(a, op(list, "/rules", "list-rules", "Rules with their states", access.None), s.listRules)
-	add(a, op(list, "/rules/{rule}/history", "list-rule-history", "What a rule did, the newest first", access.None), s.ruleHistory)
-	add(a, op(list, "/rules/{rule}/topics/{topic}/dry-run", "try-rule", "What a rule would do now", access.Viewer), s.tryRule)
+	add(a, op(list, "/topics/{topic}/retention", "try-retention", "What the retention of a topic would delete now", access.Viewer, takesLong), s.retainer.Try)
+	add(a, op(list, "/rules", "list-rules", "Rules with their states", access.None), s.desk.ListRules)
+	add(a, op(list, "/rules/{rule}/history", "list-rule-history", "What a rule did, the newest first", access.None), s.desk.RuleHistory)
+	add(a, op(list, "/rules/{rule}/topics/{topic}/dry-run", "try-rule", "What a rule would do now", access.Viewer), s.desk.TryRule)
 }
 
 func (s *Server) addChanging(a huma.API) {
 	const do = http.MethodPost
-	add(a, op(do, "/topics/{topic}/plan", "plan-run", "What a run would do", access.Operator, takesLong, mayHaveValue), s.planRun)
-	add(a, op(do, "/topics/{topic}/runs", "start-run", "Begin a run of the letters that a filter selects", access.Operator, takesLong, mayHaveValue, accepted), s.startRun)
-	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/redrive", "redrive-letter", "Begin a run of one letter, with changes", access.Operator, takesLong, mayHaveValue, accepted), s.redriveLetter)
-	add(a, op(do, "/topics/{topic}/runs/{run}/abort", "abort-run", "End a run for good, wherever its process is", access.Operator, takesLong), s.abortRun)
-	add(a, op(do, "/topics/{topic}/runs/{run}/resume", "resume-run", "Continue a run that no process owns", access.Operator, takesLong, accepted), s.resumeRun)
-	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/discard", "discard-letter", "Discard a letter", access.Operator, takesLong), s.discardLetter)
-	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/reopen", "reopen-letter", "Withdraw that a letter was discarded, or redriven to where no consumer can have it", access.Operator, takesLong), s.reopenLetter)
-	add(a, op(do, "/topics/{topic}/discard", "discard-letters", "Discard the letters that a filter selects", access.Operator, takesLong), s.discardLetters)
-	add(a, op(do, "/topics/{topic}/retention", "apply-retention", "Delete now what the retention deletes by the clock", access.Admin, takesLong), s.pruneLetters)
-	add(a, op(do, "/rules/{rule}/topics/{topic}/pause", "pause-rule", "Keep a rule from beginning runs on a topic", access.Admin), s.pauseRule)
-	add(a, op(do, "/rules/{rule}/topics/{topic}/resume", "resume-rule", "Let a rule begin runs again", access.Admin), s.resumeRule)
+	add(a, op(do, "/topics/{topic}/plan", "plan-run", "What a run would do", access.Operator, takesLong, mayHaveValue), s.desk.PlanRun)
+	add(a, op(do, "/topics/{topic}/runs", "start-run", "Begin a run of the letters that a filter selects", access.Operator, takesLong, mayHaveValue, accepted), s.desk.StartRun)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/redrive", "redrive-letter", "Begin a run of one letter, with changes", access.Operator, takesLong, mayHaveValue, accepted), s.desk.RedriveLetter)
+	add(a, op(do, "/topics/{topic}/runs/{run}/abort", "abort-run", "End a run for good, wherever its process is", access.Operator, takesLong), s.desk.AbortRun)
+	add(a, op(do, "/topics/{topic}/runs/{run}/resume", "resume-run", "Continue a run that no process owns", access.Operator, takesLong, accepted), s.desk.ResumeRun)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/discard", "discard-letter", "Discard a letter", access.Operator, takesLong), s.desk.DiscardLetter)
+	add(a, op(do, "/topics/{topic}/letters/{partition}/{offset}/reopen", "reopen-letter", "Withdraw that a letter was discarded, or redriven to where no consumer can have it", access.Operator, takesLong), s.desk.ReopenLetter)
+	add(a, op(do, "/topics/{topic}/discard", "discard-letters", "Discard the letters that a filter selects", access.Operator, takesLong), s.desk.DiscardLetters)
+	add(a, op(do, "/topics/{topic}/retention", "apply-retention", "Delete now what the retention deletes by the clock", access.Admin, takesLong), s.retainer.Prune)
+	add(a, op(do, "/rules/{rule}/topics/{topic}/pause", "pause-rule", "Keep a rule from beginning runs on a topic", access.Admin), s.desk.PauseRule)
+	add(a, op(do, "/rules/{rule}/topics/{topic}/resume", "resume-rule", "Let a rule begin runs again", access.Admin), s.desk.ResumeRule)
 }
 
 // lengthKey is where the metadata of an operation have how long a request may take.
@@ -146,25 +146,25 @@ func accepted(o *huma.Operation)     { o.DefaultStatus = http.StatusAccepted }
 type output[T any] struct{ Body T }
 
 // add adds an operation whose answer is JSON.
-func add[In, Out any](a huma.API, o *huma.Operation, f func(context.Context, *In) (Out, error)) {
+func add[In, Out any](a huma.API, o *huma.Operation, f func(context.Context, *access.Identity, *In) (Out, error)) {
 	huma.Register(a, *o, func(ctx context.Context, in *In) (*output[Out], error) {
-		out, err := f(ctx, in)
+		out, err := f(ctx, access.From(ctx), in)
 		if err != nil {
-			return nil, problemOf(err)
+			return nil, modelOf(err)
 		}
 		return &output[Out]{out}, nil
 	})
 }
 
 // addStream adds an operation whose answer is a stream.
-func addStream[In any](a huma.API, o *huma.Operation, contentType, description string, f func(context.Context, *In) (*huma.StreamResponse, error)) {
+func addStream[In any](a huma.API, o *huma.Operation, contentType, description string, f func(context.Context, *access.Identity, *In) (*huma.StreamResponse, error)) {
 	o.Responses = map[string]*huma.Response{"200": {
 		Description: description,
 		Content:     map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	huma.Register(a, *o, func(ctx context.Context, in *In) (*huma.StreamResponse, error) {
-		out, err := f(ctx, in)
-		return out, problemOf(err)
+		out, err := f(ctx, access.From(ctx), in)
+		return out, modelOf(err)
 	})
 }
 
@@ -193,15 +193,15 @@ func (s *Server) admit(ctx huma.Context, next func(huma.Context)) {
 	switch {
 	case errors.Is(unknown, access.ErrNobody):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		writeProblem(w, problem(api.Unauthenticated, "%v", unknown))
+		writeProblem(w, failure.NewProblem(api.Unauthenticated, "%v", unknown))
 		return
 	case unknown != nil:
-		writeProblem(w, problem(api.ProviderDown, "%v", unknown))
+		writeProblem(w, failure.NewProblem(api.ProviderDown, "%v", unknown))
 		return
 	}
 	for name, values := range r.URL.Query() {
 		if !slices.Contains(mayBeEmpty, name) && slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
-			writeProblem(w, problem(api.BadFilter, "%s is empty: %s", name, api.EmptyFilter))
+			writeProblem(w, failure.NewProblem(api.BadFilter, "%s is empty: %s", name, api.EmptyFilter))
 			return
 		}
 	}
@@ -210,7 +210,7 @@ func (s *Server) admit(ctx huma.Context, next func(huma.Context)) {
 
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, err error) {
-	p, ok := errors.AsType[*huma.ErrorModel](err)
+	p, ok := errors.AsType[*huma.ErrorModel](modelOf(err))
 	if !ok {
 		return
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/alert"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
 
 // parts are what a configuration makes of itself and of the files that it names.
 type parts struct {
-	receivers []receiver // of notifications
+	receivers []alert.Receiver // of notifications
 	who       *access.Authenticator
 	browser   *access.Browser                // of people who look at the console
 	tls       *tls.Config                    // nil without a certificate

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console"
 	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
@@ -23,11 +24,6 @@ import (
 type consoleData struct{ s *Server }
 
 var _ console.Data = consoleData{}
-
-// by returns the context in which the API's handlers answer somebody.
-func by(ctx context.Context, who *access.Identity) context.Context {
-	return access.With(ctx, who)
-}
 
 func (d consoleData) Enter(w http.ResponseWriter, r *http.Request, who *access.Identity, length access.Length) (context.Context, func(), error) {
 	return d.s.enter(w, r, who, length)
@@ -55,7 +51,7 @@ func (d consoleData) Topics(_ context.Context, who *access.Identity) (all []cons
 }
 
 func (d consoleData) Topic(ctx context.Context, who *access.Identity, name string) (*console.Topic, error) {
-	t, err := d.s.topicFor(by(ctx, who), name, access.Viewer)
+	t, err := d.s.desk.TopicFor(ctx, who, name, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +61,8 @@ func (d consoleData) Topic(ctx context.Context, who *access.Identity, name strin
 
 func (d consoleData) topic(t *watch.Topic, role access.Role) console.Topic {
 	now := time.Now()
-	is := console.Topic{Topic: d.s.summary(t), Role: role, Silent: !t.SilentSince(d.s.cluster.Pulse).IsZero()}
-	f, limits := t.Figures(now, d.s.ruleList()), t.Settings.Thresholds
+	is := console.Topic{Topic: d.s.desk.Summary(t), Role: role, Silent: !t.SilentSince(d.s.cluster.Pulse).IsZero()}
+	f, limits := t.Figures(now, d.s.desk.RuleList()), t.Settings.Thresholds
 	for _, kind := range watch.AlertKinds {
 		if a := kind.Due(&f, limits, now); a != nil {
 			is.Alerts = append(is.Alerts, *a)
@@ -85,11 +81,11 @@ func filterOf(f *console.Filter) api.Filter {
 }
 
 func (d consoleData) Groups(ctx context.Context, who *access.Identity, topic string, f *console.Filter) ([]api.Group, error) {
-	return d.s.listGroups(by(ctx, who), &request.Groups{Topic: request.Topic{Topic: topic}, Filter: filterOf(f)})
+	return d.s.desk.ListGroups(ctx, who, &request.Groups{Topic: request.Topic{Topic: topic}, Filter: filterOf(f)})
 }
 
 func (d consoleData) Letters(ctx context.Context, who *access.Identity, topic string, f *console.Filter, n int) (*api.Letters, error) {
-	page, err := d.s.listLetters(by(ctx, who), &request.Letters{Topic: request.Topic{Topic: topic}, Filter: filterOf(f), Cursor: f.Cursor, Limit: n})
+	page, err := d.s.desk.ListLetters(ctx, who, &request.Letters{Topic: request.Topic{Topic: topic}, Filter: filterOf(f), Cursor: f.Cursor, Limit: n})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +93,7 @@ func (d consoleData) Letters(ctx context.Context, who *access.Identity, topic st
 }
 
 func (d consoleData) Letter(ctx context.Context, who *access.Identity, topic string, partition int32, offset int64) (*api.LetterDetail, error) {
-	letter, err := d.s.getLetter(by(ctx, who), &request.Letter{Topic: request.Topic{Topic: topic}, Partition: partition, Offset: offset})
+	letter, err := d.s.desk.GetLetter(ctx, who, &request.Letter{Topic: request.Topic{Topic: topic}, Partition: partition, Offset: offset})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +102,7 @@ func (d consoleData) Letter(ctx context.Context, who *access.Identity, topic str
 
 func (d consoleData) Times(ctx context.Context, who *access.Identity, topic string, f *console.Filter, from time.Time, length time.Duration, n, most int) ([]book.Series, error) {
 	filter := filterOf(f)
-	t, sel, err := d.s.choose(by(ctx, who), topic, &filter, access.Viewer)
+	t, sel, err := d.s.desk.Choose(ctx, who, topic, &filter, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +110,7 @@ func (d consoleData) Times(ctx context.Context, who *access.Identity, topic stri
 }
 
 func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic string) ([]book.Act, error) {
-	t, err := d.s.topicFor(by(ctx, who), topic, access.Viewer)
+	t, err := d.s.desk.TopicFor(ctx, who, topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +122,7 @@ func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic strin
 }
 
 func (d consoleData) Prunes(ctx context.Context, who *access.Identity, topic string) ([]dlq.PruneRecord, error) {
-	t, err := d.s.topicFor(by(ctx, who), topic, access.Viewer)
+	t, err := d.s.desk.TopicFor(ctx, who, topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +135,7 @@ func (d consoleData) Prunes(ctx context.Context, who *access.Identity, topic str
 }
 
 func (d consoleData) RuleActs(ctx context.Context, who *access.Identity, topic string) (all []console.RuleAct, err error) {
-	t, err := d.s.topicFor(by(ctx, who), topic, access.Viewer)
+	t, err := d.s.desk.TopicFor(ctx, who, topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -154,27 +150,27 @@ func (d consoleData) RuleActs(ctx context.Context, who *access.Identity, topic s
 }
 
 func (d consoleData) Runs(ctx context.Context, who *access.Identity) ([]api.Run, error) {
-	return d.s.listAllRuns(by(ctx, who), &request.Newest{})
+	return d.s.desk.ListAllRuns(ctx, who, &request.Newest{})
 }
 
 func (d consoleData) Run(ctx context.Context, who *access.Identity, topic, id string) (*api.Run, error) {
-	run, err := d.s.getRun(by(ctx, who), &request.Run{Topic: request.Topic{Topic: topic}, Run: id})
+	run, err := d.s.desk.GetRun(ctx, who, &request.Run{Topic: request.Topic{Topic: topic}, Run: id})
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, failure.ProblemOf(err)
 	}
 	return &run, nil
 }
 
 func (d consoleData) Count(ctx context.Context, who *access.Identity, topic string, f *api.Filter) (int64, error) {
-	n, err := ask(ctx, who, func(ctx context.Context, f *api.Filter) (int64, error) {
-		t, sel, err := d.s.chooseOpen(ctx, topic, f)
+	n, err := ask(ctx, who, func(ctx context.Context, who *access.Identity, f *api.Filter) (int64, error) {
+		t, sel, err := d.s.desk.ChooseOpen(ctx, who, topic, f)
 		switch {
 		case err != nil:
 			return 0, err
 		case sel.Reads == nil:
 			return t.Book.Select(&sel.Filter).Open, nil
 		}
-		return attend(ctx, d.s, t, func(ctx context.Context) (n int64, err error) {
+		return operate.Attend(ctx, d.s.desk, t, func(ctx context.Context) (n int64, err error) {
 			frozen, err := dlq.Freeze(ctx, topic, d.s.cfg.Kafka...)
 			if err != nil {
 				return 0, err
@@ -195,15 +191,15 @@ func (d consoleData) Count(ctx context.Context, who *access.Identity, topic stri
 }
 
 func (d consoleData) Rules(ctx context.Context, who *access.Identity) ([]api.Rule, error) {
-	return d.s.listRules(by(ctx, who), &request.Nothing{})
+	return d.s.desk.ListRules(ctx, who, &request.Nothing{})
 }
 
 func (d consoleData) TryRule(ctx context.Context, who *access.Identity, rule, topic string) (*api.RuleOnTopic, error) {
-	return ask(ctx, who, d.s.tryRule, ruleOn(rule, topic))
+	return ask(ctx, who, d.s.desk.TryRule, ruleOn(rule, topic))
 }
 
 func (d consoleData) RuleHistory(ctx context.Context, who *access.Identity, rule string) ([]api.RuleEvent, error) {
-	return d.s.ruleHistory(by(ctx, who), &request.History{Rule: request.Rule{Rule: rule}})
+	return d.s.desk.RuleHistory(ctx, who, &request.History{Rule: request.Rule{Rule: rule}})
 }
 
 func (d consoleData) RunVersion(topic string) uint64 {
@@ -216,8 +212,8 @@ func (d consoleData) RunVersion(topic string) uint64 {
 		c := &o.Counts
 		fmt.Fprint(h, o.ID, o.State, o.Heartbeat.UnixNano(), o.Stopped.UnixNano(), c.Sent, c.Succeeded, c.Failed, c.Retrying, c.Pending, t.Silent(o))
 	}
-	for _, l := range d.s.runner.onTopic(topic) {
-		o, _, _ := l.get()
+	for _, l := range d.s.desk.Runner.OnTopic(topic) {
+		o, _, _ := l.Get()
 		see(&o)
 	}
 	runs := t.Known()

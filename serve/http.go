@@ -19,6 +19,8 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // Handler serves the console at /, the API under /api/v1, the metrics at /metrics, and the probes
@@ -38,7 +40,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !s.cluster.HasListed() {
-			http.Error(w, notListed, http.StatusServiceUnavailable)
+			http.Error(w, operate.NotListed, http.StatusServiceUnavailable)
 			return
 		}
 		if since := s.cluster.Pulse.SilentSince(); !since.IsZero() {
@@ -49,7 +51,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("/", s.console)
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, problem(api.CrossOrigin, "a page of another site sent this request: it was not carried out"))
+		writeProblem(w, failure.NewProblem(api.CrossOrigin, "a page of another site sent this request: it was not carried out"))
 	}))
 	h := sameOrigin.Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,9 +80,6 @@ func (s *Server) Listen() (net.Listener, error) {
 // peerTime is how long a connection of HTTP/2 may take no byte. A client that reads nothing of it
 // would hold its answers for ever.
 const peerTime = 30 * time.Second
-
-// notListed is told while a server that has just started knows no topic.
-const notListed = "the dead-letter topics are not known yet: ask again; the server's log says if something is wrong"
 
 // gcPercent keeps the heap small: what is kept of letters is large, and what comes and goes as they
 // are read is small beside it.

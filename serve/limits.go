@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // Limits of requests to the API and to the console.
@@ -22,7 +24,7 @@ const (
 	mostSenders = 10_000
 	// usualTime bounds a request, and longTime one that reads a whole topic.
 	usualTime = 30 * time.Second
-	longTime  = 10 * time.Minute
+	longTime  = operate.LongTime
 	// answerTime is for the answer after that. franz-go gives up a connection on which brokers say
 	// nothing only when it has tried each request that waits for it, for ten seconds.
 	answerTime = time.Minute

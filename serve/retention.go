@@ -1,13 +1,13 @@
 package serve
 
 import (
-	"fmt"
+	"context"
 	"strings"
 	"time"
 
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/archive"
-	"github.com/sidingkafka/siding/serve/internal/duration"
+	"github.com/sidingkafka/siding/serve/internal/failure"
 )
 
 // Retention says for how long the server keeps the letters of a dead-letter topic, and how many.
@@ -59,22 +59,35 @@ func (r Retention) check(s archive.S3, wrong func(key, format string, args ...an
 	}
 }
 
-// limits returns what package dlq knows of the retention.
-func (r Retention) limits() dlq.Retention {
-	return dlq.Retention{MaxAge: max(r.MaxAge, 0), MaxCount: r.MaxCount, Open: r.Open}
+// ErrNoRetention reports that the configuration sets no retention on a topic.
+var ErrNoRetention = failure.ErrNoRetention
+
+// ErrRetentionGoesOn reports that a retention was not applied, since an earlier call had not ended.
+var ErrRetentionGoesOn = failure.ErrRetentionGoesOn
+
+// ErrNoLedger reports that the ledger of a dead-letter topic does not exist, so what is done could
+// not be recorded, and is not done. The error around it says what to create.
+var ErrNoLedger = failure.ErrNoLedger
+
+// DryRunRetention returns what the retention of a topic would do now. It changes nothing. The error
+// wraps [ErrNoRetention] if there is none, and [ErrNoLedger] if it would delete without a ledger.
+func (s *Server) DryRunRetention(ctx context.Context, topic string) (api.RetentionReport, error) {
+	r, err := s.retainer.DryRun(ctx, topic)
+	if err != nil {
+		return api.RetentionReport{}, err
+	}
+	return r.Shown(), nil
 }
 
-// String says in words what goes, for the ledger.
-func (r Retention) String() string {
-	var limits []string
-	if r.MaxAge > 0 {
-		limits = append(limits, "max-age "+duration.Short(r.MaxAge))
+// ApplyRetention does now what the server does by the clock, and returns what it did. by is who
+// asks, for the ledger. It is for the owner of the topic; others do no harm. While a run of the
+// topic is unfinished it deletes nothing. The error wraps [ErrNoRetention] if there is no
+// retention, [ErrNoLedger] if nothing was deleted because nobody could read later who did, and
+// [ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
+func (s *Server) ApplyRetention(ctx context.Context, topic, by string) (api.RetentionReport, error) {
+	r, err := s.retainer.Apply(ctx, topic, by)
+	if err != nil {
+		return api.RetentionReport{}, err
 	}
-	if r.MaxCount > 0 {
-		limits = append(limits, fmt.Sprintf("max-count %d", r.MaxCount))
-	}
-	if r.Open {
-		limits = append(limits, "open ones too")
-	}
-	return strings.Join(limits, ", ")
+	return r.Shown(), nil
 }

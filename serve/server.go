@@ -10,34 +10,33 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/alert"
+	"github.com/sidingkafka/siding/serve/internal/apply"
 	"github.com/sidingkafka/siding/serve/internal/console"
+	"github.com/sidingkafka/siding/serve/internal/notes"
 	"github.com/sidingkafka/siding/serve/internal/notify"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
-
-// retainsAtOnce bounds how many topics are pruned at the same time: one whose storage is silent
-// does not hold up the others.
-const retainsAtOnce = 3
 
 // Server watches the dead-letter topics of a cluster. Its methods are safe for concurrent use.
 type Server struct {
 	parts
-	console   *console.Console
-	cfg       Config
-	log       *slog.Logger
-	redriver  *redrive.Redriver
-	outcomes  *recorder
-	registry  *prometheus.Registry
-	runner    *runner
-	limits    *limits
-	cluster   *watch.Cluster
-	meters    *retentionMeters
-	news      *notify.Meter
-	retaining chan struct{} // has a place for each retention that is being applied
-	retainers sync.Map      // of *retainer, by topic
+	console  *console.Console
+	cfg      Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+	desk     *operate.Desk
+	limits   *limits
+	cluster  *watch.Cluster
+	applied  *apply.Rules
+	retainer *apply.Retainer
+	news     *notify.Meter
 }
 
 // New checks the configuration and returns all its errors. It reads the files that the
@@ -55,13 +54,14 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cluster := watch.New(watch.Config{
+		Kafka: cfg.Kafka, Group: cfg.Group, Refresh: cfg.Refresh, Redriver: r, Redact: p.redact, Log: log,
+		Settings: func(name string) watch.Settings { is := cfg.topicConfig(name); return is.settings() },
+	})
+	desk := operate.New(operate.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Cluster: cluster, Redriver: r, Redact: p.redact, Rules: p.rules, Log: log})
 	s := &Server{
-		parts: p, cfg: cfg, log: log, redriver: r, outcomes: newRecorder(r, log), registry: prometheus.NewRegistry(), limits: newLimits(requestsPerSecond, requestsAtOnce), retaining: make(chan struct{}, retainsAtOnce),
-		runner: &runner{log: log, live: map[string]*liveRun{}, stuck: map[string]hindrance{}},
-		cluster: watch.New(watch.Config{
-			Kafka: cfg.Kafka, Group: cfg.Group, Refresh: cfg.Refresh, Redriver: r, Redact: p.redact, Log: log,
-			Settings: func(name string) watch.Settings { is := cfg.topicConfig(name); return is.settings() },
-		}),
+		parts: p, cfg: cfg, log: log, registry: prometheus.NewRegistry(), limits: newLimits(requestsPerSecond, requestsAtOnce), cluster: cluster, desk: desk,
+		applied: apply.NewRules(apply.RulesConfig{Kafka: cfg.Kafka, Cluster: cluster, Desk: desk, Redriver: r, Redact: p.redact, Log: log}),
 	}
 	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(s.registry), otelprometheus.WithoutScopeInfo())
@@ -75,7 +75,10 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	meters := sdkmetric.NewMeterProvider(readers...)
 	_, err = s.observe(meters)
 	var metersErr, newsErr error
-	s.meters, metersErr = newRetentionMeters(meters)
+	s.retainer, metersErr = apply.NewRetainer(apply.RetainerConfig{
+		Kafka: cfg.Kafka, S3: cfg.S3, Cluster: cluster, Desk: desk, Meter: meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)), Log: log,
+		Limits: func(topic string) apply.Limits { return apply.Limits(cfg.topicConfig(topic).Retention.withDefaults()) },
+	})
 	s.news, newsErr = notify.NewMeter(meters.Meter(scope))
 	if err = errors.Join(err, metersErr, newsErr); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -91,13 +94,17 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.cluster.End()
 	defer s.console.End()
 	defer context.AfterFunc(ctx, s.console.End)() // while runs of rules end, too
-	alerts, err := newAlerter(ctx, &s.cfg, s.log, s.receivers, s.news, s.cluster.Owns)
+	writer, err := notes.New(s.cfg.Kafka...)
 	if err != nil {
-		return err
+		return fmt.Errorf("serve: %w", err)
 	}
-	defer alerts.close(ctx, s.cluster.Topic)
-	s.runner.begin(ctx, alerts.writer)
-	defer s.runner.end()
+	defer writer.Close(ctx)
+	alerts := alert.New(ctx, alert.Config{
+		URL: s.cfg.URL, Group: s.cfg.Group, Receivers: s.receivers, Writer: writer, Owns: s.cluster.Owns, Topic: s.cluster.Topic, Meter: s.news, Log: s.log,
+	})
+	defer alerts.Close(ctx)
+	s.desk.Runner.Begin(ctx, writer)
+	defer s.desk.Runner.End()
 	var running sync.WaitGroup // what is read, rules and retention
 	defer running.Wait()
 	running.Go(func() { s.cluster.WatchGuards(ctx) })
@@ -105,34 +112,26 @@ func (s *Server) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		s.cluster.Round(ctx, &running)
-		alerts.leave(ctx, time.Now(), s.cluster.Topic)
-		rules := s.ruleList()
+		alerts.Leave(ctx, time.Now())
+		rules := s.desk.RuleList()
 		var decided []*watch.Topic
 		for name, t := range s.cluster.All() {
 			t.Circuits(rules, time.Now()) // each server hears of what opens, whoever owns the topic
 			tells, acts := t.Duties(s.cluster.Owns(name))
 			if tells {
-				alerts.see(ctx, t, time.Now(), rules, s.cluster.Guards.Of(t.Source))
+				alerts.Judge(ctx, t, time.Now(), rules, s.cluster.Guards.Of(t.Source))
 			}
 			if acts {
 				decided = append(decided, t)
-				s.outcomes.lookAt(ctx, name, t.LacksOutcomes, &running)
+				s.desk.Outcomes.LookAt(ctx, name, t.LacksOutcomes, &running)
 			}
 		}
-		s.applyRules(ctx, decided, &running)
-		s.adoptRuns(rules, &running)
-		s.runner.forget(time.Now())
-		s.applyRetention(ctx, &running)
-		for waits := true; waits; {
-			select {
-			case <-ctx.Done():
-				return nil
-			case got := <-alerts.answers:
-				alerts.answered(ctx, s.cluster.Topic(got.topic), got)
-			case <-tick.C:
-				waits = false
-			}
+		s.applied.Apply(ctx, decided, &running)
+		s.applied.Adopt(&running)
+		s.desk.Runner.Forget(time.Now())
+		s.retainer.ApplyByClock(ctx, &running)
+		if !alerts.AwaitAnswers(ctx, tick.C) {
+			return nil
 		}
-		alerts.answeredAll(ctx, s.cluster.Topic) // after a long round hardly one was read above
 	}
 }

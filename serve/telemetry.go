@@ -89,7 +89,7 @@ func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, erro
 		return nil, err
 	}
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		now, rules := time.Now(), s.ruleList()
+		now, rules := time.Now(), s.desk.RuleList()
 		for _, t := range s.cluster.Owned() {
 			s.report(o, &in, t, now, rules)
 		}
@@ -118,8 +118,8 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	moment(in.oldest, f.Oldest)
 	moment(in.expiry, f.NextExpiry)
 	o.ObserveInt64(in.fresh, int64(len(f.NewClasses)), at())
-	if r := s.retainer(t); t.Settings.Retains && r.next.Load() > 0 { // it was judged
-		o.ObserveInt64(in.held, r.held.Load(), at())
+	if n, known := s.retainer.Held(t); known {
+		o.ObserveInt64(in.held, n, at())
 	}
 	is := t.Settings.Thresholds
 	for _, limit := range []struct {

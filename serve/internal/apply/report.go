@@ -1,0 +1,58 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
+)
+
+// Try returns what the retention of a topic would do now. It changes nothing.
+func (k *Retainer) Try(ctx context.Context, who *access.Identity, in *request.Topic) (api.RetentionReport, error) {
+	t, err := k.cfg.Desk.TopicFor(ctx, who, in.Topic, access.Viewer)
+	if err != nil {
+		return api.RetentionReport{}, err
+	}
+	r, err := operate.Attend(ctx, k.cfg.Desk, t, func(ctx context.Context) (*Report, error) { return k.DryRun(ctx, in.Topic) })
+	return shown(r, err)
+}
+
+// Prune does now what the server does by the clock.
+func (k *Retainer) Prune(ctx context.Context, who *access.Identity, in *request.Topic) (api.RetentionReport, error) {
+	t, err := k.cfg.Desk.TopicFor(ctx, who, in.Topic, access.Admin)
+	if err != nil {
+		return api.RetentionReport{}, err
+	}
+	if _, err := k.cfg.Desk.Runner.Running(); err != nil {
+		return api.RetentionReport{}, err
+	}
+	r, err := k.Apply(ctx, in.Topic, who.Name)
+	if err == nil {
+		k.cfg.Desk.Refreshed(ctx, t)
+	}
+	return shown(r, k.cfg.Cluster.Denied(ctx, t, err))
+}
+
+// shown returns a report as the API shows it, or the problem.
+func shown(r *Report, err error) (api.RetentionReport, error) {
+	if err != nil {
+		return api.RetentionReport{}, failure.ProblemOf(err)
+	}
+	return r.Shown(), nil
+}
+
+// Shown returns the report as the API shows it.
+func (r *Report) Shown() api.RetentionReport {
+	is := api.RetentionReport{
+		Topic: r.Topic, At: r.At.UTC(), Limits: r.Limits, Until: map[string]int64{}, Letters: r.Letters, Open: r.Open, Discarded: r.Discarded, Held: r.Held,
+		Expiring: r.Expiring, Archives: operate.Listed(r.Archives), Waits: r.Waits,
+	}
+	for partition, offset := range r.Until {
+		is.Until[fmt.Sprint(partition)] = offset
+	}
+	return is
+}

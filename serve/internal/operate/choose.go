@@ -1,0 +1,37 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/selection"
+	"github.com/sidingkafka/siding/serve/internal/watch"
+)
+
+// Choose returns a topic on which the sender of the request has a role, and a selection of its
+// letters. A filter by what is in the records takes the role reader.
+func (d *Desk) Choose(ctx context.Context, who *access.Identity, name string, f *api.Filter, least access.Role) (*watch.Topic, *selection.Selection, error) {
+	if len(f.Key)+len(f.Header)+len(f.Where) > 0 {
+		least = max(least, access.Reader)
+	}
+	t, err := d.TopicFor(ctx, who, name, least)
+	if err != nil {
+		return nil, nil, err
+	}
+	partitions := max(int32(t.Partitions), t.Book.Partitions()) // some may have come
+	sel, err := selection.Compile(f, partitions, d.cfg.Redact)
+	if err != nil {
+		return nil, nil, failure.NewProblem(api.BadFilter, "%v", err)
+	}
+	return t, sel, nil
+}
+
+// ChooseOpen is choose for what is done to open letters.
+func (d *Desk) ChooseOpen(ctx context.Context, who *access.Identity, name string, f *api.Filter) (*watch.Topic, *selection.Selection, error) {
+	if len(f.State) > 0 {
+		return nil, nil, failure.NewProblem(api.BadFilter, "state: only open letters can be chosen here: leave it out")
+	}
+	return d.Choose(ctx, who, name, f, access.Operator)
+}

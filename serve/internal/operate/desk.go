@@ -1,0 +1,43 @@
+package operate
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/retrytopics"
+	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/watch"
+	"github.com/sidingkafka/siding/serve/internal/yamlfile"
+)
+
+// LongTime bounds a request that reads a whole topic.
+const LongTime = 10 * time.Minute
+
+// Config is what a [Desk] depends on.
+type Config struct {
+	Kafka    []kgo.Opt
+	Naming   retrytopics.Naming
+	Group    string // of the servers that share the topics
+	Cluster  *watch.Cluster
+	Redriver *redrive.Redriver
+	Redact   *redact.Rules                  // nil if nothing is hidden
+	Rules    *yamlfile.Watched[[]rule.Rule] // nil without a file of rules
+	Log      *slog.Logger
+}
+
+// Desk does what people ask for. Its methods are safe for concurrent use. Their errors are
+// [failure.Problem].
+type Desk struct {
+	cfg      Config
+	Runner   *Runner
+	Outcomes *Recorder
+}
+
+// New returns a desk.
+func New(cfg Config) *Desk {
+	return &Desk{cfg: cfg, Runner: newRunner(cfg.Log), Outcomes: newRecorder(cfg.Redriver, cfg.Log)}
+}

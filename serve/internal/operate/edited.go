@@ -1,0 +1,50 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/request"
+)
+
+// EditedLetter returns what a letter carries before and after an edit, without what is hidden.
+func (d *Desk) EditedLetter(ctx context.Context, who *access.Identity, in *request.Letter, e *api.Edit) (before, after *api.Content, err error) {
+	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Operator)
+	if err != nil {
+		return nil, nil, err
+	}
+	edit, err := editOf(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, _, err := findLetter(ctx, d, t, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	record, edited := *l.Record, *l
+	if record.Headers, record.Value, err = edit.Apply(headers.Strip(record.Headers), record.Value); err != nil {
+		return nil, nil, failure.NewProblem(api.EditFailed, "%v", err)
+	}
+	edited.Record = &record
+	shown, hides := d.cfg.Redact.Letter(l)
+	if hides {
+		record.Value = editedHidden(&edit, shown.Record.Value)
+	}
+	changed, _ := d.cfg.Redact.Letter(&edited)
+	return contentOf(shown), contentOf(changed), nil
+}
+
+// editedHidden edits a value of which something is hidden, as it is shown. What the rules hide of
+// the real value they might not hide after the edit: a pattern may know what stands around it.
+func editedHidden(edit *redrive.Edit, shown []byte) []byte {
+	_, value, err := edit.Apply(nil, shown)
+	if err != nil { // with its marks it is no JSON any more
+		return []byte(redact.Mark)
+	}
+	return value
+}
