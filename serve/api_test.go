@@ -159,8 +159,10 @@ func TestServer_RefusesPagesOfOtherSites(t *testing.T) {
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{})
 	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
-		if got := kindOf(t, header[0], send(t, s, http.MethodPost, "/api/v1/topics/orders.dlq/runs", "{}", header...)); got != api.CrossOrigin {
-			t.Errorf("%v: %q", header, got)
+		for _, path := range []string{"/api/v1/topics/orders.dlq/runs", "/topics/orders.dlq/redrive", "/theme"} {
+			if got := kindOf(t, header[0], send(t, s, http.MethodPost, path, "{}", header...)); got != api.CrossOrigin {
+				t.Errorf("%s, %v: %q", path, header, got)
+			}
 		}
 	}
 	if got := kindOf(t, "same origin", send(t, s, http.MethodPost, "/api/v1/topics/none.dlq/runs", "{}", "Sec-Fetch-Site", "same-origin")); got != api.NoTopic {

@@ -26,7 +26,7 @@ type consoleData struct{ s *Server }
 var _ console.Data = consoleData{}
 
 func (d consoleData) Enter(w http.ResponseWriter, r *http.Request, who *access.Identity, length access.Length) (context.Context, func(), error) {
-	return d.s.enter(w, r, who, length)
+	return d.s.gate.Enter(w, r, who, length)
 }
 
 func (d consoleData) Hide(text string) string { return failure.Outside(d.s.redact, text) }

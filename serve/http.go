@@ -19,6 +19,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/admit"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
@@ -32,7 +33,7 @@ import (
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	all := promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
-	metrics := s.limited(func(w http.ResponseWriter, r *http.Request, _ *access.Identity, _ error) { all.ServeHTTP(w, r) })
+	metrics := s.gate.Limited(func(w http.ResponseWriter, r *http.Request, _ *access.Identity, _ error) { all.ServeHTTP(w, r) })
 	if !s.cfg.Access.OpenMetrics {
 		metrics = s.forSomebody(http.HandlerFunc(s.showMetrics))
 	}
@@ -47,17 +48,17 @@ func (s *Server) Handler() http.Handler {
 			http.Error(w, "the brokers have not answered since "+since.UTC().Format(time.RFC3339), http.StatusServiceUnavailable)
 		}
 	})
-	s.newAPI(mux)
+	s.api.Add(mux)
 	mux.Handle("/", s.console)
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, failure.NewProblem(api.CrossOrigin, "a page of another site sent this request: it was not carried out"))
+		admit.WriteProblem(w, failure.NewProblem(api.CrossOrigin, "a page of another site sent this request: it was not carried out"))
 	}))
 	h := sameOrigin.Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A client that reads nothing holds nothing for ever. Streams set limits of their own.
 		// Where the writer has one.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longTime + answerTime))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(access.LongTime + admit.AnswerTime))
 		h.ServeHTTP(w, r)
 	})
 }
@@ -130,7 +131,7 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 
 // forSomebody answers those only who have a role on some topic, within the limits.
 func (s *Server) forSomebody(h http.Handler) http.Handler {
-	return s.limited(func(w http.ResponseWriter, r *http.Request, id *access.Identity, err error) {
+	return s.gate.Limited(func(w http.ResponseWriter, r *http.Request, id *access.Identity, err error) {
 		switch {
 		case errors.Is(err, access.ErrNobody):
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -142,23 +143,6 @@ func (s *Server) forSomebody(h http.Handler) http.Handler {
 		default:
 			h.ServeHTTP(w, r.WithContext(access.With(r.Context(), id)))
 		}
-	})
-}
-
-// limited answers whoever it is, within the limits. err is why nobody knows the sender.
-func (s *Server) limited(h func(w http.ResponseWriter, r *http.Request, id *access.Identity, err error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, err := s.who.Who(r)
-		if err != nil {
-			id = nil
-		}
-		ctx, end, refused := s.enter(w, r, id, access.Usual)
-		if refused != nil {
-			writeProblem(w, refused)
-			return
-		}
-		defer end()
-		h(w, r.WithContext(ctx), id, err)
 	})
 }
 

@@ -15,9 +15,11 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/admit"
 	"github.com/sidingkafka/siding/serve/internal/alert"
 	"github.com/sidingkafka/siding/serve/internal/apply"
 	"github.com/sidingkafka/siding/serve/internal/console"
+	"github.com/sidingkafka/siding/serve/internal/httpapi"
 	"github.com/sidingkafka/siding/serve/internal/notes"
 	"github.com/sidingkafka/siding/serve/internal/notify"
 	"github.com/sidingkafka/siding/serve/internal/operate"
@@ -32,7 +34,8 @@ type Server struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	desk     *operate.Desk
-	limits   *limits
+	gate     *admit.Gate
+	api      *httpapi.API
 	cluster  *watch.Cluster
 	applied  *apply.Rules
 	retainer *apply.Retainer
@@ -60,7 +63,7 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	})
 	desk := operate.New(operate.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Cluster: cluster, Redriver: r, Redact: p.redact, Rules: p.rules, Log: log})
 	s := &Server{
-		parts: p, cfg: cfg, log: log, registry: prometheus.NewRegistry(), limits: newLimits(requestsPerSecond, requestsAtOnce), cluster: cluster, desk: desk,
+		parts: p, cfg: cfg, log: log, registry: prometheus.NewRegistry(), gate: admit.New(p.who), cluster: cluster, desk: desk,
 		applied: apply.NewRules(apply.RulesConfig{Kafka: cfg.Kafka, Cluster: cluster, Desk: desk, Redriver: r, Redact: p.redact, Log: log}),
 	}
 	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
@@ -73,14 +76,15 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 		readers = append(readers, sdkmetric.WithReader(r))
 	}
 	meters := sdkmetric.NewMeterProvider(readers...)
-	_, err = s.observe(meters)
-	var metersErr, newsErr error
-	s.retainer, metersErr = apply.NewRetainer(apply.RetainerConfig{
+	var errs [3]error
+	s.retainer, errs[0] = apply.NewRetainer(apply.RetainerConfig{
 		Kafka: cfg.Kafka, S3: cfg.S3, Cluster: cluster, Desk: desk, Meter: meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)), Log: log,
 		Limits: func(topic string) apply.Limits { return apply.Limits(cfg.topicConfig(topic).Retention.withDefaults()) },
 	})
-	s.news, newsErr = notify.NewMeter(meters.Meter(scope))
-	if err = errors.Join(err, metersErr, newsErr); err != nil {
+	s.api = httpapi.New(httpapi.Config{Gate: s.gate, Desk: desk, Retainer: s.retainer, Redact: p.redact, Log: log})
+	s.news, errs[1] = notify.NewMeter(meters.Meter(scope))
+	_, errs[2] = s.observe(meters)
+	if err = errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	return s, nil

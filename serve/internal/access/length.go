@@ -3,6 +3,7 @@ package access
 import (
 	"net/url"
 	"slices"
+	"time"
 )
 
 // Length is how long a request may take.
@@ -24,3 +25,6 @@ const (
 func ReadsLetters(q url.Values) bool {
 	return slices.ContainsFunc([]string{"where", "key", "header", "attempts"}, q.Has)
 }
+
+// LongTime bounds a request of length [Long].
+const LongTime = 10 * time.Minute

@@ -211,9 +211,6 @@ func TestConsole_BadInputIsAPage(t *testing.T) {
 	if w := ask(c, "GET", "/api/v1/nowhere"); w.Code != 404 || strings.Contains(w.Body.String(), "<") {
 		t.Errorf("an unknown path of the API is answered with a page: %d", w.Code)
 	}
-	if w := ask(c, "POST", "/theme", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
-		t.Errorf("a form of another site: %d", w.Code)
-	}
 }
 
 // Below a prefix all addresses have it.

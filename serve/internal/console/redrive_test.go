@@ -140,23 +140,6 @@ func TestRedrive_BadInputBeginsNothing(t *testing.T) {
 	}
 }
 
-// A form of another site does nothing.
-func TestRedrive_RefusesOtherSites(t *testing.T) {
-	t.Parallel()
-	data, c := operated(t)
-	action, fields := formIn(t, ask(c, "GET", "/topics/orders.dlq/redrive"))
-	fields.Set("expect", "1902")
-	r := httptest.NewRequest("POST", action, strings.NewReader(fields.Encode()))
-	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	w := httptest.NewRecorder()
-	c.ServeHTTP(w, r)
-	if w.Code != http.StatusForbidden || data.runs.Load() != 0 {
-		t.Errorf("%d, and %d runs began", w.Code, data.runs.Load())
-	}
-}
-
 // Who may not act sees why, and who gives the right; there is no button.
 func TestRedrive_SaysWhichRoleItTakes(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"log/slog"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/watch"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
-
-// LongTime bounds a request that reads a whole topic.
-const LongTime = 10 * time.Minute
 
 // Config is what a [Desk] depends on.
 type Config struct {

@@ -42,7 +42,7 @@ func (d *Desk) RedriveLetter(ctx context.Context, who *access.Identity, in *requ
 		return api.Run{}, failure.NewProblem(api.InvalidRequest, "%v", err)
 	}
 	// Whoever comes first may leave, and the others stay.
-	stays, cancel := context.WithTimeout(context.WithoutCancel(ctx), LongTime)
+	stays, cancel := context.WithTimeout(context.WithoutCancel(ctx), access.LongTime)
 	defer cancel()
 	run, n, err := t.Singles.Do(ctx, hashOf(who.Name, who.Rights(), string(options)), body.Filter.Offset[0], func() { d.Runner.awaitSingles(stays, t) }, func(all []string) (api.Run, error) {
 		slices.Sort(all)

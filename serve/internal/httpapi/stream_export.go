@@ -1,4 +1,4 @@
-package serve
+package httpapi
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 const chunkTime = 30 * time.Second
 
 // streamExport answers with letters as JSON lines.
-func (s *Server) streamExport(ctx context.Context, who *access.Identity, in *request.Export) (*huma.StreamResponse, error) {
-	letters, err := s.desk.ExportLetters(ctx, who, in)
+func (h *API) streamExport(ctx context.Context, who *access.Identity, in *request.Export) (*huma.StreamResponse, error) {
+	letters, err := h.cfg.Desk.ExportLetters(ctx, who, in)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (s *Server) streamExport(ctx context.Context, who *access.Identity, in *req
 		defer out.End()
 		if _, err := dlq.Export(out, letters); err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn("siding: an export ended early", "topic", in.Topic.Topic, "error", err)
+				h.cfg.Log.Warn("siding: an export ended early", "topic", in.Topic.Topic, "error", err)
 			}
 			panic(http.ErrAbortHandler) // the client must not take what it has for all
 		}

@@ -1,12 +1,10 @@
-package serve
+package admit
 
 import (
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // Limits of requests to the API and to the console.
@@ -22,16 +20,15 @@ const (
 	liveAtOnce = 200
 	// mostSenders bounds the senders that are remembered.
 	mostSenders = 10_000
-	// usualTime bounds a request, and longTime one that reads a whole topic.
+	// usualTime bounds a request, and access.LongTime one that reads a whole topic.
 	usualTime = 30 * time.Second
-	longTime  = operate.LongTime
-	// answerTime is for the answer after that. franz-go gives up a connection on which brokers say
+	// AnswerTime is for the answer after that. franz-go gives up a connection on which brokers say
 	// nothing only when it has tried each request that waits for it, for ten seconds.
-	answerTime = time.Minute
-	// bodyTime and mostBody bound what a client sends; mostValue if it may have a record's value.
-	bodyTime  = 10 * time.Second
-	mostBody  = 256 << 10
-	mostValue = 16 << 20
+	AnswerTime = time.Minute
+	// BodyTime and MostBody bound what a client sends; MostValue if it may have a record's value.
+	BodyTime  = 10 * time.Second
+	MostBody  = 256 << 10
+	MostValue = 16 << 20
 )
 
 // limits bound how often each sender may ask. They are safe for concurrent use.

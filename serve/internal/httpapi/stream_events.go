@@ -1,4 +1,4 @@
-package serve
+package httpapi
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 const eventTime = 10 * time.Second
 
 // streamRun answers with the states of a run as server-sent events.
-func (s *Server) streamRun(ctx context.Context, who *access.Identity, in *request.Events) (*huma.StreamResponse, error) {
-	events, more, err := s.desk.FollowRun(ctx, who, in)
+func (h *API) streamRun(ctx context.Context, who *access.Identity, in *request.Events) (*huma.StreamResponse, error) {
+	events, more, err := h.cfg.Desk.FollowRun(ctx, who, in)
 	if err != nil {
 		return nil, err
 	}

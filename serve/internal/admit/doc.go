@@ -1,0 +1,3 @@
+// Package admit admits requests within the limits of who sends them, and answers others with a
+// problem.
+package admit
