@@ -51,7 +51,7 @@ func (d consoleData) Topics(_ context.Context, who *access.Identity) (all []cons
 }
 
 func (d consoleData) Topic(ctx context.Context, who *access.Identity, name string) (*console.Topic, error) {
-	t, err := d.s.desk.TopicFor(ctx, who, name, access.Viewer)
+	t, err := operate.TopicFor(ctx, d.s.desk, who, name, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (d consoleData) Topic(ctx context.Context, who *access.Identity, name strin
 
 func (d consoleData) topic(t *watch.Topic, role access.Role) console.Topic {
 	now := time.Now()
-	is := console.Topic{Topic: d.s.desk.Summary(t), Role: role, Silent: !t.SilentSince(d.s.cluster.Pulse).IsZero()}
-	f, limits := t.Figures(now, d.s.desk.RuleList()), t.Settings.Thresholds
+	is := console.Topic{Topic: operate.Summary(d.s.desk, t), Role: role, Silent: !t.SilentSince(d.s.cluster.Pulse).IsZero()}
+	f, limits := watch.FiguresOf(t, now, d.s.desk.RuleList()), t.Settings.Thresholds
 	for _, kind := range watch.AlertKinds {
 		if a := kind.Due(&f, limits, now); a != nil {
 			is.Alerts = append(is.Alerts, *a)
@@ -81,11 +81,11 @@ func filterOf(f *console.Filter) api.Filter {
 }
 
 func (d consoleData) Groups(ctx context.Context, who *access.Identity, topic string, f *console.Filter) ([]api.Group, error) {
-	return d.s.desk.ListGroups(ctx, who, &request.Groups{Topic: request.Topic{Topic: topic}, Filter: filterOf(f)})
+	return operate.ListGroups(ctx, d.s.desk, who, &request.Groups{Topic: request.Topic{Topic: topic}, Filter: filterOf(f)})
 }
 
 func (d consoleData) Letters(ctx context.Context, who *access.Identity, topic string, f *console.Filter, n int) (*api.Letters, error) {
-	page, err := d.s.desk.ListLetters(ctx, who, &request.Letters{Topic: request.Topic{Topic: topic}, Filter: filterOf(f), Cursor: f.Cursor, Limit: n})
+	page, err := operate.ListLetters(ctx, d.s.desk, who, &request.Letters{Topic: request.Topic{Topic: topic}, Filter: filterOf(f), Cursor: f.Cursor, Limit: n})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (d consoleData) Letters(ctx context.Context, who *access.Identity, topic st
 }
 
 func (d consoleData) Letter(ctx context.Context, who *access.Identity, topic string, partition int32, offset int64) (*api.LetterDetail, error) {
-	letter, err := d.s.desk.GetLetter(ctx, who, &request.Letter{Topic: request.Topic{Topic: topic}, Partition: partition, Offset: offset})
+	letter, err := operate.GetLetter(ctx, d.s.desk, who, &request.Letter{Topic: request.Topic{Topic: topic}, Partition: partition, Offset: offset})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (d consoleData) Letter(ctx context.Context, who *access.Identity, topic str
 
 func (d consoleData) Times(ctx context.Context, who *access.Identity, topic string, f *console.Filter, from time.Time, length time.Duration, n, most int) ([]book.Series, error) {
 	filter := filterOf(f)
-	t, sel, err := d.s.desk.Choose(ctx, who, topic, &filter, access.Viewer)
+	t, sel, err := operate.Choose(ctx, d.s.desk, who, topic, &filter, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (d consoleData) Times(ctx context.Context, who *access.Identity, topic stri
 }
 
 func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic string) ([]book.Act, error) {
-	t, err := d.s.desk.TopicFor(ctx, who, topic, access.Viewer)
+	t, err := operate.TopicFor(ctx, d.s.desk, who, topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (d consoleData) Acts(ctx context.Context, who *access.Identity, topic strin
 }
 
 func (d consoleData) Prunes(ctx context.Context, who *access.Identity, topic string) ([]dlq.PruneRecord, error) {
-	t, err := d.s.desk.TopicFor(ctx, who, topic, access.Viewer)
+	t, err := operate.TopicFor(ctx, d.s.desk, who, topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +135,12 @@ func (d consoleData) Prunes(ctx context.Context, who *access.Identity, topic str
 }
 
 func (d consoleData) RuleActs(ctx context.Context, who *access.Identity, topic string) (all []console.RuleAct, err error) {
-	t, err := d.s.desk.TopicFor(ctx, who, topic, access.Viewer)
+	t, err := operate.TopicFor(ctx, d.s.desk, who, topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range t.DecidedRules() {
-		for _, is := range t.Decisions(name) {
+	for _, name := range watch.DecidedRules(t) {
+		for _, is := range watch.Decisions(t, name) {
 			if is.Do == watch.DoPause || is.Do == watch.DoResume {
 				all = append(all, console.RuleAct{Rule: name, Paused: is.Do == watch.DoPause, By: is.By, Why: d.s.redact.Text(is.Why), At: is.At})
 			}
@@ -150,11 +150,11 @@ func (d consoleData) RuleActs(ctx context.Context, who *access.Identity, topic s
 }
 
 func (d consoleData) Runs(ctx context.Context, who *access.Identity) ([]api.Run, error) {
-	return d.s.desk.ListAllRuns(ctx, who, &request.Newest{})
+	return operate.ListAllRuns(ctx, d.s.desk, who, &request.Newest{})
 }
 
 func (d consoleData) Run(ctx context.Context, who *access.Identity, topic, id string) (*api.Run, error) {
-	run, err := d.s.desk.GetRun(ctx, who, &request.Run{Topic: request.Topic{Topic: topic}, Run: id})
+	run, err := operate.GetRun(ctx, d.s.desk, who, &request.Run{Topic: request.Topic{Topic: topic}, Run: id})
 	if err != nil {
 		return nil, failure.ProblemOf(err)
 	}
@@ -162,44 +162,20 @@ func (d consoleData) Run(ctx context.Context, who *access.Identity, topic, id st
 }
 
 func (d consoleData) Count(ctx context.Context, who *access.Identity, topic string, f *api.Filter) (int64, error) {
-	n, err := ask(ctx, who, func(ctx context.Context, who *access.Identity, f *api.Filter) (int64, error) {
-		t, sel, err := d.s.desk.ChooseOpen(ctx, who, topic, f)
-		switch {
-		case err != nil:
-			return 0, err
-		case sel.Reads == nil:
-			return t.Book.Select(&sel.Filter).Open, nil
-		}
-		return operate.Attend(ctx, d.s.desk, t, func(ctx context.Context) (n int64, err error) {
-			frozen, err := dlq.Freeze(ctx, topic, d.s.cfg.Kafka...)
-			if err != nil {
-				return 0, err
-			}
-			for _, err := range dlq.NewLedger(topic, t.Ledger, d.s.cfg.Kafka...).Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
-				if err != nil {
-					return 0, err
-				}
-				n++
-			}
-			return n, nil
-		})
-	}, f)
-	if err != nil {
-		return 0, err
-	}
-	return *n, nil
+	n, err := operate.CountOpen(ctx, d.s.desk, who, topic, f)
+	return n, failure.ProblemOf(err)
 }
 
 func (d consoleData) Rules(ctx context.Context, who *access.Identity) ([]api.Rule, error) {
-	return d.s.desk.ListRules(ctx, who, &request.Nothing{})
+	return operate.ListRules(ctx, d.s.desk, who, &request.Nothing{})
 }
 
 func (d consoleData) TryRule(ctx context.Context, who *access.Identity, rule, topic string) (*api.RuleOnTopic, error) {
-	return ask(ctx, who, d.s.desk.TryRule, ruleOn(rule, topic))
+	return ask(ctx, who, d.s.desk, operate.TryRule, ruleOn(rule, topic))
 }
 
 func (d consoleData) RuleHistory(ctx context.Context, who *access.Identity, rule string) ([]api.RuleEvent, error) {
-	return d.s.desk.RuleHistory(ctx, who, &request.History{Rule: request.Rule{Rule: rule}})
+	return operate.RuleHistory(ctx, d.s.desk, who, &request.History{Rule: request.Rule{Rule: rule}})
 }
 
 func (d consoleData) RunVersion(topic string) uint64 {

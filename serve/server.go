@@ -120,7 +120,7 @@ func (s *Server) Run(ctx context.Context) error {
 		rules := s.desk.RuleList()
 		var decided []*watch.Topic
 		for name, t := range s.cluster.All() {
-			t.Circuits(rules, time.Now()) // each server hears of what opens, whoever owns the topic
+			watch.Circuits(t, rules, time.Now()) // each server observes what opens
 			tells, acts := t.Duties(s.cluster.Owns(name))
 			if tells {
 				alerts.Judge(ctx, t, time.Now(), rules, s.cluster.Guards.Of(t.Source))

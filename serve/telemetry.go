@@ -108,7 +108,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	if progress.Read.IsZero() {
 		return // what nobody knows is not 0
 	}
-	f := t.Figures(now, rules)
+	f := watch.FiguresOf(t, now, rules)
 	s.reportClasses(o, in, t, &f, at)
 	moment := func(i metric.Int64Observable, when time.Time) {
 		if !when.IsZero() {
@@ -174,7 +174,7 @@ func (s *Server) reportClasses(o metric.Observer, in *instruments, t *watch.Topi
 		return cmp.Or(cmp.Compare(f.WrittenBy[b], f.WrittenBy[a]), cmp.Compare(a, b))
 	})
 	for _, class := range classes {
-		label := t.Label(class, s.cfg.MaxClasses)
+		label := t.Classes.Label(class, s.cfg.MaxClasses)
 		is := labels[label]
 		is.open += f.OpenBy[class]
 		is.recent += f.RecentBy[class]
@@ -182,7 +182,7 @@ func (s *Server) reportClasses(o metric.Observer, in *instruments, t *watch.Topi
 		labels[label] = is
 	}
 	for class, n := range f.Flow.Written {
-		label := t.Label(class, s.cfg.MaxClasses)
+		label := t.Classes.Label(class, s.cfg.MaxClasses)
 		is, ok := labels[label]
 		is.gone = is.gone || !ok
 		is.written += n

@@ -142,7 +142,7 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 		held.Groups = append(held.Groups, guards[i].Group)
 	}
 	stays := len(guards) > 0 && !t.Book.LastEntered(&held).IsZero()
-	f, is := t.Figures(now, rules), t.Settings.Thresholds
+	f, is := watch.FiguresOf(t, now, rules), t.Settings.Thresholds
 	for _, kind := range watch.AlertKinds {
 		key := incidentKey{t.DeadLetterTopic.Topic, kind.Name}
 		follows := a.follow(t, key)
@@ -158,9 +158,9 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 			a.noteIncident(ctx, t, key, follows)
 		}
 	}
-	if note := t.Remember(); note != nil && t.MayNote(now) {
-		t.Remembers(note)
-		a.note(ctx, t, watch.ClassesNote, note, func() { t.Remembers(nil) })
+	if note := t.Classes.Remember(); note != nil && t.MayNote(now) {
+		t.Classes.Remembers(note)
+		a.note(ctx, t, watch.ClassesNote, note, func() { t.Classes.Remembers(nil) })
 	}
 }
 

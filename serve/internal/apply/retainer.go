@@ -2,13 +2,9 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,53 +15,11 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/serve/archive"
-	"github.com/sidingkafka/siding/serve/internal/duration"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
-
-// retainBy is who deletes letters, for ledgers.
-const retainBy = "retention"
-
-// retryRetention is when a retention that failed is tried again, at the latest.
-const retryRetention = 5 * time.Minute
-
-// recordedWithin is how long another process may take to record that it deleted letters.
-const recordedWithin = 5 * time.Second
-
-// retainTime is how long a retention may take; what is left comes with the next one.
-const retainTime = time.Hour
-
-// Limits are the retention of a topic, as package serve documents it.
-type Limits struct {
-	MaxAge   time.Duration
-	MaxCount int64
-	Open     bool
-	Archive  string
-	Every    time.Duration
-}
-
-// limits returns what package dlq knows of the retention.
-func (r Limits) limits() dlq.Retention {
-	return dlq.Retention{MaxAge: max(r.MaxAge, 0), MaxCount: r.MaxCount, Open: r.Open}
-}
-
-// String says in words what goes, for the ledger.
-func (r Limits) String() string {
-	var limits []string
-	if r.MaxAge > 0 {
-		limits = append(limits, "max-age "+duration.Short(r.MaxAge))
-	}
-	if r.MaxCount > 0 {
-		limits = append(limits, fmt.Sprintf("max-count %d", r.MaxCount))
-	}
-	if r.Open {
-		limits = append(limits, "open ones too")
-	}
-	return strings.Join(limits, ", ")
-}
 
 // retainsAtOnce bounds how many topics are pruned at the same time: one whose storage is silent
 // does not hold up the others.
@@ -132,205 +86,11 @@ func (r *retained) alone(ctx context.Context) (release func(), err error) {
 
 func (r *retained) isDue(now time.Time) bool { return now.UnixNano() >= r.next.Load() }
 
-// Report is what a retention deletes from a topic, or would delete.
-type Report struct {
-	Topic string
-	At    time.Time
-	// Limits has the limits in words, as the ledger has them.
-	Limits string
-	// Until has, for each partition with letters to delete, the offset of the first that stays.
-	Until map[int32]int64
-	// Letters is how many letters go. Open and Discarded are how many of them are open or without
-	// an outcome, and how many were discarded.
-	Letters, Open, Discarded int64
-	// Held is how many letters stay though they are beyond the limits: they are open, or stand
-	// behind a letter that stays.
-	Held int64
-	// Expiring is how many letters are archived because Kafka's own retention is about to delete
-	// them.
-	Expiring int64
-	// Archives are where letters were written, and the folder where they would be written.
-	Archives []string
-	// Waits is the run that has to end before letters are deleted; empty if there is none.
-	Waits string
-}
-
-// DryRun returns what the retention of a topic would do now. It changes nothing. The error
-// wraps [failure.ErrNoRetention] if there is none, and [failure.ErrNoLedger] if it would delete
-// without a ledger.
-func (k *Retainer) DryRun(ctx context.Context, name string) (*Report, error) {
-	t, is, err := k.retentionOf(name)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	report, do, err := k.judgeRetention(ctx, t, is, now)
-	switch {
-	case err != nil:
-		return nil, err
-	case do.lacksLedger():
-		return nil, t.NoLedger()
-	}
-	if is.Archive != "" && (report.Letters > 0 || report.Expiring > 0) {
-		report.Archives = []string{is.Archive}
-	}
-	return report, nil
-}
-
-// Apply does now what the server does by the clock, and returns what it did. by is who
-// asks, for the ledger. It is for the owner of the topic; others do no harm. While a run of the
-// topic is unfinished it deletes nothing. The error wraps [failure.ErrNoRetention] if there is no
-// retention, [failure.ErrNoLedger] if nothing was deleted because nobody could read later who did,
-// and [failure.ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
-func (k *Retainer) Apply(ctx context.Context, name, by string) (*Report, error) {
-	t, is, err := k.retentionOf(name)
-	if err != nil {
-		return nil, err
-	}
-	return k.retain(ctx, t, is, by)
-}
-
-func (k *Retainer) retentionOf(name string) (*watch.Topic, Limits, error) {
-	t := k.cfg.Cluster.Topic(name)
-	switch {
-	case t == nil:
-		return nil, Limits{}, fmt.Errorf("serve: there is no dead-letter topic %q", name)
-	case !t.Settings.Retains:
-		return nil, Limits{}, fmt.Errorf("serve: %s: %w", name, failure.ErrNoRetention)
-	}
-	return t, k.cfg.Limits(name), nil
-}
-
-// judgeRetention returns what a retention would do, and what package dlq found.
-func (k *Retainer) judgeRetention(ctx context.Context, t *watch.Topic, is Limits, now time.Time) (*Report, *toRetain, error) {
-	report := &Report{Topic: t.DeadLetterTopic.Topic, At: now, Limits: is.String(), Waits: t.Unfinished()}
-	do := &toRetain{ledger: dlq.NewLedger(report.Topic, t.Ledger, k.cfg.Kafka...)}
-	found, err := do.ledger.PrunableBy(ctx, is.limits(), now, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	do.prunable = found
-	report.Until, report.Letters, report.Open, report.Discarded, report.Held = found.Until, found.Letters, found.Open, found.Discarded, found.Held
-	if is.Archive != "" {
-		do.expiring = expiringLetters(t, now)
-		report.Expiring = do.expiring.letters
-	}
-	return report, do, nil
-}
-
 // toRetain is what a retention has to do.
 type toRetain struct {
 	ledger   *dlq.Ledger
 	prunable *dlq.Prunable
 	expiring expiring
-}
-
-// lacksLedger reports whether letters would go without a trace.
-func (r *toRetain) lacksLedger() bool { return r.ledger.Missing() && r.prunable.Letters > 0 }
-
-// retain applies a retention. Nothing is deleted unless its archive is complete and was read back.
-func (k *Retainer) retain(ctx context.Context, t *watch.Topic, is Limits, by string) (*Report, error) {
-	release, err := k.of(t).alone(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("serve: %s: %w", t.DeadLetterTopic.Topic, err)
-	}
-	defer release()
-	if t.Book.Summary().Pending > 0 { // what is known of them by now may let them go
-		k.cfg.Desk.Outcomes.Record(ctx, t.DeadLetterTopic.Topic)
-	}
-	report, do, err := k.judgeRetention(ctx, t, is, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	var folder *archive.Target
-	if is.Archive != "" {
-		if folder, err = archive.ParseFolder(is.Archive, k.cfg.S3); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case do.lacksLedger():
-		err = t.NoLedger()
-	case report.Waits == "":
-		err = k.prune(ctx, t, by, folder, report, do)
-	default:
-		report.Until, report.Letters, report.Open, report.Discarded = nil, 0, 0, 0
-	}
-	if folder != nil && do.expiring.letters > 0 {
-		err = errors.Join(err, k.archiveExpiring(ctx, t, folder, report, do))
-	}
-	k.of(t).held.Store(report.Held)
-	return report, err
-}
-
-// prune deletes what is beyond the limits, after it was archived.
-func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder *archive.Target, report *Report, do *toRetain) error {
-	o := dlq.PruneOptions{By: by, Why: report.Limits}
-	until := do.prunable.Until
-	var a *archive.Archive
-	if folder != nil && report.Letters > 0 {
-		var err error
-		a, err = k.archive(ctx, t, folder, dlq.Cursor{End: do.prunable.Until}, report.Letters)
-		if err != nil {
-			return fmt.Errorf("nothing was deleted: %w", err)
-		}
-		o.Archive = a.Location
-		report.Archives = append(report.Archives, a.Location)
-	}
-	if err := do.ledger.Prune(ctx, do.prunable, o); err != nil {
-		switch {
-		case a == nil:
-		case errors.Is(err, dlq.ErrKept):
-			report.Archives = nil
-			if left := folder.Remove(ctx, a); left != nil {
-				err = fmt.Errorf("%s; the archive has letters that stay: %w", err.Error(), left)
-			}
-		default:
-			k.meters.archived(ctx, report.Topic, a.Letters)
-			err = fmt.Errorf("%w; the archive %s exists and is complete, and its letters may be in the topic still", err, o.Archive)
-		}
-		return err
-	}
-	report.Letters, report.Open = do.prunable.Letters, do.prunable.Open // of this process
-	switch {
-	case a == nil:
-	case report.Letters == 0 && do.archivedByAnother(ctx, t.Book.TopicID(), until, a):
-		report.Archives = nil
-		return folder.Remove(ctx, a)
-	default:
-		k.meters.archived(ctx, report.Topic, a.Letters)
-	}
-	if report.Letters > 0 {
-		k.meters.pruned(ctx, report.Topic, report.Letters)
-		k.cfg.Log.Info("siding: retention deleted dead letters", "topic", report.Topic, "letters", report.Letters, "open", report.Open, "held", report.Held, "limits", report.Limits, "archive", o.Archive)
-	}
-	return nil
-}
-
-// archivedByAnother reports whether another process archived the letters of an archive too, and
-// then deleted them: two servers may own a topic for a moment. It waits some seconds for the end of
-// that. Letters that Kafka's own retention deleted are in no other archive.
-func (r *toRetain) archivedByAnother(ctx context.Context, topic [16]byte, until map[int32]int64, a *archive.Archive) bool {
-	ctx, cancel := context.WithTimeout(ctx, recordedWithin)
-	defer cancel()
-	for {
-		all, _ := r.ledger.PruneRecords(ctx) // a record that cannot be read is no reason to remove
-		i := slices.IndexFunc(all, func(p dlq.PruneRecord) bool {
-			// As many letters up to the same offsets are the same ones.
-			return p.TopicID == topic && maps.Equal(p.Until, until) && p.Letters >= a.Letters && p.Error == "" && p.Archive != "" && p.Archive != a.Location
-		})
-		switch {
-		case i < 0:
-			return false
-		case !all[i].Deleted.IsZero():
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(recordedWithin / 20):
-		}
-	}
 }
 
 // archive writes letters to a folder. least is how many there have to be.
@@ -344,61 +104,6 @@ func (k *Retainer) archive(ctx context.Context, t *watch.Topic, folder *archive.
 		}
 		return n, err
 	})
-}
-
-// ApplyByClock applies the retentions of the topics that the server owns, when it is time, to a
-// few topics at once.
-func (k *Retainer) ApplyByClock(ctx context.Context, running *sync.WaitGroup) {
-	now := time.Now()
-	for _, t := range k.cfg.Cluster.Owned() {
-		if !t.Settings.Retains || t.Book.Progress().Complete.IsZero() || !k.of(t).isDue(now) {
-			continue
-		}
-		if !k.of(t).busy.CompareAndSwap(false, true) {
-			continue
-		}
-		select {
-		case k.retaining <- struct{}{}:
-		default:
-			k.of(t).busy.Store(false)
-			return // the next round comes
-		}
-		running.Go(func() {
-			defer func() { <-k.retaining }()
-			defer k.of(t).busy.Store(false)
-			k.retainByClock(ctx, t, now)
-		})
-	}
-}
-
-// retainByClock applies the retention of a topic, and says when it is judged next.
-func (k *Retainer) retainByClock(ctx context.Context, t *watch.Topic, now time.Time) {
-	name := t.DeadLetterTopic.Topic
-	is := k.cfg.Limits(name)
-	k.meters.seen(ctx, name)
-	goes, held := t.Book.Beyond(now, is.limits())
-	if goes == 0 && (is.Archive == "" || expiringLetters(t, now).letters == 0) {
-		// The book says that there is nothing to do, so nothing is read.
-		k.of(t).held.Store(held)
-		k.of(t).next.Store(now.Add(is.Every).UnixNano())
-		return
-	}
-	within, cancel := context.WithTimeout(ctx, retainTime)
-	defer cancel()
-	report, err := k.retain(within, t, is, retainBy)
-	wait := is.Every
-	if err == nil && report.Waits != "" {
-		wait = min(wait, retryRetention)
-	}
-	if err != nil && ctx.Err() == nil {
-		wait = min(wait, retryRetention)
-		if errors.Is(err, dlq.ErrChanged) || errors.Is(err, dlq.ErrUnfinishedRun) || errors.Is(err, failure.ErrRetentionGoesOn) {
-			k.cfg.Log.Info("siding: retention waits", "topic", name, "reason", err)
-		} else if k.meters.failed(ctx, name); err.Error() != t.NoLedger().Error() {
-			k.cfg.Log.Error("siding: retention failed, and is tried again", "topic", name, "in", wait.String(), "error", err)
-		}
-	}
-	k.of(t).next.Store(now.Add(wait).UnixNano())
 }
 
 // produce writes a note of the topic to its ledger.

@@ -39,17 +39,17 @@ func NewRules(cfg RulesConfig) *Rules { return &Rules{cfg} }
 
 // settle notes the ends of a rule's runs that no server has noted, and which decisions have no run.
 func (a *Rules) settle(ctx context.Context, t *watch.Topic, r *rule.Rule, now time.Time) (any bool, err error) {
-	state, err := t.RuleState(r.Name, now)
+	state, err := watch.RuleState(t, r.Name, now)
 	if err != nil {
 		return false, err
 	}
-	state, ended := t.Settled(r, state, now)
+	state, ended := watch.Settled(t, r, state, now)
 	ends := map[string]string{}
 	for i := range ended {
 		ends[ended[i].ID] = endOf(ended[i].Cause)
 	}
 	known := t.Known()
-	for _, d := range t.Decisions(r.Name) {
+	for _, d := range watch.Decisions(t, r.Name) {
 		// A suspended server may begin the run still: then settled has its end.
 		if d.Run != "" && d.End == "" && !slices.ContainsFunc(known, func(o redrive.Outcome) bool { return o.ID == d.Run }) {
 			ends[d.Run] = watch.NotBegun + "its server ended"
@@ -63,10 +63,10 @@ func (a *Rules) settle(ctx context.Context, t *watch.Topic, r *rule.Rule, now ti
 			return true, err
 		}
 	}
-	for _, d := range t.Decisions(r.Name) {
+	for _, d := range watch.Decisions(t, r.Name) {
 		if end := ends[d.Run]; end != "" {
 			d.End = end
-			if err := a.cfg.Desk.Decided(ctx, t, r.Name, &d); err != nil {
+			if err := operate.Decided(ctx, a.cfg.Desk, t, r.Name, &d); err != nil {
 				return true, err
 			}
 		}
@@ -89,30 +89,30 @@ func (a *Rules) applyRule(ctx context.Context, t *watch.Topic, r *rule.Rule) err
 		return nil // the log has it
 	}
 	now := time.Now()
-	if paused := t.Paused(r.Name); paused != nil && paused.By == watch.RuleName(r) {
+	if paused := watch.Paused(t, r.Name); paused != nil && paused.By == watch.RuleName(r) {
 		return nil // nobody knows what came home, so the rule does not go on with runs either
 	}
 	if any, err := a.settle(ctx, t, r, now); any || err != nil {
 		return err // the next round decides
 	}
-	j, err := t.Judge(r, a.cfg.Cluster.Guards.Of(t.Source), now)
+	j, err := watch.Judge(t, r, a.cfg.Cluster.Guards.Of(t.Source), now)
 	if err != nil {
 		return err
 	}
-	left := t.LeftRun(watch.RuleName(r))
+	left := watch.LeftRun(t, watch.RuleName(r))
 	if left != nil && j.Facts.Manual || left == nil && j.Do == rule.Nothing {
 		return nil
 	}
-	rests := t.Resting(r, now)
+	rests := watch.Resting(t, r, now)
 	switch without := watch.Leaving(j.Filter, rests.Groups); {
-	case rests.Wait > 0 && (left != nil || t.MayFit(r, &without, now) <= rests.Homeless):
+	case rests.Wait > 0 && (left != nil || watch.MayFit(t, r, &without, now) <= rests.Homeless):
 		return nil
 	case left != nil:
 		err = a.goOn(ctx, t, r, left)
 	default:
 		if r.Reads(t.DeadLetterTopic.Topic) {
 			var found bool
-			if found, err = t.Search(r, now).Find(ctx, t.Book, &without, t.DeadLetterTopic.Topic, a.cfg.Kafka...); err == nil && !found {
+			if found, err = watch.Search(t, r, now).Find(ctx, t.Book, &without, t.DeadLetterTopic.Topic, a.cfg.Kafka...); err == nil && !found {
 				return nil // the next round reads those that are left
 			}
 		}
@@ -121,7 +121,7 @@ func (a *Rules) applyRule(ctx context.Context, t *watch.Topic, r *rule.Rule) err
 		}
 	}
 	if ctx.Err() == nil {
-		t.Rest(r, j.Filter, time.Now(), err)
+		watch.RestAfter(t, r, j.Filter, time.Now(), err)
 	}
 	return err
 }
@@ -131,11 +131,11 @@ func (a *Rules) applyRule(ctx context.Context, t *watch.Topic, r *rule.Rule) err
 // writes the former, and the owner of the topic the latter. What fails is tried again in the next
 // round, whatever else rests or goes on meanwhile.
 func (a *Rules) holdRules(ctx context.Context, t *watch.Topic, rules []rule.Rule, isOwner bool, running *sync.WaitGroup) {
-	at, noted := t.Forgotten()
+	at, noted := watch.Forgotten(t)
 	var waiting []*watch.Decision
 	var names []string
 	for i := range rules {
-		if d := t.Forgot(rules[i].Name); d != nil && isOwner && rules[i].Covers(t.DeadLetterTopic.Topic) {
+		if d := watch.Forgot(t, rules[i].Name); d != nil && isOwner && rules[i].Covers(t.DeadLetterTopic.Topic) {
 			waiting, names = append(waiting, d), append(names, rules[i].Name)
 		}
 	}
@@ -149,7 +149,7 @@ func (a *Rules) holdRules(ctx context.Context, t *watch.Topic, rules []rule.Rule
 			err = a.cfg.Desk.Runner.Note(ctx, t, watch.ForgottenNote, watch.Forgetting{V: 1, At: at})
 		}
 		for i := 0; i < len(waiting) && err == nil; i++ {
-			err = a.cfg.Desk.Decided(ctx, t, names[i], waiting[i])
+			err = operate.Decided(ctx, a.cfg.Desk, t, names[i], waiting[i])
 		}
 		if err = errors.Join(err, t.Book.Refresh(ctx)); err != nil && ctx.Err() == nil && t.HeldBy != err.Error() {
 			a.cfg.Log.Warn("siding: the ledger cannot keep yet that rules wait for an operator; a server that begins meanwhile would redrive what came home", "topic", t.DeadLetterTopic.Topic, "error", err)
@@ -187,7 +187,7 @@ func (a *Rules) beginRunOf(ctx context.Context, t *watch.Topic, r *rule.Rule, j 
 	selection := redrive.Selection{Topic: t.DeadLetterTopic.Topic, Filter: f, MaxRedrives: r.MaxReplays}
 	if j.Do == rule.Canary {
 		d.Do = watch.DoCanary
-		at, err := t.Canary(ctx, r, &f, a.cfg.Kafka)
+		at, err := watch.Canary(ctx, t, r, &f, a.cfg.Kafka)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (a *Rules) beginRunOf(ctx context.Context, t *watch.Topic, r *rule.Rule, j 
 		return err
 	}
 	d.Run = plan.ID
-	if err := a.cfg.Desk.Decided(ctx, t, r.Name, &d); err != nil {
+	if err := operate.Decided(ctx, a.cfg.Desk, t, r.Name, &d); err != nil {
 		return err // what is not in the ledger is not done
 	}
 	return a.runRule(ctx, t, r, &d, func(on func(redrive.Event)) (redrive.Outcome, error) {
@@ -232,7 +232,7 @@ func (a *Rules) stands(ctx context.Context, t *watch.Topic, r *rule.Rule, do rul
 		return fmt.Errorf("%w: its filter has changed", errForbidden)
 	}
 	a.cfg.Cluster.Guards.Look(ctx)
-	j, err := t.Judge(&rules[i], a.cfg.Cluster.Guards.Of(t.Source), time.Now())
+	j, err := watch.Judge(t, &rules[i], a.cfg.Cluster.Guards.Of(t.Source), time.Now())
 	switch {
 	case err != nil:
 		return err
@@ -247,10 +247,10 @@ func (a *Rules) stands(ctx context.Context, t *watch.Topic, r *rule.Rule, do rul
 // goOn continues a rule's run whose server ended.
 func (a *Rules) goOn(ctx context.Context, t *watch.Topic, r *rule.Rule, left *redrive.Outcome) error {
 	d := watch.Decision{V: 1, At: left.Started.UTC(), Do: watch.DoRedrive, Why: left.Why, Run: left.ID}
-	all := t.Decisions(r.Name)
+	all := watch.Decisions(t, r.Name)
 	if i := slices.IndexFunc(all, func(is watch.Decision) bool { return is.Run == left.ID }); i >= 0 {
 		d = all[i]
-	} else if err := a.cfg.Desk.Decided(ctx, t, r.Name, &d); err != nil {
+	} else if err := operate.Decided(ctx, a.cfg.Desk, t, r.Name, &d); err != nil {
 		return err
 	}
 	err := a.runRule(ctx, t, r, &d, func(on func(redrive.Event)) (redrive.Outcome, error) {
@@ -280,7 +280,7 @@ func (a *Rules) runRule(ctx context.Context, t *watch.Topic, r *rule.Rule, d *wa
 		if errors.Is(err, errForbidden) {
 			err = nil
 		}
-		return errors.Join(err, a.cfg.Desk.Decided(ctx, t, r.Name, d), t.Book.Refresh(ctx))
+		return errors.Join(err, operate.Decided(ctx, a.cfg.Desk, t, r.Name, d), t.Book.Refresh(ctx))
 	default:
 		return err // settle notes the end of a run that somebody else has
 	}

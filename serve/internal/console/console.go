@@ -28,8 +28,7 @@ type Console struct {
 	handler http.Handler
 }
 
-// New returns a console over data, for those whom a browser knows. Who mounts it protects it from
-// requests of other sites.
+// New returns a console over data, for those whom a browser knows, and for requests of any site.
 func New(data Data, actions Actions, browser *access.Browser, log *slog.Logger) *Console {
 	all := newViews()
 	c := &Console{data: data, actions: actions, browser: browser, log: log, views: all, streams: newStreams(all)}

@@ -12,11 +12,11 @@ import (
 
 // Choose returns a topic on which the sender of the request has a role, and a selection of its
 // letters. A filter by what is in the records takes the role reader.
-func (d *Desk) Choose(ctx context.Context, who *access.Identity, name string, f *api.Filter, least access.Role) (*watch.Topic, *selection.Selection, error) {
+func Choose(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter, least access.Role) (*watch.Topic, *selection.Selection, error) {
 	if len(f.Key)+len(f.Header)+len(f.Where) > 0 {
 		least = max(least, access.Reader)
 	}
-	t, err := d.TopicFor(ctx, who, name, least)
+	t, err := TopicFor(ctx, d, who, name, least)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -29,9 +29,9 @@ func (d *Desk) Choose(ctx context.Context, who *access.Identity, name string, f 
 }
 
 // ChooseOpen is choose for what is done to open letters.
-func (d *Desk) ChooseOpen(ctx context.Context, who *access.Identity, name string, f *api.Filter) (*watch.Topic, *selection.Selection, error) {
+func ChooseOpen(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter) (*watch.Topic, *selection.Selection, error) {
 	if len(f.State) > 0 {
 		return nil, nil, failure.NewProblem(api.BadFilter, "state: only open letters can be chosen here: leave it out")
 	}
-	return d.Choose(ctx, who, name, f, access.Operator)
+	return Choose(ctx, d, who, name, f, access.Operator)
 }

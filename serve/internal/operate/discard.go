@@ -17,13 +17,13 @@ import (
 )
 
 // DiscardLetter discards an open letter.
-func (d *Desk) DiscardLetter(ctx context.Context, who *access.Identity, in *request.Discard) (api.Resolved, error) {
+func DiscardLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.Discard) (api.Resolved, error) {
 	f := api.Filter{Offset: []string{fmt.Sprintf("%d:%d", in.Partition, in.Offset)}}
-	got, err := d.discard(ctx, who, in.Topic.Topic, &f, 1, &in.Body)
+	got, err := discard(ctx, d, who, in.Topic.Topic, &f, 1, &in.Body)
 	if !failure.IsProblem(err, api.WrongNumber) {
 		return got, err
 	}
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Operator)
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Operator)
 	if err != nil {
 		return got, err
 	}
@@ -36,8 +36,8 @@ func (d *Desk) DiscardLetter(ctx context.Context, who *access.Identity, in *requ
 
 // DiscardLetters discards the open letters that a filter selects, if their number is the expected
 // one.
-func (d *Desk) DiscardLetters(ctx context.Context, who *access.Identity, in *request.BulkDiscard) (api.Resolved, error) {
-	return d.discard(ctx, who, in.Topic.Topic, &in.Body.Filter, in.Body.Expect, &in.Body.DiscardRequest)
+func DiscardLetters(ctx context.Context, d *Desk, who *access.Identity, in *request.BulkDiscard) (api.Resolved, error) {
+	return discard(ctx, d, who, in.Topic.Topic, &in.Body.Filter, in.Body.Expect, &in.Body.DiscardRequest)
 }
 
 // places are letters by partition, in the order of their offsets.
@@ -48,20 +48,33 @@ func (p places) has(l *dlq.Letter) bool {
 	return ok
 }
 
+// stillOpen returns a problem if one of the letters is resolved by now. It sorts their offsets.
+func (p places) stillOpen(topic string, ledger *dlq.Ledger) error {
+	for partition, offsets := range p {
+		slices.Sort(offsets)
+		for _, offset := range offsets {
+			if state := ledger.State(partition, offset); state.Resolves() {
+				return failure.NewProblem(api.Changed, "letter %s/%d/%d is %s by now: nothing was done; look again at what the filter selects", topic, partition, offset, state)
+			}
+		}
+	}
+	return nil
+}
+
 // discard discards letters. It counts them first, and then discards these and no others: all of
 // them, or none if something changed meanwhile.
-func (d *Desk) discard(ctx context.Context, who *access.Identity, name string, f *api.Filter, expect int64, o *api.DiscardRequest) (api.Resolved, error) {
+func discard(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter, expect int64, o *api.DiscardRequest) (api.Resolved, error) {
 	why, err := reasonOf(o.Why, true)
 	if err != nil {
 		return api.Resolved{}, err
 	}
-	t, sel, err := d.ChooseOpen(ctx, who, name, f)
+	t, sel, err := ChooseOpen(ctx, d, who, name, f)
 	if err != nil {
 		return api.Resolved{}, err
 	}
 	release, err := t.Alone(ctx)
 	if err != nil {
-		return api.Resolved{}, d.problemOn(ctx, t, err)
+		return api.Resolved{}, problemOn(ctx, d, t, err)
 	}
 	defer release()
 	frozen, err := freeze(ctx, d, t)
@@ -72,7 +85,7 @@ func (d *Desk) discard(ctx context.Context, who *access.Identity, name string, f
 	counted, n := places{}, int64(0)
 	for l, err := range ledger.Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
 		if err != nil {
-			return api.Resolved{}, d.problemOn(ctx, t, err) // what cannot be read cannot be counted
+			return api.Resolved{}, problemOn(ctx, d, t, err) // what is not read is not counted
 		}
 		counted[l.Record.Partition] = append(counted[l.Record.Partition], l.Record.Offset)
 		n++
@@ -85,22 +98,17 @@ func (d *Desk) discard(ctx context.Context, who *access.Identity, name string, f
 	}
 	// A run that began, or an outcome that came, since the ledger was read.
 	if err := ledger.Read(ctx, nil, nil); err != nil {
-		return api.Resolved{}, d.problemOn(ctx, t, err)
+		return api.Resolved{}, problemOn(ctx, d, t, err)
 	}
-	for partition, offsets := range counted {
-		slices.Sort(offsets)
-		for _, offset := range offsets {
-			if state := ledger.State(partition, offset); state.Resolves() {
-				return api.Resolved{}, failure.NewProblem(api.Changed, "letter %s/%d/%d is %s by now: nothing was done; look again at what the filter selects", name, partition, offset, state)
-			}
-		}
+	if err := counted.stillOpen(name, ledger); err != nil {
+		return api.Resolved{}, err
 	}
 	only := sel.Filter
 	only.Match = counted.has
 	done, err := ledger.Discard(ctx, only, frozen, dlq.DiscardOptions{By: who.Name, Why: why, Compensated: o.Compensated})
-	d.Refreshed(ctx, t)
+	Refreshed(ctx, d, t)
 	if err != nil {
-		err = d.problemOn(ctx, t, err)
+		err = problemOn(ctx, d, t, err)
 		switch p, ok := errors.AsType[*failure.Problem](err); {
 		case ok && done == n:
 			p.Detail = fmt.Sprintf("all %d letters are recorded as discarded, but: %s", n, p.Detail)
@@ -122,36 +130,36 @@ func sentence(text string) string {
 
 // ReopenLetter withdraws that a letter was discarded, or that it was redriven to where no consumer
 // can have its copy.
-func (d *Desk) ReopenLetter(ctx context.Context, who *access.Identity, in *request.Reopen) (api.Resolved, error) {
+func ReopenLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.Reopen) (api.Resolved, error) {
 	name := in.Topic.Topic
 	why, err := reasonOf(in.Body.Why, true)
 	if err != nil {
 		return api.Resolved{}, err
 	}
-	t, err := d.TopicFor(ctx, who, name, access.Operator)
+	t, err := TopicFor(ctx, d, who, name, access.Operator)
 	if err != nil {
 		return api.Resolved{}, err
 	}
 	release, err := t.Alone(ctx)
 	if err != nil {
-		return api.Resolved{}, d.problemOn(ctx, t, err)
+		return api.Resolved{}, problemOn(ctx, d, t, err)
 	}
 	defer release()
 	ledger := dlq.NewLedger(name, t.Ledger, d.cfg.Kafka...)
 	n, waits, err := reopen(ctx, d.cfg, ledger, headers.Position{Topic: name, Partition: in.Partition, Offset: in.Offset}, dlq.ReopenOptions{By: who.Name, Why: why})
 	switch {
 	case err != nil:
-		return api.Resolved{}, d.problemOn(ctx, t, err)
+		return api.Resolved{}, problemOn(ctx, d, t, err)
 	case n == 0:
 		if _, _, err := ledger.Find(ctx, in.Partition, in.Offset); err != nil {
-			return api.Resolved{}, d.problemOn(ctx, t, err)
+			return api.Resolved{}, problemOn(ctx, d, t, err)
 		}
 		if waits.Topic != "" {
 			return api.Resolved{}, failure.NewProblem(api.NotOpen, "letter %s/%d/%d was redriven, and a consumer can have its copy %s: its outcome is still to come", name, in.Partition, in.Offset, waits)
 		}
 		return api.Resolved{}, failure.NewProblem(api.NotOpen, "letter %s/%d/%d is not discarded: there is nothing to withdraw", name, in.Partition, in.Offset)
 	}
-	d.Refreshed(ctx, t)
+	Refreshed(ctx, d, t)
 	return api.Resolved{Letters: n}, nil
 }
 
@@ -175,7 +183,7 @@ func reopen(ctx context.Context, cfg Config, ledger *dlq.Ledger, at headers.Posi
 
 // Refreshed brings the book up to what was just written, so that the sender sees it. An error is
 // met by the next round.
-func (d *Desk) Refreshed(ctx context.Context, t *watch.Topic) {
+func Refreshed(ctx context.Context, d *Desk, t *watch.Topic) {
 	if err := t.Book.Refresh(ctx); err != nil {
 		d.cfg.Log.Debug("siding: a dead-letter topic is read again later", "topic", t.DeadLetterTopic.Topic, "error", err)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // EditedLetter returns what a letter carries before and after an edit, without what is hidden.
-func (d *Desk) EditedLetter(ctx context.Context, who *access.Identity, in *request.Letter, e *api.Edit) (before, after *api.Content, err error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Operator)
+func EditedLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.Letter, e *api.Edit) (before, after *api.Content, err error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Operator)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,8 +13,8 @@ import (
 
 // ExportLetters returns the letters that a filter selects, up to the end that the topic has now, as
 // redrive export reads them.
-func (d *Desk) ExportLetters(ctx context.Context, who *access.Identity, in *request.Export) (iter.Seq2[*dlq.Letter, error], error) {
-	t, sel, err := d.Choose(ctx, who, in.Topic.Topic, &in.Filter, access.Reader)
+func ExportLetters(ctx context.Context, d *Desk, who *access.Identity, in *request.Export) (iter.Seq2[*dlq.Letter, error], error) {
+	t, sel, err := Choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Reader)
 	if err != nil {
 		return nil, err
 	}

@@ -65,8 +65,8 @@ func claimOf(id string) string {
 // FollowRun yields the states of a run that the client does not have, until the run ended, the
 // server ends, ctx ends, or the client is not known any more. more is false if the client has the
 // last one.
-func (d *Desk) FollowRun(ctx context.Context, who *access.Identity, in *request.Events) (events iter.Seq[runEvent], more bool, err error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Viewer)
+func FollowRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Events) (events iter.Seq[runEvent], more bool, err error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Viewer)
 	if err != nil {
 		return nil, false, err
 	}
@@ -74,7 +74,7 @@ func (d *Desk) FollowRun(ctx context.Context, who *access.Identity, in *request.
 	if err != nil {
 		return nil, false, err
 	}
-	o, err := d.outcomeOf(ctx, t, in.Run.Run)
+	o, err := outcomeOf(ctx, d, t, in.Run.Run)
 	if err == nil && claimOf(in.LastEventID) != o.Claim && in.LastEventID != "" {
 		// The client knows another claim: perhaps a later one, of which this server has not heard.
 		if o, err = d.cfg.Redriver.Progress(ctx, in.Topic.Topic, in.Run.Run); err == nil {
@@ -82,9 +82,9 @@ func (d *Desk) FollowRun(ctx context.Context, who *access.Identity, in *request.
 		}
 	}
 	if err != nil {
-		return nil, false, d.problemOn(ctx, t, err)
+		return nil, false, problemOn(ctx, d, t, err)
 	}
-	now := d.runAs(t, &o)
+	now := runAs(d, t, &o)
 	over := func(r *api.Run) bool { return r.Ended != nil || r.State == "done" || r.State == "aborted" }
 	if over(&now) && !later(eventID(&now), in.LastEventID) {
 		return nil, false, nil
@@ -118,8 +118,8 @@ func (d *Desk) FollowRun(ctx context.Context, who *access.Identity, in *request.
 				return
 			case <-time.After(eventsEvery):
 			}
-			if o, err := d.outcomeOf(ctx, t, in.Run.Run); err == nil {
-				now = d.runAs(t, &o)
+			if o, err := outcomeOf(ctx, d, t, in.Run.Run); err == nil {
+				now = runAs(d, t, &o)
 			}
 		}
 	}, true, nil

@@ -12,8 +12,8 @@ import (
 )
 
 // GetLetter returns a letter with its history, and to readers what it carries.
-func (d *Desk) GetLetter(ctx context.Context, who *access.Identity, in *request.Letter) (api.LetterDetail, error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Viewer)
+func GetLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.Letter) (api.LetterDetail, error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Viewer)
 	if err != nil {
 		return api.LetterDetail{}, err
 	}

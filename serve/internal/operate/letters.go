@@ -17,15 +17,15 @@ import (
 
 // ListGroups returns the open letters by class and fingerprint. Filters that take reading the
 // letters are refused: groups are counted by the book.
-func (d *Desk) ListGroups(ctx context.Context, who *access.Identity, in *request.Groups) ([]api.Group, error) {
+func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.Groups) ([]api.Group, error) {
 	if selection.ReadsLetters(&in.Filter) {
 		return nil, failure.NewProblem(api.BadFilter, "groups are counted without reading the letters: key, header, attempts and where are for lists of letters")
 	}
-	t, sel, err := d.Choose(ctx, who, in.Topic.Topic, &in.Filter, access.Viewer)
+	t, sel, err := Choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
-	first := t.Firsts()
+	first := t.Classes.Firsts()
 	all := []api.Group{}
 	for _, g := range t.Book.Select(&sel.Filter).Groups {
 		all = append(all, api.Group{
@@ -37,8 +37,8 @@ func (d *Desk) ListGroups(ctx context.Context, who *access.Identity, in *request
 }
 
 // ListLetters returns a page of letters, the newest first.
-func (d *Desk) ListLetters(ctx context.Context, who *access.Identity, in *request.Letters) (api.Letters, error) {
-	t, sel, err := d.Choose(ctx, who, in.Topic.Topic, &in.Filter, access.Viewer)
+func ListLetters(ctx context.Context, d *Desk, who *access.Identity, in *request.Letters) (api.Letters, error) {
+	t, sel, err := Choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Viewer)
 	if err != nil {
 		return api.Letters{}, err
 	}
@@ -54,7 +54,7 @@ func (d *Desk) ListLetters(ctx context.Context, who *access.Identity, in *reques
 	resolved := len(in.State) > 0
 	if sel.Reads != nil {
 		return Attend(ctx, d, t, func(ctx context.Context) (api.Letters, error) {
-			return d.readPage(ctx, t, sel, resolved, before, in.Limit)
+			return readPage(ctx, d, t, sel, resolved, before, in.Limit)
 		})
 	}
 	rows, next, more := t.Book.Page(&sel.Filter, resolved, before, in.Limit)
@@ -81,16 +81,16 @@ const (
 // through what the book selects, the newest first, until the page is full or a bound is reached. So
 // a page may be short, and even empty, though there is a next one. A page has one letter behind it
 // at least: if the first batch takes too long, a smaller one is read.
-func (d *Desk) readPage(ctx context.Context, t *watch.Topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
+func readPage(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
 	page.Letters = []api.Letter{}
 	defer func() { page.Problem = sel.Problem() }()
 	until := time.Now().Add(longestRead)
 	for batch := firstBatch; ; batch = min(2*batch, largestBatch) {
 		rows, next, more := t.Book.Page(&sel.Filter, resolved, before, batch)
-		fits, n, err := d.fitting(ctx, t, sel, rows, until)
+		fits, n, err := fitting(ctx, d, t, sel, rows, until)
 		switch {
 		case err != nil:
-			return page, d.problemOn(ctx, t, err)
+			return page, problemOn(ctx, d, t, err)
 		case n < len(rows) && page.Examined > 0:
 			page.Next = before.String()
 			return page, nil
@@ -125,7 +125,7 @@ func (d *Desk) readPage(ctx context.Context, t *watch.Topic, sel *selection.Sele
 
 // fitting reads the letters of rows, and returns the places of those that a selection chooses. n is
 // how many rows it came to until a time; the last one does not end it.
-func (d *Desk) fitting(ctx context.Context, t *watch.Topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
+func fitting(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
 	fits = map[selection.Place]bool{}
 	if len(rows) == 0 {
 		return fits, 0, nil
@@ -154,4 +154,28 @@ func letterOf(r *book.Row) api.Letter {
 		Partition: r.Partition, Offset: r.Offset, State: string(r.State), FailedAt: r.FailedAt.UTC(), EnteredAt: r.EnteredAt.UTC(),
 		Class: r.Kind.Class, Fingerprint: r.Kind.Fingerprint, Reason: string(r.Kind.Reason), Group: r.Kind.Group, Version: r.Kind.Version,
 	}
+}
+
+// CountOpen returns how many open letters a filter selects.
+func CountOpen(ctx context.Context, d *Desk, who *access.Identity, topic string, f *api.Filter) (int64, error) {
+	t, sel, err := ChooseOpen(ctx, d, who, topic, f)
+	switch {
+	case err != nil:
+		return 0, err
+	case sel.Reads == nil:
+		return t.Book.Select(&sel.Filter).Open, nil
+	}
+	return Attend(ctx, d, t, func(ctx context.Context) (n int64, err error) {
+		frozen, err := dlq.Freeze(ctx, topic, d.cfg.Kafka...)
+		if err != nil {
+			return 0, err
+		}
+		for _, err := range dlq.NewLedger(topic, t.Ledger, d.cfg.Kafka...).Letters(ctx, sel.Whole(), frozen, dlq.OpenOnly) {
+			if err != nil {
+				return 0, err
+			}
+			n++
+		}
+		return n, nil
+	})
 }

@@ -20,7 +20,7 @@ import (
 // An expression that takes 260 ms for each letter took 52 s for one page: time was looked at after
 // each batch alone. Pages come in time now, and together have each letter once. A request that ends
 // ends the work.
-func TestServer_PageOfSlowLettersComesInTime(t *testing.T) {
+func TestDesk_PageOfSlowLettersComesInTime(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		const letters, each = 60, 260 * time.Millisecond
@@ -71,7 +71,7 @@ func TestServer_PageOfSlowLettersComesInTime(t *testing.T) {
 		places := map[[2]int64]bool{}
 		for before := (dlq.Cursor{}); ; {
 			began := time.Now()
-			page, err := d.readPage(ctx, top, sel, false, before, 1000)
+			page, err := readPage(ctx, d, top, sel, false, before, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestServer_PageOfSlowLettersComesInTime(t *testing.T) {
 		began := time.Now()
 		short, end := context.WithTimeout(ctx, time.Second)
 		defer end()
-		if _, err := d.readPage(short, top, sel, false, dlq.Cursor{}, 1000); err == nil || time.Since(began) > time.Second+2*each {
+		if _, err := readPage(short, d, top, sel, false, dlq.Cursor{}, 1000); err == nil || time.Since(began) > time.Second+2*each {
 			t.Errorf("a request of a second ends after %v with %v", time.Since(began), err)
 		}
 	})

@@ -11,14 +11,14 @@ import (
 
 // problemOn is [failure.ProblemOf] of an error about a topic. It names the permissions that are
 // missing.
-func (d *Desk) problemOn(ctx context.Context, t *watch.Topic, err error) error {
+func problemOn(ctx context.Context, d *Desk, t *watch.Topic, err error) error {
 	return failure.ProblemOf(d.cfg.Cluster.Denied(ctx, t, err))
 }
 
 // Attend returns what is asked of the brokers of a topic; a problem as soon as they are silent.
 func Attend[T any](ctx context.Context, d *Desk, t *watch.Topic, ask func(context.Context) (T, error)) (T, error) {
 	got, err := pulse.Attend(ctx, d.cfg.Cluster.Pulse, []string{t.DeadLetterTopic.Topic, t.Ledger}, ask)
-	return got, d.problemOn(ctx, t, err)
+	return got, problemOn(ctx, d, t, err)
 }
 
 // freeze returns a cursor to the present end of a topic.

@@ -23,15 +23,15 @@ import (
 )
 
 // PlanRun returns what a run would do. It changes nothing but what is known of earlier runs.
-func (d *Desk) PlanRun(ctx context.Context, who *access.Identity, in *request.Plan) (api.Plan, error) {
+func PlanRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Plan) (api.Plan, error) {
 	if _, err := reasonOf(in.Body.Why, false); err != nil {
 		return api.Plan{}, err // the run would be refused
 	}
-	t, sel, err := d.ChooseOpen(ctx, who, in.Topic.Topic, &in.Body.Filter)
+	t, sel, err := ChooseOpen(ctx, d, who, in.Topic.Topic, &in.Body.Filter)
 	if err != nil {
 		return api.Plan{}, err
 	}
-	p, err := d.plan(ctx, who, t, sel, &in.Body.RunOptions)
+	p, err := plan(ctx, d, who, t, sel, &in.Body.RunOptions)
 	if err != nil {
 		return api.Plan{}, err
 	}
@@ -58,7 +58,7 @@ func (d *Desk) PlanRun(ctx context.Context, who *access.Identity, in *request.Pl
 func Listed[T any](all []T) []T { return append([]T{}, all...) }
 
 // plan plans a run, after the outcomes of earlier ones were recorded.
-func (d *Desk) plan(ctx context.Context, who *access.Identity, t *watch.Topic, sel *selection.Selection, o *api.RunOptions) (*redrive.Plan, error) {
+func plan(ctx context.Context, d *Desk, who *access.Identity, t *watch.Topic, sel *selection.Selection, o *api.RunOptions) (*redrive.Plan, error) {
 	if err := t.HasLedger(); err != nil {
 		return nil, failure.ProblemOf(err)
 	}
@@ -69,7 +69,7 @@ func (d *Desk) plan(ctx context.Context, who *access.Identity, t *watch.Topic, s
 	if most := headers.MaxRedriveAttempts; o.MaxAttempts > most {
 		return nil, failure.NewProblem(api.InvalidRequest, "maxAttempts is %d: at most %d, or none for the bound of the consumer's policy", o.MaxAttempts, most)
 	}
-	if err := errors.Join(mayTarget(who, t, o), d.keepsHidden(t, o)); err != nil {
+	if err := errors.Join(mayTarget(who, t, o), keepsHidden(d, t, o)); err != nil {
 		return nil, err
 	}
 	return Attend(ctx, d, t, func(ctx context.Context) (*redrive.Plan, error) {
@@ -93,7 +93,7 @@ func mayTarget(who *access.Identity, t *watch.Topic, o *api.RunOptions) error {
 // keepsHidden refuses a run that would show what the server hides. A copy is the whole record. So
 // it may go where the record came from, and to no topic that somebody chose. A mark in a new value
 // or header was copied from what the server shows, and would replace what it stands for.
-func (d *Desk) keepsHidden(t *watch.Topic, o *api.RunOptions) error {
+func keepsHidden(d *Desk, t *watch.Topic, o *api.RunOptions) error {
 	if d.cfg.Redact == nil {
 		return nil
 	}

@@ -15,21 +15,21 @@ import (
 )
 
 // ListRules returns the rules, with their states on the topics that the sender may see.
-func (d *Desk) ListRules(ctx context.Context, who *access.Identity, _ *request.Nothing) ([]api.Rule, error) {
+func ListRules(ctx context.Context, d *Desk, who *access.Identity, _ *request.Nothing) ([]api.Rule, error) {
 	all := []api.Rule{}
 	if d.cfg.Rules == nil {
 		return all, nil
 	}
-	topics, now := d.topicsFor(who, access.Viewer), time.Now()
+	topics, now := topicsFor(d, who, access.Viewer), time.Now()
 	everywhere := who.On("") >= access.Viewer
 	for _, r := range d.cfg.Rules.Get() {
 		is := api.Rule{
-			Name: r.Name, Topics: r.Topics, Classes: Listed(r.Filter.Class), Groups: Listed(r.Filter.Group), Filter: d.shown(r.Filter), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: Listed(r.Times), Zone: r.ZoneName(),
+			Name: r.Name, Topics: r.Topics, Classes: Listed(r.Filter.Class), Groups: Listed(r.Filter.Group), Filter: shown(d, r.Filter), CoolDownMs: r.CoolDown.Milliseconds(), DelayMs: r.Delay.Milliseconds(), Times: Listed(r.Times), Zone: r.ZoneName(),
 			Rate: r.Rate, WindowMs: r.Window.Milliseconds(), MaxReplays: r.MaxReplays, WaitMs: r.Wait.Milliseconds(), MaxWaitMs: r.MaxWait.Milliseconds(), On: []api.RuleOnTopic{},
 		}
 		for _, t := range topics {
 			if r.Covers(t.DeadLetterTopic.Topic) {
-				is.On = append(is.On, d.ruleOn(t, &r, now))
+				is.On = append(is.On, ruleOn(d, t, &r, now))
 			}
 		}
 		if len(is.On) > 0 || everywhere {
@@ -40,7 +40,7 @@ func (d *Desk) ListRules(ctx context.Context, who *access.Identity, _ *request.N
 }
 
 // shown returns a rule's filter as people may see it: what it asks for may be hidden in letters.
-func (d *Desk) shown(f api.Filter) api.Filter {
+func shown(d *Desk, f api.Filter) api.Filter {
 	hide := func(all []string) (shown []string) {
 		for _, text := range all {
 			shown = append(shown, d.cfg.Redact.Text(text))
@@ -52,13 +52,13 @@ func (d *Desk) shown(f api.Filter) api.Filter {
 }
 
 // ruleOn returns the state of a rule on a topic. What people wrote may quote letters.
-func (d *Desk) ruleOn(t *watch.Topic, r *rule.Rule, now time.Time) api.RuleOnTopic {
-	j, err := t.Judge(r, d.cfg.Cluster.Guards.Of(t.Source), now)
+func ruleOn(d *Desk, t *watch.Topic, r *rule.Rule, now time.Time) api.RuleOnTopic {
+	j, err := watch.Judge(t, r, d.cfg.Cluster.Guards.Of(t.Source), now)
 	is := api.RuleOnTopic{
 		Topic: t.DeadLetterTopic.Topic, Open: j.State.IsOpen(), Cause: failure.Outside(d.cfg.Redact, j.State.Why), Would: "nothing", Why: failure.Outside(d.cfg.Redact, j.Why), Letters: j.Facts.Open,
 	}
 	if r.Reads(is.Topic) {
-		is.Read, is.Problem = t.Search(r, now).Progress()
+		is.Read, is.Problem = watch.Search(t, r, now).Progress()
 	}
 	if j.State.IsOpen() {
 		is.Until = timeOr(j.State.Until)
@@ -78,15 +78,15 @@ func (d *Desk) ruleOn(t *watch.Topic, r *rule.Rule, now time.Time) api.RuleOnTop
 	case j.Do == rule.Canary:
 		is.Would = watch.DoCanary
 	}
-	if failed := t.LastError(r); failed != nil && is.Would != "nothing" {
+	if failed := watch.LastError(t, r); failed != nil && is.Would != "nothing" {
 		is.Why = failure.Outside(d.cfg.Redact, fmt.Sprintf("%s; the last try failed: %v", j.Why, failed))
 	}
 	return is
 }
 
 // ruleFor returns a rule and a topic that it is for.
-func (d *Desk) ruleFor(ctx context.Context, who *access.Identity, in *request.RuleOn, least access.Role) (*rule.Rule, *watch.Topic, error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, least)
+func ruleFor(ctx context.Context, d *Desk, who *access.Identity, in *request.RuleOn, least access.Role) (*rule.Rule, *watch.Topic, error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, least)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,33 +101,33 @@ func (d *Desk) ruleFor(ctx context.Context, who *access.Identity, in *request.Ru
 }
 
 // TryRule returns what a rule would do now. It changes nothing.
-func (d *Desk) TryRule(ctx context.Context, who *access.Identity, in *request.RuleOn) (api.RuleOnTopic, error) {
-	r, t, err := d.ruleFor(ctx, who, in, access.Viewer)
+func TryRule(ctx context.Context, d *Desk, who *access.Identity, in *request.RuleOn) (api.RuleOnTopic, error) {
+	r, t, err := ruleFor(ctx, d, who, in, access.Viewer)
 	if err != nil {
 		return api.RuleOnTopic{}, err
 	}
 	if err := freshen(ctx, d, t); err != nil {
 		return api.RuleOnTopic{}, err
 	}
-	return d.ruleOn(t, r, time.Now()), nil
+	return ruleOn(d, t, r, time.Now()), nil
 }
 
 // PauseRule keeps a rule from beginning runs on a topic. A run that goes on is not touched.
-func (d *Desk) PauseRule(ctx context.Context, who *access.Identity, in *request.Pause) (api.RuleOnTopic, error) {
-	return d.decideRule(ctx, who, in, watch.DoPause)
+func PauseRule(ctx context.Context, d *Desk, who *access.Identity, in *request.Pause) (api.RuleOnTopic, error) {
+	return decideRule(ctx, d, who, in, watch.DoPause)
 }
 
 // ResumeRule withdraws that a rule was paused.
-func (d *Desk) ResumeRule(ctx context.Context, who *access.Identity, in *request.Pause) (api.RuleOnTopic, error) {
-	return d.decideRule(ctx, who, in, watch.DoResume)
+func ResumeRule(ctx context.Context, d *Desk, who *access.Identity, in *request.Pause) (api.RuleOnTopic, error) {
+	return decideRule(ctx, d, who, in, watch.DoResume)
 }
 
-func (d *Desk) decideRule(ctx context.Context, who *access.Identity, in *request.Pause, do string) (api.RuleOnTopic, error) {
+func decideRule(ctx context.Context, d *Desk, who *access.Identity, in *request.Pause, do string) (api.RuleOnTopic, error) {
 	why, err := reasonOf(in.Body.Why, false)
 	if err != nil {
 		return api.RuleOnTopic{}, err
 	}
-	r, t, err := d.ruleFor(ctx, who, &in.RuleOn, access.Admin)
+	r, t, err := ruleFor(ctx, d, who, &in.RuleOn, access.Admin)
 	if err != nil {
 		return api.RuleOnTopic{}, err
 	}
@@ -136,23 +136,23 @@ func (d *Desk) decideRule(ctx context.Context, who *access.Identity, in *request
 	}
 	made := watch.Decision{V: 1, At: time.Now().UTC(), Do: do, By: who.Name, Why: why}
 	// The last one counts, whatever the clocks of the servers say that wrote those before.
-	if all := t.Decisions(r.Name); len(all) > 0 && !made.At.After(all[0].At) {
+	if all := watch.Decisions(t, r.Name); len(all) > 0 && !made.At.After(all[0].At) {
 		made.At = all[0].At.Add(time.Millisecond)
 	}
-	if err := d.Decided(ctx, t, r.Name, &made); err != nil {
-		return api.RuleOnTopic{}, d.problemOn(ctx, t, err)
+	if err := Decided(ctx, d, t, r.Name, &made); err != nil {
+		return api.RuleOnTopic{}, problemOn(ctx, d, t, err)
 	}
 	if err := t.Book.Refresh(ctx); err != nil {
 		return api.RuleOnTopic{}, failure.NewProblem(failure.KindOf(err), "rule %s is %s on %s, but its state cannot be read: %s", r.Name, do, in.Topic.Topic, failure.Text(err))
 	}
-	return d.ruleOn(t, r, time.Now()), nil
+	return ruleOn(d, t, r, time.Now()), nil
 }
 
 // RuleHistory returns what a rule did, and who paused and resumed it, the newest first.
-func (d *Desk) RuleHistory(ctx context.Context, who *access.Identity, in *request.History) ([]api.RuleEvent, error) {
+func RuleHistory(ctx context.Context, d *Desk, who *access.Identity, in *request.History) ([]api.RuleEvent, error) {
 	all := []api.RuleEvent{}
-	for _, t := range d.topicsFor(who, access.Viewer) {
-		for _, did := range t.Decisions(in.Rule.Rule) {
+	for _, t := range topicsFor(d, who, access.Viewer) {
+		for _, did := range watch.Decisions(t, in.Rule.Rule) {
 			all = append(all, api.RuleEvent{Topic: t.DeadLetterTopic.Topic, At: did.At, What: did.Do, By: did.By, Why: failure.Outside(d.cfg.Redact, did.Why), Run: did.Run, End: failure.Outside(d.cfg.Redact, did.End)})
 		}
 	}
@@ -164,8 +164,8 @@ func (d *Desk) RuleHistory(ctx context.Context, who *access.Identity, in *reques
 }
 
 // Decided writes a decision to the ledger, and deletes those that are too old.
-func (d *Desk) Decided(ctx context.Context, t *watch.Topic, rule string, made *watch.Decision) error {
-	if all := t.Decisions(rule); len(all) > watch.MostDecisions {
+func Decided(ctx context.Context, d *Desk, t *watch.Topic, rule string, made *watch.Decision) error {
+	if all := watch.Decisions(t, rule); len(all) > watch.MostDecisions {
 		inForce := watch.Standing(all)
 		for i := range all[watch.MostDecisions:] {
 			if old := &all[watch.MostDecisions+i]; old != inForce {

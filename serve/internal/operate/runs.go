@@ -14,25 +14,25 @@ import (
 )
 
 // ListRuns returns the runs of a topic, the newest first.
-func (d *Desk) ListRuns(ctx context.Context, who *access.Identity, in *request.Runs) ([]api.Run, error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Viewer)
+func ListRuns(ctx context.Context, d *Desk, who *access.Identity, in *request.Runs) ([]api.Run, error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
-	return d.runsOf(t, in.Newest), nil
+	return runsOf(d, t, in.Newest), nil
 }
 
 // ListAllRuns returns the runs of all topics, the newest first.
-func (d *Desk) ListAllRuns(ctx context.Context, who *access.Identity, in *request.Newest) ([]api.Run, error) {
+func ListAllRuns(ctx context.Context, d *Desk, who *access.Identity, in *request.Newest) ([]api.Run, error) {
 	all := []api.Run{}
-	for _, t := range d.topicsFor(who, access.Viewer) {
-		all = append(all, d.runsOf(t, *in)...)
+	for _, t := range topicsFor(d, who, access.Viewer) {
+		all = append(all, runsOf(d, t, *in)...)
 	}
 	slices.SortStableFunc(all, func(a, b api.Run) int { return b.Started.Compare(a.Started) })
 	return newest(all, *in, func(r *api.Run) bool { return redrive.State(r.State).Finished() }), nil
 }
 
-func (d *Desk) runsOf(t *watch.Topic, n request.Newest) []api.Run {
+func runsOf(d *Desk, t *watch.Topic, n request.Newest) []api.Run {
 	known, live := t.Known(), map[string]redrive.Outcome{}
 	for _, l := range d.Runner.OnTopic(t.DeadLetterTopic.Topic) {
 		o, _, _ := l.Get()
@@ -46,7 +46,7 @@ func (d *Desk) runsOf(t *watch.Topic, n request.Newest) []api.Run {
 	slices.SortStableFunc(known, func(a, b redrive.Outcome) int { return b.Started.Compare(a.Started) })
 	all := []api.Run{}
 	for _, o := range newest(known, n, func(o *redrive.Outcome) bool { return o.State.Finished() || live[o.ID].State.Finished() }) {
-		all = append(all, d.runAs(t, &o))
+		all = append(all, runAs(d, t, &o))
 	}
 	return all
 }
@@ -64,12 +64,12 @@ func newest[T any](all []T, n request.Newest, ended func(*T) bool) []T {
 }
 
 // GetRun returns a run.
-func (d *Desk) GetRun(ctx context.Context, who *access.Identity, in *request.Run) (api.Run, error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Viewer)
+func GetRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Run) (api.Run, error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Viewer)
 	if err != nil {
 		return api.Run{}, err
 	}
-	o, err := d.outcomeOf(ctx, t, in.Run)
+	o, err := outcomeOf(ctx, d, t, in.Run)
 	if err != nil {
 		return api.Run{}, err
 	}
@@ -81,11 +81,11 @@ func (d *Desk) GetRun(ctx context.Context, who *access.Identity, in *request.Run
 			o = now
 		}
 	}
-	return d.runAs(t, &o), nil
+	return runAs(d, t, &o), nil
 }
 
 // outcomeOf returns what is known of a run. A run that another server has just begun is looked up.
-func (d *Desk) outcomeOf(ctx context.Context, t *watch.Topic, id string) (redrive.Outcome, error) {
+func outcomeOf(ctx context.Context, d *Desk, t *watch.Topic, id string) (redrive.Outcome, error) {
 	for _, o := range t.Known() {
 		if o.ID == id {
 			return o, nil
@@ -107,7 +107,7 @@ func (d *Desk) outcomeOf(ctx context.Context, t *watch.Topic, id string) (redriv
 
 // runAs returns a run as the API shows it. What this process knows of a run that it owns is newer
 // than the ledger.
-func (d *Desk) runAs(t *watch.Topic, o *redrive.Outcome) api.Run {
+func runAs(d *Desk, t *watch.Topic, o *redrive.Outcome) api.Run {
 	var notices []string
 	here := false
 	if l := d.Runner.Of(t.DeadLetterTopic.Topic, o.ID, o); l != nil {
@@ -137,30 +137,30 @@ func (d *Desk) runAs(t *watch.Topic, o *redrive.Outcome) api.Run {
 }
 
 // AbortRun ends a run, wherever its process is.
-func (d *Desk) AbortRun(ctx context.Context, who *access.Identity, in *request.Abort) (api.Run, error) {
+func AbortRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Abort) (api.Run, error) {
 	name := in.Topic.Topic
 	why, err := reasonOf(in.Body.Why, false)
 	if err != nil {
 		return api.Run{}, err
 	}
-	t, err := d.TopicFor(ctx, who, name, access.Operator)
+	t, err := TopicFor(ctx, d, who, name, access.Operator)
 	if err != nil {
 		return api.Run{}, err
 	}
 	if err := d.cfg.Redriver.Abort(ctx, name, in.Run.Run, redrive.AbortOptions{By: who.Name, Why: why}); err != nil {
-		return api.Run{}, d.problemOn(ctx, t, err)
+		return api.Run{}, problemOn(ctx, d, t, err)
 	}
 	o, err := d.cfg.Redriver.Progress(ctx, name, in.Run.Run)
 	if err != nil {
 		return api.Run{}, failure.NewProblem(failure.KindOf(err), "the run was aborted, but its numbers cannot be read: %s", failure.Text(err))
 	}
 	t.Saw(o)
-	return d.runAs(t, &o), nil
+	return runAs(d, t, &o), nil
 }
 
 // ResumeRun continues a run here.
-func (d *Desk) ResumeRun(ctx context.Context, who *access.Identity, in *request.Resume) (api.Run, error) {
-	t, err := d.TopicFor(ctx, who, in.Topic.Topic, access.Operator)
+func ResumeRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Resume) (api.Run, error) {
+	t, err := TopicFor(ctx, d, who, in.Topic.Topic, access.Operator)
 	if err != nil {
 		return api.Run{}, err
 	}
@@ -168,25 +168,25 @@ func (d *Desk) ResumeRun(ctx context.Context, who *access.Identity, in *request.
 	if in.Body.Claim != "" {
 		condition = redrive.IfClaim(in.Body.Claim)
 	}
-	read, err := d.outcomeOf(ctx, t, in.Run.Run)
+	read, err := outcomeOf(ctx, d, t, in.Run.Run)
 	if err != nil {
 		return api.Run{}, err
 	}
 	// As getRun shows it: what was read of the ledger may be older than the end of a run of this
 	// process.
-	if before := d.runAs(t, &read); redrive.State(before.State).Finished() {
+	if before := runAs(d, t, &read); redrive.State(before.State).Finished() {
 		return api.Run{}, failure.NewProblem(api.RunHeld, "run %s/%s is %s: a run that has ended is not resumed; begin a new one", in.Topic.Topic, in.Run.Run, before.State)
 	}
 	o, err := d.Runner.Launch(in.Topic.Topic, func(ctx context.Context, on func(redrive.Event)) (redrive.Outcome, error) {
 		return d.cfg.Redriver.Resume(ctx, in.Topic.Topic, in.Run.Run, redrive.RunOptions{By: who.Name, Pace: paceOf(&in.Body.Pace), On: on}, condition)
 	})
 	if err != nil {
-		return api.Run{}, d.problemOn(ctx, t, err)
+		return api.Run{}, problemOn(ctx, d, t, err)
 	}
-	if _, noted := t.RunNotes()[o.ID]; !noted {
-		if err := d.noteRun(ctx, t, o.ID, &watch.RunNote{V: 1, By: who.Name, At: time.Now().UTC()}); err != nil {
+	if _, noted := watch.RunNotes(t)[o.ID]; !noted {
+		if err := noteRun(ctx, d, t, o.ID, &watch.RunNote{V: 1, By: who.Name, At: time.Now().UTC()}); err != nil {
 			d.cfg.Log.Warn("siding: a resumed run could not be noted in the ledger: no other server goes on with it by itself", "topic", o.Topic, "run", o.ID, "error", err)
 		}
 	}
-	return d.runAs(t, &o), nil
+	return runAs(d, t, &o), nil
 }

@@ -21,7 +21,7 @@ func TestDesk_TextsOfRunsHideWhatIsHidden(t *testing.T) {
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "x", State: redrive.Canary, Cause: "hunter2 failed", Why: "for hunter3"}
 	l := &liveRun{topic: o.Topic, id: o.ID, last: o, notices: []string{"skipped hunter4"}}
 	d.Runner.live["orders.dlq/x"] = l
-	is := d.runAs(&watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &o)
+	is := runAs(d, &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &o)
 	if is.Cause != "[redacted] failed" || is.Why != "for [redacted]" || len(is.Notices) != 1 || is.Notices[0] != "skipped [redacted]" {
 		t.Errorf("the run is %+v", is)
 	}
@@ -30,7 +30,7 @@ func TestDesk_TextsOfRunsHideWhatIsHidden(t *testing.T) {
 	}
 	const broker, clean = "unable to dial: dial tcp 10.9.8.7:9092: connection refused", "unable to dial: dial tcp: connection refused"
 	l.last.Cause, l.last.Waiting, l.notices = broker, broker, []string{broker}
-	if is := d.runAs(&watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &l.last); is.Cause != clean || is.Waiting != clean || is.Notices[0] != clean {
+	if is := runAs(d, &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &l.last); is.Cause != clean || is.Waiting != clean || is.Notices[0] != clean {
 		t.Errorf("the run is %+v", is)
 	}
 }

@@ -20,7 +20,7 @@ const NotListed = "the dead-letter topics are not known yet: ask again; the serv
 
 // TopicFor returns a topic on which the sender of the request has a role. To a page that was left
 // open over a restart a server that knows no topic yet must not say that there is none.
-func (d *Desk) TopicFor(ctx context.Context, who *access.Identity, name string, least access.Role) (*watch.Topic, error) {
+func TopicFor(ctx context.Context, d *Desk, who *access.Identity, name string, least access.Role) (*watch.Topic, error) {
 	has := who.On(name)
 	t := d.cfg.Cluster.Topic(name)
 	if t == nil && has != access.None {
@@ -39,7 +39,7 @@ func (d *Desk) TopicFor(ctx context.Context, who *access.Identity, name string, 
 }
 
 // topicsFor returns the topics on which the sender of the request has a role, by name.
-func (d *Desk) topicsFor(who *access.Identity, least access.Role) (all []*watch.Topic) {
+func topicsFor(d *Desk, who *access.Identity, least access.Role) (all []*watch.Topic) {
 	for name, t := range d.cfg.Cluster.All() {
 		if who.On(name) >= least {
 			all = append(all, t)
@@ -50,30 +50,30 @@ func (d *Desk) topicsFor(who *access.Identity, least access.Role) (all []*watch.
 }
 
 // ListTopics returns the topics, those with the most open letters first.
-func (d *Desk) ListTopics(ctx context.Context, who *access.Identity, _ *request.Nothing) ([]api.Topic, error) {
+func ListTopics(ctx context.Context, d *Desk, who *access.Identity, _ *request.Nothing) ([]api.Topic, error) {
 	all := []api.Topic{}
-	for _, t := range d.topicsFor(who, access.Viewer) {
-		all = append(all, d.Summary(t))
+	for _, t := range topicsFor(d, who, access.Viewer) {
+		all = append(all, Summary(d, t))
 	}
 	slices.SortStableFunc(all, func(a, b api.Topic) int { return int(min(max(b.Open-a.Open, -1), 1)) })
 	return all, nil
 }
 
 // GetTopic returns a topic with its counts.
-func (d *Desk) GetTopic(ctx context.Context, who *access.Identity, in *request.Topic) (api.Topic, error) {
-	t, err := d.TopicFor(ctx, who, in.Topic, access.Viewer)
+func GetTopic(ctx context.Context, d *Desk, who *access.Identity, in *request.Topic) (api.Topic, error) {
+	t, err := TopicFor(ctx, d, who, in.Topic, access.Viewer)
 	if err != nil {
 		return api.Topic{}, err
 	}
-	return d.Summary(t), nil
+	return Summary(d, t), nil
 }
 
 // Summary returns the topic as the API shows it.
-func (d *Desk) Summary(t *watch.Topic) api.Topic {
+func Summary(d *Desk, t *watch.Topic) api.Topic {
 	sum, progress := t.Book.Summary(), t.Book.Progress()
 	is := api.Topic{
 		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: t.Settings.Criticality, ManualOnly: t.Settings.ManualOnly, Unread: progress.Unread,
-		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: watch.Total(t.Recent(time.Now(), t.Book.Flow().Written)),
+		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: watch.Total(t.Arrivals.Recent(time.Now(), t.Book.Flow().Written)),
 		Known: timeOr(t.AsOf(&progress)), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.Unfinished(),
 	}
 	is.Problem = d.cfg.Cluster.Trouble(t, progress.Problem)

@@ -13,7 +13,7 @@ import (
 
 // The file of rules is gone, empty or half written: the rules before count, and the log says where
 // it is wrong, once.
-func TestReadRules_KeepsTheRulesWhileTheFileIsBroken(t *testing.T) {
+func TestRead_KeepsTheRulesWhileTheFileIsBroken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "rules.yaml")

@@ -6,7 +6,7 @@ import (
 )
 
 // A file of rules is refused with its name and the line, or its rules can be applied.
-func FuzzParseRules_RefusesWithTheLine(f *testing.F) {
+func FuzzParse_RefusesWithTheLine(f *testing.F) {
 	for _, text := range []string{
 		"", "rules:", "rules: []", "rules: [{name: a, topics: '*', classes: [x], times: [Mon-Fri 08:00-18:00], zone: Europe/Berlin}]", "rules: [{name: a}]", "\t", "rules: &a [*a]", "{", "rules: [{rate: .nan}]",
 		"rules: [{name: a, topics: '*', classes: [x], where: value.n > 1, headers: [a=b], keys: [''], since: 2026-11-01T00:00:00Z}]", "rules: [{classes: [x], where: '', headers: []}]",

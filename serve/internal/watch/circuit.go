@@ -29,17 +29,17 @@ func (c *Circuit) Name() string {
 
 // Circuits returns the states of the rules that apply to the topic, but for those that cannot be
 // read.
-func (t *Topic) Circuits(rules []rule.Rule, now time.Time) (all []Circuit) {
+func Circuits(t *Topic, rules []rule.Rule, now time.Time) (all []Circuit) {
 	for i := range rules {
 		r := &rules[i]
 		if !r.Covers(t.DeadLetterTopic.Topic) {
 			continue
 		}
-		t.lastFailed(r, now) // each server observes failures, whoever owns the topic
-		if state, err := t.RuleState(r.Name, now); err == nil {
-			state, _ = t.Settled(r, state, now)
+		lastFailed(t, r, now) // each server observes failures, whoever owns the topic
+		if state, err := RuleState(t, r.Name, now); err == nil {
+			state, _ = Settled(t, r, state, now)
 			state.Why = failure.Outside(t.hidden, state.Why)
-			all = append(all, Circuit{r.Name, state, t.Paused(r.Name) != nil})
+			all = append(all, Circuit{r.Name, state, Paused(t, r.Name) != nil})
 		}
 	}
 	return all

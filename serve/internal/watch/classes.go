@@ -3,7 +3,10 @@ package watch
 import (
 	"encoding/json"
 	"maps"
+	"sync"
 	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/book"
 )
 
 // ClassesNote is the note that tells when the first letter of each class was written. So a class is
@@ -19,8 +22,11 @@ type knownClasses struct {
 	First map[string]int64 `json:"first"`
 }
 
-// classes are what a topic remembers of its classes.
-type classes struct {
+// Classes are what a topic remembers of its classes. It is safe for concurrent use.
+type Classes struct {
+	book *book.Book
+
+	mu    sync.Mutex
 	note  string // that known was read of
 	known knownClasses
 	wrote string // the last note of this process
@@ -28,10 +34,9 @@ type classes struct {
 }
 
 // remembered returns when the first letters of classes were written, as the ledger has it. The
-// caller holds the topic's lock, and does not change the result.
-func (t *Topic) remembered() map[string]int64 {
-	c := &t.classes
-	if note := string(t.Book.Noted(ClassesNote)); note != c.note {
+// caller holds mu, and does not change the result.
+func (c *Classes) remembered() map[string]int64 {
+	if note := string(c.book.Noted(ClassesNote)); note != c.note {
 		c.note, c.known = note, knownClasses{}
 		if note == "" {
 			c.wrote = "" // to the ledger before
@@ -44,11 +49,11 @@ func (t *Topic) remembered() map[string]int64 {
 }
 
 // Firsts returns when the first letter of each class was written that the topic has letters of.
-func (t *Topic) Firsts() map[string]time.Time {
-	first := maps.Clone(t.Book.Summary().FirstWritten)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known := t.remembered()
+func (c *Classes) Firsts() map[string]time.Time {
+	first := maps.Clone(c.book.Summary().FirstWritten)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.remembered()
 	for class, at := range first {
 		if ms, ok := known[class]; ok && ms < at.UnixMilli() {
 			first[class] = time.UnixMilli(ms)
@@ -58,11 +63,11 @@ func (t *Topic) Firsts() map[string]time.Time {
 }
 
 // Remember returns the note that the ledger should have; nil if it has it. Only the owner calls it.
-func (t *Topic) Remember() []byte {
-	first := t.Firsts()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	next := knownClasses{V: 1, First: maps.Clone(t.remembered())}
+func (c *Classes) Remember() []byte {
+	first := c.Firsts()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := knownClasses{V: 1, First: maps.Clone(c.remembered())}
 	if next.First == nil {
 		next.First = map[string]int64{}
 	}
@@ -78,17 +83,17 @@ func (t *Topic) Remember() []byte {
 		return nil
 	}
 	note, err := json.Marshal(next)
-	if err != nil || string(note) == t.classes.wrote {
+	if err != nil || string(note) == c.wrote {
 		return nil // it was written, and is not read yet
 	}
 	return note
 }
 
 // Remembers notes that what remember returned was written.
-func (t *Topic) Remembers(note []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.classes.wrote = string(note)
+func (c *Classes) Remembers(note []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrote = string(note)
 }
 
 // otherClasses stands for the classes of a topic beyond Config.MaxClasses. OpenTelemetry's
@@ -98,17 +103,17 @@ const otherClasses = "_OTHER"
 // Label returns a class as metrics name it: the first most classes of a topic have names of their
 // own, as long as the server runs, since a number that moves from name to name would seem to grow
 // and to fall. The caller passes the classes in the order of their importance.
-func (t *Topic) Label(class string, most int) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.classes.shown[class] {
-		if len(t.classes.shown) >= most {
+func (c *Classes) Label(class string, most int) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.shown[class] {
+		if len(c.shown) >= most {
 			return otherClasses
 		}
-		if t.classes.shown == nil {
-			t.classes.shown = map[string]bool{}
+		if c.shown == nil {
+			c.shown = map[string]bool{}
 		}
-		t.classes.shown[class] = true
+		c.shown[class] = true
 	}
 	return class
 }

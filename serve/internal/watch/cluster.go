@@ -209,7 +209,7 @@ func (c *Cluster) discover(ctx context.Context, cl *kgo.Client) error {
 	now := map[string]*Topic{}
 	for _, f := range found {
 		if now[f.Topic] = c.topics[f.Topic]; now[f.Topic] == nil {
-			now[f.Topic] = &Topic{DeadLetterTopic: f, Settings: c.cfg.Settings(f.Topic), Book: book.New(f.Topic, f.Ledger, c.cfg.Kafka...), hidden: c.cfg.Redact, starting: make(chan struct{}, 1)}
+			now[f.Topic] = newTopic(f, c.cfg.Settings(f.Topic), book.New(f.Topic, f.Ledger, c.cfg.Kafka...), c.cfg.Redact)
 		}
 		now[f.Topic].identify(f.TopicID, f.LedgerID)
 		if err == nil {
@@ -266,15 +266,6 @@ func (c *Cluster) refresh(ctx context.Context, admin *kadm.Client, running *sync
 		return fmt.Errorf("list offsets: %w", err)
 	}
 	c.Pulse.Beat()
-	sum := func(of kadm.ListedOffsets, topic string, told *int) (n int64) {
-		for _, o := range of[topic] {
-			if o.Err == nil {
-				n += o.Offset
-				*told++
-			}
-		}
-		return n
-	}
 	var begun sync.WaitGroup
 	for name, t := range topics {
 		lacks := slices.ContainsFunc(slices.Collect(maps.Values(ends[t.Ledger])), func(o kadm.ListedOffset) bool {
@@ -287,17 +278,14 @@ func (c *Cluster) refresh(ctx context.Context, admin *kadm.Client, running *sync
 		if !t.beginRefresh(asked) {
 			continue
 		}
-		var at position
-		at.start, at.end, at.ledger = sum(starts, name, &at.told), sum(ends, name, &at.told), sum(ends, t.Ledger, &at.told)
+		at := positionOf(name, t.Ledger, starts, ends)
 		if lacks {
 			at.ledger = -1 // an empty one is another position
 		}
 		begun.Add(1)
 		running.Go(func() {
 			defer begun.Done()
-			err := c.reading.read(ctx, t.isSmall(at), t.refreshFailed(), t.Book.Records, func(tuned ...kgo.Opt) error { return t.refresh(ctx, at, asked, tuned...) })
-			t.endRefresh(c.Denied(ctx, t, err), time.Now())
-			c.noteTrouble(ctx, t)
+			c.read(ctx, t, at, asked)
 		})
 	}
 	ended := make(chan struct{})
@@ -310,6 +298,28 @@ func (c *Cluster) refresh(ctx context.Context, admin *kadm.Client, running *sync
 	case <-time.After(min(c.cfg.Refresh, pulse.Patience)):
 	}
 	return nil
+}
+
+// read reads a topic up to a position, of which the brokers were asked at a time.
+func (c *Cluster) read(ctx context.Context, t *Topic, at position, asked time.Time) {
+	err := c.reading.read(ctx, t.isSmall(at), t.refreshFailed(), t.Book.Records, func(tuned ...kgo.Opt) error { return t.refresh(ctx, at, asked, tuned...) })
+	t.endRefresh(c.Denied(ctx, t, err), time.Now())
+	c.noteTrouble(ctx, t)
+}
+
+// positionOf sums the offsets that the brokers told of a topic and of its ledger.
+func positionOf(topic, ledger string, starts, ends kadm.ListedOffsets) (at position) {
+	sum := func(of kadm.ListedOffsets, topic string, told *int) (n int64) {
+		for _, o := range of[topic] {
+			if o.Err == nil {
+				n += o.Offset
+				*told++
+			}
+		}
+		return n
+	}
+	at.start, at.end, at.ledger = sum(starts, topic, &at.told), sum(ends, topic, &at.told), sum(ends, ledger, &at.told)
+	return at
 }
 
 // listOffsets returns the starts of dead-letter topics, and the ends of them and of ledgers.
@@ -357,7 +367,7 @@ func (c *Cluster) Trouble(t *Topic, missed error) string {
 	round, groupDenied := c.why, c.groupDenied
 	c.mu.Unlock()
 	t.mu.Lock()
-	failed, broken, unknown, forgets := t.failed, t.broken, t.unknown, t.forgets
+	failed, broken, unknown, forgets := t.failed, t.Broken(), t.unknown, t.forgets
 	t.mu.Unlock()
 	missed = cmp.Or(failed, missed) // names what is denied
 	var silent error

@@ -62,12 +62,12 @@ func (f *Figures) Opened(run string) bool {
 	return slices.ContainsFunc(f.Circuits, func(c Circuit) bool { return c.Name() == "open" && c.State.Run == run })
 }
 
-// Figures returns those of a topic now. rules are those of the server.
-func (t *Topic) Figures(now time.Time, rules []rule.Rule) Figures {
+// FiguresOf returns those of a topic now. rules are those of the server.
+func FiguresOf(t *Topic, now time.Time, rules []rule.Rule) Figures {
 	s, flow, is := t.Book.Summary(), t.Book.Flow(), t.Settings.Thresholds
 	f := Figures{
 		Open: s.Open, Pending: s.Pending, Oldest: s.Oldest, WrittenBy: s.Written, Resolved: s.ResolvedAs, OpenBy: map[string]int64{},
-		RecentBy: t.Recent(now, flow.Written), FirstBy: t.Firsts(), Flow: flow, Runs: map[redrive.State]int64{}, Circuits: t.Circuits(rules, now),
+		RecentBy: t.Arrivals.Recent(now, flow.Written), FirstBy: t.Classes.Firsts(), Flow: flow, Runs: map[redrive.State]int64{}, Circuits: Circuits(t, rules, now),
 	}
 	for _, g := range s.Groups {
 		f.OpenBy[g.Class] += g.Open
@@ -77,22 +77,21 @@ func (t *Topic) Figures(now time.Time, rules []rule.Rule) Figures {
 			f.NewClasses = append(f.NewClasses, class)
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f.LastRun = lastRun(t.runs, now)
+	runs := t.Known()
+	f.LastRun = lastRun(runs, now)
 	f.LastRun.Cause = failure.Outside(t.hidden, f.LastRun.Cause) // an operator wrote it
-	for i := range t.runs {
-		f.Runs[t.runs[i].State]++
+	for i := range runs {
+		f.Runs[runs[i].State]++
 	}
-	if t.retention > 0 {
-		times := []time.Time{now.Add(is.Retention - t.retention)}
+	if keeps := t.Keeps(); keeps > 0 {
+		times := []time.Time{now.Add(is.Retention - keeps)}
 		for _, within := range ExpiryHours {
-			times = append(times, now.Add(within-t.retention))
+			times = append(times, now.Add(within-keeps))
 		}
 		counts := t.Book.OpenBefore(times...)
 		f.ExpiringSoon, f.Expiring = counts[0], counts[1:]
 		if !f.Oldest.IsZero() {
-			f.NextExpiry = f.Oldest.Add(t.retention)
+			f.NextExpiry = f.Oldest.Add(keeps)
 		}
 	}
 	return f

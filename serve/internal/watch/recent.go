@@ -2,7 +2,10 @@ package watch
 
 import (
 	"maps"
+	"sync"
 	"time"
+
+	"github.com/sidingkafka/siding/serve/internal/book"
 )
 
 // NewWithin is the time in which the letters of Thresholds.New come.
@@ -17,22 +20,30 @@ type arrival struct {
 	written map[string]int64
 }
 
+// Arrivals are how many letters of a topic came of late. It is safe for concurrent use.
+type Arrivals struct {
+	book *book.Book
+
+	mu  sync.Mutex
+	all []arrival // within newWithin, the oldest first
+}
+
 // Recent returns by class how many letters came within newWithin: by their timestamps, or as this
 // server saw them come, if those are more. Producers set timestamps, and the clock of one may be
 // slow. What came while the server did not look goes by its timestamp alone. written counts what
 // came while it looked.
-func (t *Topic) Recent(now time.Time, written map[string]int64) map[string]int64 {
-	recent := t.Book.EnteredBy(now.Add(-NewWithin), now.Add(time.Millisecond))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for len(t.arrivals) > 0 && now.Sub(t.arrivals[0].at) > NewWithin {
-		t.arrivals = t.arrivals[1:]
+func (a *Arrivals) Recent(now time.Time, written map[string]int64) map[string]int64 {
+	recent := a.book.EnteredBy(now.Add(-NewWithin), now.Add(time.Millisecond))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.all) > 0 && now.Sub(a.all[0].at) > NewWithin {
+		a.all = a.all[1:]
 	}
-	if n := len(t.arrivals); n == 0 || now.Sub(t.arrivals[n-1].at) >= countEvery {
-		t.arrivals = append(t.arrivals, arrival{now, maps.Clone(written)})
+	if n := len(a.all); n == 0 || now.Sub(a.all[n-1].at) >= countEvery {
+		a.all = append(a.all, arrival{now, maps.Clone(written)})
 	}
 	for class, n := range written {
-		if came := n - t.arrivals[0].written[class]; came > recent[class] {
+		if came := n - a.all[0].written[class]; came > recent[class] {
 			recent[class] = came
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +27,10 @@ type Topic struct {
 	redrive.DeadLetterTopic
 	Settings Settings
 	Book     *book.Book
+	Runs
+	observations
+	Classes  Classes
+	Arrivals Arrivals
 	hidden   *redact.Rules // nil if nothing is
 
 	// What a server does about the topic, and what keeps it from doing that twice.
@@ -55,18 +58,13 @@ type Topic struct {
 	ours  time.Time   // since when this server owns the topic; zero if it does not
 	ids   [2][16]byte // of the topic and its ledger
 	brokerConfig
-	runs     []redrive.Outcome
-	classes  classes
-	observed map[string]observation
 	rests    map[string]Rest // by rule
 	searches map[string]*search
-	arrivals []arrival // within newWithin, the oldest first
 
 	noteAgain time.Time // when a note may be tried again after one that could not be written
 
 	refreshing bool
 	failed     error  // the last refresh
-	broken     error  // runs that cannot be read; nil if all can
 	logged     string // the trouble that was logged last
 	retryIn    time.Duration
 	retryAt    time.Time
@@ -82,36 +80,10 @@ type Rest struct {
 	Homeless int64
 }
 
-// observation is something that another process wrote, and when this server first read it.
-type observation struct {
-	what string
-	at   time.Time
-}
-
-// ObservedAt returns when something happened that a ledger has, by the clock of this server: the
-// writer's clock may be wrong. What is new since the server looked last has happened just now. What
-// the server finds at its first look happened when it says so, and not in the future.
-func (t *Topic) ObservedAt(about, what string, now, says time.Time) time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.observedAtLocked(about, what, now, says)
-}
-
-// observedAtLocked is [Topic.ObservedAt]. mu is held.
-func (t *Topic) observedAtLocked(about, what string, now, says time.Time) time.Time {
-	was, looked := t.observed[about]
-	if looked && was.what == what {
-		return was.at
+func newTopic(is redrive.DeadLetterTopic, configured Settings, letters *book.Book, hidden *redact.Rules) *Topic {
+	return &Topic{
+		DeadLetterTopic: is, Settings: configured, Book: letters, Runs: Runs{book: letters}, Classes: Classes{book: letters}, Arrivals: Arrivals{book: letters}, hidden: hidden, starting: make(chan struct{}, 1),
 	}
-	if t.observed == nil {
-		t.observed = map[string]observation{}
-	}
-	at := now
-	if !looked && says.Before(now) {
-		at = says
-	}
-	t.observed[about] = observation{what, at}
-	return at
 }
 
 // position is how far a dead-letter topic and its ledger are: the sums of the partitions' offsets,
@@ -143,7 +115,7 @@ func (t *Topic) refresh(ctx context.Context, at position, asked time.Time, tuned
 	} else if t.Book.Progress().Read.Before(asked) {
 		return missed
 	}
-	t.keepRuns()
+	t.keep()
 	if missed == nil {
 		t.mu.Lock()
 		t.read, t.asked = at, asked
@@ -198,56 +170,11 @@ func (t *Topic) SilentSince(p *pulse.Pulse) time.Time {
 	return p.TooLong(at)
 }
 
-// keepRuns keeps the runs as the book has them now, in the order in which this server observed
-// them: the clocks by which they began may be wrong. They decide about those that it observed at
-// once.
-func (t *Topic) keepRuns() {
-	runs, broken := t.Book.Runs()
-	runs = slices.Clone(runs) // they are the book's
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	order := map[string]int{}
-	for i := range t.runs {
-		order[t.runs[i].ID] = i - len(t.runs)
-	}
-	slices.SortStableFunc(runs, func(a, b redrive.Outcome) int { return cmp.Compare(order[a.ID], order[b.ID]) })
-	t.runs, t.broken = runs, broken
-	for i := range runs {
-		t.observeBeat(&runs[i])
-	}
-}
-
 // identify keeps the ids of the dead-letter topic and of its ledger, as they are now.
 func (t *Topic) identify(topic, ledger [16]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ids = [2][16]byte{topic, ledger}
-}
-
-// observeBeat keeps a new heartbeat of a run, and returns when it came. mu is held.
-func (t *Topic) observeBeat(o *redrive.Outcome) time.Time {
-	about := "heartbeat/" + o.ID
-	if o.State.Finished() {
-		delete(t.observed, about)
-		return o.Heartbeat
-	}
-	return t.observedAtLocked(about, fmt.Sprint(o.Claim, o.Heartbeat.UnixNano()), time.Now(), o.Heartbeat)
-}
-
-// Silent reports whether no process seems to own a run: it recorded that it stopped, or this server
-// has observed no heartbeat for a while. The clock of the process does not count.
-func (t *Topic) Silent(o *redrive.Outcome) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch was, known := t.observed["heartbeat/"+o.ID]; {
-	case o.State.Finished():
-		return false
-	case !o.Stopped.IsZero():
-		return true
-	case known: // of what the ledger had last
-		return time.Since(was.at) > o.SilentAfter
-	}
-	return time.Since(t.observeBeat(o)) > o.SilentAfter
 }
 
 // IsWhole reports whether a refresh of a book missed nothing, but for what a newer siding wrote.
@@ -307,7 +234,7 @@ func (t *Topic) trouble() error {
 	missed := t.Book.Progress().Problem
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := cmp.Or(t.failed, missed, t.broken)
+	err := cmp.Or(t.failed, missed, t.Broken())
 	if err == nil {
 		t.logged = ""
 		return nil
@@ -328,49 +255,7 @@ func (t *Topic) unreliable() error {
 	if errors.Is(missed, dlq.ErrNewerVersion) {
 		return missed
 	}
-	return cmp.Or(t.broken, t.forgets)
-}
-
-// Reread reads what the ledger has now.
-func (t *Topic) Reread(ctx context.Context) error {
-	if err := t.Book.Refresh(ctx); err != nil {
-		return err
-	}
-	t.keepRuns()
-	_, broken := t.Book.Runs()
-	return broken
-}
-
-// Known returns the runs, as the ledger had them when it was last read, oldest first.
-func (t *Topic) Known() []redrive.Outcome {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.runs)
-}
-
-// Saw keeps a run that was read since the last refresh.
-func (t *Topic) Saw(o redrive.Outcome) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.runs = slices.Clone(t.runs) // others may read the old ones
-	i := slices.IndexFunc(t.runs, func(r redrive.Outcome) bool { return r.ID == o.ID })
-	switch {
-	case i < 0:
-		t.runs = append(t.runs, o)
-	case Newer(&o, &t.runs[i]):
-		t.runs[i] = o
-	default:
-		return
-	}
-	t.observeBeat(&o)
-}
-
-// Newer reports whether an outcome of a run was recorded after another one.
-func Newer(a, b *redrive.Outcome) bool {
-	if a.State.Finished() != b.State.Finished() {
-		return a.State.Finished()
-	}
-	return a.Heartbeat.After(b.Heartbeat) || !a.Stopped.IsZero() && b.Stopped.IsZero() && !a.Heartbeat.Before(b.Heartbeat)
+	return cmp.Or(t.Broken(), t.forgets)
 }
 
 // MayNote reports whether a note to the ledger may be tried. After one that could not be written
@@ -423,21 +308,6 @@ func (t *Topic) ReadSince(at time.Time) bool {
 	return t.asked.After(at) && !t.Book.Progress().Complete.IsZero()
 }
 
-// Unfinished returns the run of the topic that is not finished; empty if there is none.
-func (t *Topic) Unfinished() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range t.runs {
-		if !t.runs[i].State.Finished() {
-			return t.runs[i].ID
-		}
-	}
-	return ""
-}
-
-// LacksOutcomes reports whether letters of runs that have ended may have outcomes by now.
-func (t *Topic) LacksOutcomes() bool { return t.Book.Summary().Pending > 0 && t.Unfinished() == "" }
-
 // LedgerEnd returns the end of the ledger up to which the book was read.
 func (t *Topic) LedgerEnd() uint64 {
 	t.mu.Lock()
@@ -449,4 +319,13 @@ func (t *Topic) LedgerEnd() uint64 {
 func (t *Topic) TopicID() string {
 	id := t.Book.TopicID()
 	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// Reread reads what the ledger has now.
+func (t *Topic) Reread(ctx context.Context) error {
+	if err := t.Book.Refresh(ctx); err != nil {
+		return err
+	}
+	t.keep()
+	return t.Broken()
 }

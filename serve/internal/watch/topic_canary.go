@@ -17,7 +17,7 @@ import (
 // Canary returns the place of the letter that shows whether a fault is over: the oldest open one
 // that may be redriven. One that failed as a canary comes back with a redrive more, and is refused
 // in the end.
-func (t *Topic) Canary(ctx context.Context, r *rule.Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
+func Canary(ctx context.Context, t *Topic, r *rule.Rule, f *dlq.Filter, kafka []kgo.Opt) (dlq.Range, error) {
 	ledger := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, kafka...)
 	any := false
 	lanes, err := partitionsOf(ctx, t.Source, kafka)

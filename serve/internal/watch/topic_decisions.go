@@ -14,7 +14,7 @@ import (
 
 // DecidedRules returns the rules of which the topic's ledger has decisions, also those that have
 // left the file.
-func (t *Topic) DecidedRules() (names []string) {
+func DecidedRules(t *Topic) (names []string) {
 	for note := range t.Book.Notes("rule/") {
 		escaped, rest, _ := strings.Cut(note, "/")
 		if name, err := url.PathUnescape(escaped); err == nil && strings.HasPrefix(rest, "decision/") {
@@ -26,7 +26,7 @@ func (t *Topic) DecidedRules() (names []string) {
 }
 
 // Decisions returns the decisions of a rule on a topic, the newest first.
-func (t *Topic) Decisions(rule string) (all []Decision) {
+func Decisions(t *Topic, rule string) (all []Decision) {
 	for name, text := range t.Book.Notes(ruleDecisionNotes(rule)) {
 		d := Decision{note: ruleDecisionNotes(rule) + name}
 		if json.Unmarshal(text, &d) == nil {
@@ -38,11 +38,11 @@ func (t *Topic) Decisions(rule string) (all []Decision) {
 }
 
 // Paused returns the decision by which a rule is paused on the topic; nil if it is not.
-func (t *Topic) Paused(rule string) *Decision {
-	if forgot := t.Forgot(rule); forgot != nil {
+func Paused(t *Topic, rule string) *Decision {
+	if forgot := Forgot(t, rule); forgot != nil {
 		return forgot
 	}
-	if last := Standing(t.Decisions(rule)); last != nil && last.Do == DoPause {
+	if last := Standing(Decisions(t, rule)); last != nil && last.Do == DoPause {
 		return last
 	}
 	return nil
@@ -51,7 +51,7 @@ func (t *Topic) Paused(rule string) *Decision {
 // Forgotten returns when a server saw last that the topic's ledger is another one, or has lost its
 // end: letters that came home are open again. It is zero if none did. noted reports that the ledger
 // says so.
-func (t *Topic) Forgotten() (at time.Time, noted bool) {
+func Forgotten(t *Topic) (at time.Time, noted bool) {
 	text := t.Book.Noted(ForgottenNote)
 	if text == nil {
 		return t.Book.Forgotten().UTC(), false
@@ -66,16 +66,16 @@ func (t *Topic) Forgotten() (at time.Time, noted bool) {
 
 // Forgot returns the decision that a rule is paused because of that; nil if it is not, or an
 // operator has decided about the rule since.
-func (t *Topic) Forgot(rule string) *Decision {
-	at, _ := t.Forgotten()
-	if is := Standing(t.Decisions(rule)); at.IsZero() || is != nil && !is.At.Before(t.Book.Lost()) {
+func Forgot(t *Topic, rule string) *Decision {
+	at, _ := Forgotten(t)
+	if is := Standing(Decisions(t, rule)); at.IsZero() || is != nil && !is.At.Before(t.Book.Lost()) {
 		return nil
 	}
 	return &Decision{V: 1, At: at, Do: DoPause, By: RulePrefix + rule, Why: ForgotWhy}
 }
 
 // RuleState reads the state of a rule on a topic from its ledger, by the server's own clock.
-func (t *Topic) RuleState(name string, now time.Time) (s rule.State, err error) {
+func RuleState(t *Topic, name string, now time.Time) (s rule.State, err error) {
 	note, known := t.Book.Noted(RuleStateNote(name)), !t.Book.Progress().Complete.IsZero()
 	if note == nil {
 		if known {

@@ -15,7 +15,7 @@ import (
 const firstRest = 30 * time.Second
 
 // Resting returns the rest of a rule on the topic; the zero value if it may try again.
-func (t *Topic) Resting(r *rule.Rule, now time.Time) Rest {
+func Resting(t *Topic, r *rule.Rule, now time.Time) Rest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if is := t.rests[r.Name]; now.Before(is.until) {
@@ -26,16 +26,16 @@ func (t *Topic) Resting(r *rule.Rule, now time.Time) Rest {
 
 // LastError returns why a rule could not do on the topic what it wanted to do last; nil if it
 // could.
-func (t *Topic) LastError(r *rule.Rule) error {
+func LastError(t *Topic, r *rule.Rule) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rests[r.Name].Err
 }
 
-// Rest makes a rule rest on the topic after an error about letters that a filter selects, and
+// RestAfter makes a rule rest on the topic after an error about letters that a filter selects, and
 // forgets the rests without one.
-func (t *Topic) Rest(r *rule.Rule, f dlq.Filter, now time.Time, err error) {
-	groups, homeless := t.homeless(r, f, now, err)
+func RestAfter(t *Topic, r *rule.Rule, f dlq.Filter, now time.Time, err error) {
+	groups, homeless := homeless(t, r, f, now, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
@@ -51,7 +51,7 @@ func (t *Topic) Rest(r *rule.Rule, f dlq.Filter, now time.Time, err error) {
 
 // homeless returns the groups to which letters of a rule cannot come home, and how many letters of
 // other groups cannot, if an error says that none can.
-func (t *Topic) homeless(r *rule.Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
+func homeless(t *Topic, r *rule.Rule, f dlq.Filter, now time.Time, err error) (groups []string, others int64) {
 	refused, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return nil, math.MaxInt64
@@ -59,7 +59,7 @@ func (t *Topic) homeless(r *rule.Rule, f dlq.Filter, now time.Time, err error) (
 	switch refused.Reason {
 	case redrive.RefusedNothing, redrive.RefusedPartitions, redrive.RefusedTooOften, redrive.RefusedNoTier, redrive.RefusedNoMembers:
 		f = Leaving(f, refused.Groups)
-		return refused.Groups, t.MayFit(r, &f, now)
+		return refused.Groups, MayFit(t, r, &f, now)
 	}
 	return refused.Groups, math.MaxInt64
 }

@@ -29,23 +29,23 @@ type Judged struct {
 }
 
 // Judge asks a rule what it does about a topic. guards are those of its source.
-func (t *Topic) Judge(r *rule.Rule, guards []api.Guard, now time.Time) (j Judged, err error) {
-	if j.State, err = t.RuleState(r.Name, now); err == nil {
+func Judge(t *Topic, r *rule.Rule, guards []api.Guard, now time.Time) (j Judged, err error) {
+	if j.State, err = RuleState(t, r.Name, now); err == nil {
 		err = t.unreliable()
 	}
 	if err != nil {
 		return j, err // what nobody knows is no permission
 	}
-	j.State, _ = t.Settled(r, j.State, now)
-	j.Paused = t.Paused(r.Name)
+	j.State, _ = Settled(t, r, j.State, now)
+	j.Paused = Paused(t, r.Name)
 	j.Filter = r.Selects(t.DeadLetterTopic.Topic, now)
-	last := t.lastFailed(r, now)
+	last := lastFailed(t, r, now)
 	j.Facts = rule.Facts{
-		Open: t.MayFit(r, &j.Filter, now), LastFailed: last, Unfinished: t.Unfinished(), Manual: t.Settings.ManualOnly, Paused: j.Paused != nil,
+		Open: MayFit(t, r, &j.Filter, now), LastFailed: last, Unfinished: t.Unfinished(), Manual: t.Settings.ManualOnly, Paused: j.Paused != nil,
 	}
 	for i := 0; i < len(guards) && j.Facts.Held == ""; i++ {
 		g := &guards[i]
-		if of := among(j.Filter, g.Group); t.MayFit(r, &of, now) > 0 {
+		if of := among(j.Filter, g.Group); MayFit(t, r, &of, now) > 0 {
 			j.Facts.Held = held.Says(g, t.Source)
 		}
 	}
@@ -57,7 +57,7 @@ func (t *Topic) Judge(r *rule.Rule, guards []api.Guard, now time.Time) (j Judged
 // unless that is yet to come, or when this server observed it. The clock of the service may be
 // wrong. What the server finds at its first look failed when its letter was written, by the clock
 // of whoever sets the topic's timestamps, if that is later.
-func (t *Topic) lastFailed(r *rule.Rule, now time.Time) time.Time {
+func lastFailed(t *Topic, r *rule.Rule, now time.Time) time.Time {
 	f := dlq.Filter{Classes: r.Filter.Class}
 	came := fmt.Sprint(t.Book.Came(&f), " ", t.Book.LastFailed(&f))
 	f.Until = now
@@ -76,9 +76,9 @@ func (t *Topic) lastFailed(r *rule.Rule, now time.Time) time.Time {
 
 // Settled returns a state of a rule with the ends of its runs that no server has noted: an operator
 // aborted the run, or the server ended with it. ends has these runs.
-func (t *Topic) Settled(r *rule.Rule, state rule.State, now time.Time) (_ rule.State, ends []redrive.Outcome) {
+func Settled(t *Topic, r *rule.Rule, state rule.State, now time.Time) (_ rule.State, ends []redrive.Outcome) {
 	noted := map[string]bool{}
-	for _, d := range t.Decisions(r.Name) {
+	for _, d := range Decisions(t, r.Name) {
 		noted[d.Run] = d.End != "" && !strings.HasPrefix(d.End, NotBegun)
 	}
 	for _, o := range t.Known() {
@@ -118,7 +118,7 @@ func among(f dlq.Filter, group string) dlq.Filter {
 }
 
 // LeftRun returns the run of somebody that no process owns any more; nil if there is none.
-func (t *Topic) LeftRun(by string) *redrive.Outcome {
+func LeftRun(t *Topic, by string) *redrive.Outcome {
 	for _, o := range t.Known() {
 		if o.By == by && t.Silent(&o) {
 			return &o

@@ -16,12 +16,12 @@ type RunNote struct {
 	Request string `json:"request,omitempty"`
 }
 
-const RunNotes = "run/"
+const RunNotePrefix = "run/"
 
 // RunNotes returns the notes about runs, by the runs' ids. A note that cannot be read is left out.
-func (t *Topic) RunNotes() map[string]RunNote {
+func RunNotes(t *Topic) map[string]RunNote {
 	all := map[string]RunNote{}
-	for id, text := range t.Book.Notes(RunNotes) {
+	for id, text := range t.Book.Notes(RunNotePrefix) {
 		var n RunNote
 		if json.Unmarshal(text, &n) == nil {
 			all[id] = n

@@ -18,16 +18,16 @@ type search struct {
 }
 
 // MayFit counts the open letters that a rule may select, of those that a filter of the book does.
-func (t *Topic) MayFit(r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
+func MayFit(t *Topic, r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
 	if !r.Reads(t.DeadLetterTopic.Topic) {
 		return t.Book.Select(f).Open
 	}
-	return t.Search(r, now).Left(t.Book, f)
+	return Search(t, r, now).Left(t.Book, f)
 }
 
 // Search returns the search of a rule. It begins anew with another filter, for another topic of the
 // name, and each wait of the rule if an expression may ask for the time.
-func (t *Topic) Search(r *rule.Rule, now time.Time) *search {
+func Search(t *Topic, r *rule.Rule, now time.Time) *search {
 	of := fmt.Sprintf("%x %+v", t.Book.TopicID(), r.Filter)
 	asksTime := strings.Contains(r.Filter.Where, "now")
 	for b := range r.Earlier(t.DeadLetterTopic.Topic) {

@@ -23,8 +23,8 @@ func TestTopic_SearchBeginsAnewIfTheTimeMayDecide(t *testing.T) {
 		for i := range all {
 			is := &Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "orders.dlq"}, Book: book.New("orders.dlq", "orders.dlq.ledger")}
 			now := time.Now()
-			first := is.Search(&all[i], now)
-			if again := is.Search(&all[i], now.Add(all[i].Wait)); (again != first) != anew {
+			first := Search(is, &all[i], now)
+			if again := Search(is, &all[i], now.Add(all[i].Wait)); (again != first) != anew {
 				t.Errorf("where %s: rule %s begins anew: %t, want %t", where, all[i].Name, again != first, anew)
 			}
 		}

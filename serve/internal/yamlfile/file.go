@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -82,15 +81,6 @@ type KeyError struct {
 
 // Error names the key and the problem.
 func (e *KeyError) Error() string { return e.Key + ": " + e.Problem }
-
-// NamedBy gives the error of a file that is missing the key that names it. Errors of what the file
-// has stay as they are: they name the file and the line.
-func NamedBy(key string, err error) error {
-	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return &KeyError{Key: key, Problem: err.Error()}
-	}
-	return err
-}
 
 // lineError is an error in a line of a file.
 type lineError struct {

@@ -16,7 +16,7 @@ import (
 
 // A ledger that deletes entries before their letters makes letters open that came home. No rule
 // redrives then, the topic and a plan say why, and the rule goes on when the ledger is mended.
-func TestBrokerConfig_NoRuleActsWhileTheLedgerForgets(t *testing.T) {
+func TestServer_NoRuleActsWhileTheLedgerForgets(t *testing.T) {
 	for what, config := range map[string][2]string{
 		"by age":  {"retention.ms", "3600000"},
 		"by size": {"retention.bytes", "1000"},

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
@@ -13,7 +12,7 @@ import (
 
 // Try returns what the retention of a topic would do now. It changes nothing.
 func (k *Retainer) Try(ctx context.Context, who *access.Identity, in *request.Topic) (api.RetentionReport, error) {
-	t, err := k.cfg.Desk.TopicFor(ctx, who, in.Topic, access.Viewer)
+	t, err := operate.TopicFor(ctx, k.cfg.Desk, who, in.Topic, access.Viewer)
 	if err != nil {
 		return api.RetentionReport{}, err
 	}
@@ -23,7 +22,7 @@ func (k *Retainer) Try(ctx context.Context, who *access.Identity, in *request.To
 
 // Prune does now what the server does by the clock.
 func (k *Retainer) Prune(ctx context.Context, who *access.Identity, in *request.Topic) (api.RetentionReport, error) {
-	t, err := k.cfg.Desk.TopicFor(ctx, who, in.Topic, access.Admin)
+	t, err := operate.TopicFor(ctx, k.cfg.Desk, who, in.Topic, access.Admin)
 	if err != nil {
 		return api.RetentionReport{}, err
 	}
@@ -32,7 +31,7 @@ func (k *Retainer) Prune(ctx context.Context, who *access.Identity, in *request.
 	}
 	r, err := k.Apply(ctx, in.Topic, who.Name)
 	if err == nil {
-		k.cfg.Desk.Refreshed(ctx, t)
+		operate.Refreshed(ctx, k.cfg.Desk, t)
 	}
 	return shown(r, k.cfg.Cluster.Denied(ctx, t, err))
 }
@@ -43,16 +42,4 @@ func shown(r *Report, err error) (api.RetentionReport, error) {
 		return api.RetentionReport{}, failure.ProblemOf(err)
 	}
 	return r.Shown(), nil
-}
-
-// Shown returns the report as the API shows it.
-func (r *Report) Shown() api.RetentionReport {
-	is := api.RetentionReport{
-		Topic: r.Topic, At: r.At.UTC(), Limits: r.Limits, Until: map[string]int64{}, Letters: r.Letters, Open: r.Open, Discarded: r.Discarded, Held: r.Held,
-		Expiring: r.Expiring, Archives: operate.Listed(r.Archives), Waits: r.Waits,
-	}
-	for partition, offset := range r.Until {
-		is.Until[fmt.Sprint(partition)] = offset
-	}
-	return is
 }

@@ -12,7 +12,7 @@ import (
 
 // The schema counts characters, and ledgers count bytes: a reason of 2,049 é was answered as a
 // fault of Kafka. A reason of spaces was taken for one.
-func TestReason_IsRefusedWhenNothingWasDone(t *testing.T) {
+func TestServer_IsRefusedWhenNothingWasDone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{RulesFile: rules(t, "rules: [{name: outage, topics: 'orders*', classes: [http.*]}]")})

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/patient"
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
@@ -20,7 +21,7 @@ const eventTime = 10 * time.Second
 
 // streamRun answers with the states of a run as server-sent events.
 func (h *API) streamRun(ctx context.Context, who *access.Identity, in *request.Events) (*huma.StreamResponse, error) {
-	events, more, err := h.cfg.Desk.FollowRun(ctx, who, in)
+	events, more, err := operate.FollowRun(ctx, h.cfg.Desk, who, in)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // A permission goes in the midst of a run. The run says which one, and the log says it once for a
 // reason. When it is back, the run goes on by itself, and each letter comes home once.
-func TestRunner_ARunSaysWhatKeepsItFromGoingOn(t *testing.T) {
+func TestServer_ARunSaysWhatKeepsItFromGoingOn(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	columns := serverRights(t)

@@ -87,7 +87,7 @@ func (p *pager) config() serve.Config {
 
 // A dead-letter topic with an incident is deleted. Its incident is over: once, though two servers
 // run. The topic comes back, with the ledger that stayed: its next incident is told.
-func TestAlerter_TheIncidentOfATopicThatIsGoneIsOver(t *testing.T) {
+func TestServer_TheIncidentOfATopicThatIsGoneIsOver(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -121,7 +121,7 @@ func TestAlerter_TheIncidentOfATopicThatIsGoneIsOver(t *testing.T) {
 
 // Another server owns one of two topics from now on. It goes on with the incident. If the topics
 // and their ledgers were recreated, it knows of none: then the server that told of it ends it.
-func TestAlerter_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
+func TestServer_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
 	t.Parallel()
 	for name, recreated := range map[string]bool{"the topics stay": false, "the topics are recreated": true} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAlerter_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
 
 // A topic is away for less than a minute, and then has letters again, so its incident goes on.
 // Nobody is told anew, though its ledger was away, too.
-func TestAlerter_ATopicThatComesBackSoonGoesOnWithItsIncident(t *testing.T) {
+func TestServer_ATopicThatComesBackSoonGoesOnWithItsIncident(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -14,7 +14,7 @@ import (
 
 // A ledger forgets what became of letters, so no rule redrives. The server lost the permission to
 // see that, and took the ledger for a good one: the rule redrove.
-func TestBrokerConfig_ALedgerThatForgetsDoesSoUnseen(t *testing.T) {
+func TestServer_ALedgerThatForgetsDoesSoUnseen(t *testing.T) {
 	t.Parallel()
 	columns := serverRights(t)
 	sees := kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "orders.dlq.ledger", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribeConfigs, Allow: true}

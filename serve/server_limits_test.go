@@ -101,7 +101,7 @@ const (
 )
 
 // Whoever sends a request slowly holds nothing for longer than ten seconds.
-func TestAdmission_RefusesASlowBody(t *testing.T) {
+func TestServer_RefusesASlowBody(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
@@ -127,7 +127,7 @@ func TestAdmission_RefusesASlowBody(t *testing.T) {
 // Brokers that do not answer end a request in its time. What reads a whole topic has more of it,
 // and ends when package dlq has seen nothing for a minute: no limit of reading a request ends it
 // before.
-func TestAdmission_EndsARequestInItsTime(t *testing.T) {
+func TestServer_EndsARequestInItsTime(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
@@ -156,7 +156,7 @@ func TestAdmission_EndsARequestInItsTime(t *testing.T) {
 
 // A sender has 20 requests under way that may take long, over the API and the console together.
 // Others are not held up, nor is what is answered at once.
-func TestAdmission_BoundsLongRequestsOfASender(t *testing.T) {
+func TestServer_BoundsLongRequestsOfASender(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
@@ -212,7 +212,7 @@ func TestAdmission_BoundsLongRequestsOfASender(t *testing.T) {
 
 // Each way into the console counts for the rate of its sender, as a request of the API does. A form
 // that read from the brokers did not count, nor did signing in: so tokens could be tried.
-func TestAdmission_BoundsTheRateOfTheConsole(t *testing.T) {
+func TestServer_BoundsTheRateOfTheConsole(t *testing.T) {
 	t.Parallel()
 	// Of a topic that ada may see a server that knows none yet would wait to hear.
 	for _, test := range []struct{ method, path, body, token string }{
@@ -269,7 +269,7 @@ func TestAdmission_BoundsTheRateOfTheConsole(t *testing.T) {
 
 // Whoever sends too many requests without credentials keeps nobody else at the same address from
 // signing in, nor those who are signed in from anything.
-func TestAdmission_NobodyKeepsOthersFromSigningIn(t *testing.T) {
+func TestServer_NobodyKeepsOthersFromSigningIn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := serve.New(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, operators)}}, slog.New(slog.DiscardHandler))
@@ -314,7 +314,7 @@ func TestAdmission_NobodyKeepsOthersFromSigningIn(t *testing.T) {
 
 // Somebody follows 200 pages at most: others can follow theirs. Pages that are followed hold up
 // nothing that takes long.
-func TestAdmission_BoundsLivePagesOfASender(t *testing.T) {
+func TestServer_BoundsLivePagesOfASender(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := serve.New(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, operators)}}, slog.New(slog.DiscardHandler))

@@ -14,7 +14,7 @@ import (
 
 // Letters that come now are new, though the clocks of those that write them are slow by more than
 // the time in which letters are. They are so for five minutes, and no alert stays longer.
-func TestRecent_ASlowClockHidesNoLetter(t *testing.T) {
+func TestServer_ASlowClockHidesNoLetter(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
 		is.serve(serve.Config{Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{New: 50, WarnOpen: -1, PageOpen: -1}}}})
@@ -45,7 +45,7 @@ func TestRecent_ASlowClockHidesNoLetter(t *testing.T) {
 
 // A letter whose time is hours ahead is new for five minutes, as any other one: not until its time
 // has come.
-func TestRecent_ALetterOfTheFutureIsNoneForHours(t *testing.T) {
+func TestServer_ALetterOfTheFutureIsNoneForHours(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
 		is.serve(serve.Config{})

@@ -13,7 +13,7 @@ import (
 
 // Whoever sends a request that is not as the description has it reads what is allowed, in the text
 // of the problem, without looking at the description.
-func TestFault_SaysWhatIsAllowed(t *testing.T) {
+func TestServer_SaysWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{})

@@ -19,7 +19,7 @@ import (
 
 // A ledger is recreated under a running server. The server writes to the new one: what operators
 // decide, and what it knows of incidents and classes.
-func TestNoteWriter_WritesToARecreatedLedger(t *testing.T) {
+func TestServer_WritesToARecreatedLedger(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := towns(t, k, "orders")
@@ -57,7 +57,7 @@ func TestNoteWriter_WritesToARecreatedLedger(t *testing.T) {
 
 // The ledgers of eight topics with incidents cannot be written. The incident of another topic is
 // told as fast as ever.
-func TestNoteWriter_LedgersThatCannotBeWrittenDelayNoAlert(t *testing.T) {
+func TestServer_LedgersThatCannotBeWrittenDelayNoAlert(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		sources := []string{"orders"}

@@ -13,7 +13,7 @@ import (
 // The clock of the machine on which somebody began a run was fast by ten minutes. The next run was
 // the last one all the same: it aborted, the metrics had the success of the one before, and nobody
 // was told.
-func TestFigures_AFastClockHidesNoLaterRun(t *testing.T) {
+func TestServer_AFastClockHidesNoLaterRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := retriedAt(t, k)

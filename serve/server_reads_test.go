@@ -18,7 +18,7 @@ import (
 
 // A dead-letter topic is deleted, created and filled with as many letters between two looks: its
 // offsets are those that the server knows. Its letters are others all the same.
-func TestTopic_OneThatWasRecreatedIsReadAnew(t *testing.T) {
+func TestServer_OneThatWasRecreatedIsReadAnew(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 5)
 		is.serve(serve.Config{})
@@ -51,7 +51,7 @@ func TestTopic_OneThatWasRecreatedIsReadAnew(t *testing.T) {
 
 // A ledger is read once. After that each change of it costs what is new, however large it is: a run
 // changes it every five seconds.
-func TestTopic_ReadsNoLedgerFromItsStartAgain(t *testing.T) {
+func TestServer_ReadsNoLedgerFromItsStartAgain(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
 		cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)

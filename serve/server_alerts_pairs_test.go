@@ -52,7 +52,7 @@ func at(cfg serve.Config, url string) serve.Config {
 // Servers come after one another, or are there at once, and are configured differently. Each
 // receiver hears of an incident once, and once that it is over, by the key that it knows. The first
 // one without receivers noted that people were told, and so nobody was.
-func TestAlerter_PairsThatAreConfiguredDifferently(t *testing.T) {
+func TestServer_PairsThatAreConfiguredDifferently(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		of    func(a, b *pager) serve.Config
@@ -106,7 +106,7 @@ func TestAlerter_PairsThatAreConfiguredDifferently(t *testing.T) {
 
 // A note of an older version says that people were told, and not whom. They are not told again, and
 // hear of the end.
-func TestAlerter_ReadsNotesOfOlderVersions(t *testing.T) {
+func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -183,7 +183,7 @@ func TestServer_TheSetUpOfThePageTells(t *testing.T) {
 // A receiver refuses a message for good: the channel is gone. The message is given up at once, for
 // this receiver only, and the metrics, the API and the pages say so. The server's next start has a
 // URL that works: the receiver hears of what goes on.
-func TestAlerter_SaysWhatWasGivenUp(t *testing.T) {
+func TestServer_SaysWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	a, b := newPager(t), newPager(t)
 	a.refuses.Store(true)

@@ -25,12 +25,12 @@ func (a *Rules) Adopt(running *sync.WaitGroup) {
 			if !t.Silent(&o) || a.cfg.Desk.Runner.Of(o.Topic, o.ID, &o) != nil {
 				continue
 			}
-			note, ours := t.RunNotes()[o.ID]
+			note, ours := watch.RunNotes(t)[o.ID]
 			if name, ofRule := strings.CutPrefix(o.By, watch.RulePrefix); ofRule && !ours {
 				// The rule itself goes on with its runs, unless it has left the file. On a
 				// manual-only topic an operator does.
 				left := !slices.ContainsFunc(rules, func(r rule.Rule) bool { return r.Name == name && r.Covers(t.DeadLetterTopic.Topic) })
-				ours = left && !t.Settings.ManualOnly && slices.ContainsFunc(t.Decisions(name), func(d watch.Decision) bool { return d.Run == o.ID })
+				ours = left && !t.Settings.ManualOnly && slices.ContainsFunc(watch.Decisions(t, name), func(d watch.Decision) bool { return d.Run == o.ID })
 				note.By = o.By
 			}
 			if !ours || !t.Adopting.CompareAndSwap(false, true) {

@@ -11,7 +11,7 @@ import (
 // A server lost its rights on a dead-letter topic and its ledger, and told that its incident was
 // over. That could not be noted. When the rights were back, the letters were still open, and nobody
 // was told: the ledger said that people knew. Nor were they if another server owns the topic then.
-func TestAlerter_AHiddenTopicThatComesBackTellsAgain(t *testing.T) {
+func TestServer_AHiddenTopicThatComesBackTellsAgain(t *testing.T) {
 	t.Parallel()
 	for servers := 1; servers <= 2; servers++ {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/patient"
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
@@ -19,7 +20,7 @@ const chunkTime = 30 * time.Second
 
 // streamExport answers with letters as JSON lines.
 func (h *API) streamExport(ctx context.Context, who *access.Identity, in *request.Export) (*huma.StreamResponse, error) {
-	letters, err := h.cfg.Desk.ExportLetters(ctx, who, in)
+	letters, err := operate.ExportLetters(ctx, h.cfg.Desk, who, in)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // A slow broker makes each round of a server longer than its refresh, and 30 incidents begin. All
 // are told while one round goes on, and noted as told when it ends.
-func TestAlerter_LongRoundsHoldUpNoNotification(t *testing.T) {
+func TestServer_LongRoundsHoldUpNoNotification(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

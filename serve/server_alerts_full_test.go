@@ -35,7 +35,7 @@ func (r refusals) Handle(ctx context.Context, line slog.Record) error {
 
 // A receiver with as many messages as it has room for is down, and an incident begins. When there
 // is room again, the server tells of it by itself.
-func TestAlerter_TellsWhenThereIsRoomAgain(t *testing.T) {
+func TestServer_TellsWhenThereIsRoomAgain(t *testing.T) {
 	t.Parallel()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger"))
 	if err != nil {

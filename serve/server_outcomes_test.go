@@ -71,7 +71,7 @@ func (is *station) ends() (run api.Run) {
 // became of the canary until somebody planned the next run: the metrics had the success of the run
 // before, and nobody was told. Now the owner of the topic tells at once, and records the outcome by
 // the clock.
-func TestRecorder_ARunThatFailsIsSeen(t *testing.T) {
+func TestServer_ARunThatFailsIsSeen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := retriedAt(t, k)
