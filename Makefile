@@ -242,11 +242,11 @@ image-files:
 
 # Two commits and the tags of a release, here: make release VERSION=v0.1.0. Publishes nothing.
 release:
-	@cd internal/release && go run . -C $(CURDIR) prepare "$(VERSION)"
+	@.ci/release prepare "$(VERSION)"
 
 # A trial of the next release of the last commit, used from outside of this tree as README.md says.
 release-check:
-	@mkdir -p .cache; $(own_image) cd internal/release && go run . -C $(CURDIR) -cache $(CURDIR)/.cache/release-check check
+	@$(own_image) .ci/release check
 
 tools: $(golangci)
 
