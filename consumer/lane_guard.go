@@ -1,5 +1,11 @@
 package consumer
 
+import (
+	"time"
+
+	"github.com/sidingkafka/siding/consumer/internal/guard"
+)
+
 // isFree reports whether a record may start as far as the lane is concerned, whatever the guard of
 // its topic says; the caller holds the lock.
 func (l *lane) isFree() bool {
@@ -77,11 +83,21 @@ func (l *lane) CouldProbe() bool {
 	return l.couldProbe()
 }
 
-// IsKept reports whether the lane is paused, cannot write copies, or has not started.
-func (l *lane) IsKept() bool {
+// Waits says what of the lane waits in a hold. One that is paused, cannot write copies, cannot be
+// read or has not started is kept. One that is halted waits for nothing that this process does.
+func (l *lane) Waits() guard.Waits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.isFree()
+	_, unreadable := l.source.fetchErrors.trouble(time.Now(), 0)
+	switch {
+	case l.state >= laneHalted:
+		return guard.Nothing
+	case !l.isFree() || unreadable != nil:
+		return guard.Kept
+	case l.source.queued > 0:
+		return guard.Records
+	}
+	return guard.Nothing
 }
 
 // isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds

@@ -105,7 +105,7 @@ func (l *lane) claimRetries() {
 	}
 	tiers, first := l.tiers(), l.nextClaim
 	for _, f := range tiers {
-		for f.unclaimedFirst.Len() > 0 {
+		for range f.unclaimedFirst.Len() { // a hold may begin, and bring them back
 			l.enqueue(&f.feed, f.unclaimedFirst.Pop())
 		}
 	}
@@ -114,7 +114,7 @@ func (l *lane) claimRetries() {
 	}
 	for i := range tiers {
 		f := tiers[(first+i)%len(tiers)]
-		for f.unclaimed.Len() > 0 {
+		for range f.unclaimed.Len() {
 			l.enqueue(&f.feed, f.unclaimed.Pop())
 			l.nextClaim = first + 1
 		}

@@ -229,7 +229,7 @@ func (f *sourceFeed) putBack(u *unit) {
 	}
 	f.enter(len(rest), size)
 	if u.run.Probe() {
-		u.failure.rec, u.failure.round = rest[0], f.lane.guard.Round()
+		u.failure.rec, u.failure.round = rest[0], f.lane.guard.Failed()
 		f.failed = slices.Insert(f.failed, min(u.place, len(f.failed)), u.failure)
 		return
 	}
@@ -250,7 +250,7 @@ func (f *sourceFeed) putItemBack(u *unit) {
 		f.ready.PushFront(u.item)
 		return
 	}
-	u.item.probed = f.lane.guard.Round()
+	u.item.probed = f.lane.guard.Failed()
 	f.ready.Push(u.item)
 }
 
@@ -260,7 +260,7 @@ func (f *sourceFeed) putItemBack(u *unit) {
 func (f *sourceFeed) putFollowerBack(u *unit) {
 	if u.stays {
 		f.enter(1, u.item.size)
-		u.item.probed = f.lane.guard.Round()
+		u.item.probed = f.lane.guard.Failed()
 		f.ready.Push(u.follows)
 		return
 	}

@@ -45,9 +45,12 @@
 // each that is good, as in TCP's slow start. These are no probes: a record that fails goes to its
 // tier, so poison in front goes away. Fifty that fail one after the other bring the rounds back.
 // The hold ends, in strained, when the runs do not need half of what they may have, and less than
-// the share Hold of the measure is bad. It also ends if no record of the source waits. A lane that
-// is paused, or cannot run for another reason, may have some: then it goes on for MaxOutage. In a
-// process without lanes, as in a rebalance, it goes on for five minutes.
+// the share Hold of the measure is bad.
+//
+// It also ends a minute after the last run, since no record of the source waits then; 15 s after
+// it, once a probe was good. It goes on for five minutes if records wait behind a run that does not
+// return, or in a process without lanes, as in a rebalance. It goes on for MaxOutage if all lanes
+// may have records that wait: they are paused, blocked or starting, or cannot be read.
 //
 // # The lane's side
 //
@@ -71,7 +74,7 @@
 //     MaxOutage, those that fail again retryably go to their tiers, at no attempt's cost.
 //   - A retry claims its key not before it runs, and in a hold no redriven record has its key.
 //   - A probe has failed in the round in which it ended: one that takes longer than a round would
-//     else be the next one always.
+//     else be the next one always. If another one was good meanwhile, its record runs at once.
 //   - Policy.Immediate repeats no probe. Policy.MaxAge does not count the time of a hold.
 //
 // What it cannot tell: under OrderPartition, whether thousands of records in front that fail are an

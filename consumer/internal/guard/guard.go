@@ -244,8 +244,7 @@ func (g *Guard) Next() (at time.Duration, ok bool) {
 }
 
 // Tick begins a round of probes, and ends a hold that no record of the source has probed for a
-// round, and for a time: zero where no record waits, and more where something else may keep them
-// from running. It ends a strain of which too few runs tell anything. It reports whether the state
+// round, and for a time, which depends on what may wait: see [Env]. It ends a strain of which too few runs tell anything. It reports whether the state
 // is another one now.
 func (g *Guard) Tick(now, patience time.Duration) (changed bool) {
 	g.turn(now)
@@ -255,7 +254,7 @@ func (g *Guard) Tick(now, patience time.Duration) (changed bool) {
 	if g.state == Strained {
 		return g.forget()
 	}
-	if g.hold.unused(g.now, patience) {
+	if g.hold.unused(g.now, patience, g.set.MaxOutage) {
 		return g.release()
 	}
 	g.hold.next(g.now)

@@ -279,14 +279,56 @@ func TestGuard_HoldOfKeptRecordsEndsInTheEnd(t *testing.T) {
 	}
 }
 
+// What keeps records from running changes: a pause ends, and the lanes go. Each has its own time.
+func TestGuard_HoldHasTheTimeOfWhatKeepsIt(t *testing.T) {
+	t.Parallel()
+	g, now := held(t)
+	g.set.MaxOutage = time.Hour
+	for began := now; now-began < 10*time.Minute; now, _ = g.Next() {
+		if g.Tick(now, time.Hour) {
+			t.Fatalf("the hold ended after %v of a pause", now-began)
+		}
+	}
+	for began := now; now-began < hanging-longestWait; now, _ = g.Next() {
+		if g.Tick(now, hanging) {
+			t.Fatalf("the hold ended %v after the pause", now-began)
+		}
+	}
+	for began := now; !g.Tick(now, hanging); now, _ = g.Next() {
+		if now-began > 2*longestWait {
+			t.Fatalf("the hold goes on %v after its time", now-began)
+		}
+	}
+	expect(t, g, Strained)
+}
+
+// Once a probe was good, lanes that are kept do not keep the hold: retries of the others wait.
+func TestGuard_HoldEndsAfterAGoodProbeWithoutRecords(t *testing.T) {
+	t.Parallel()
+	g, now := held(t)
+	now, _ = g.Next()
+	g.Tick(now, time.Hour)
+	r, ok := g.Source(now)
+	if !ok {
+		t.Fatal("no probe")
+	}
+	g.End(now, r, Good)
+	for began := now; !g.Tick(now, time.Hour); now, _ = g.Next() {
+		if now-began > 2*longestWait {
+			t.Fatalf("the hold goes on %v after a good probe", now-began)
+		}
+	}
+	expect(t, g, Strained)
+}
+
 func TestEnv_PatienceIsForLanesThatAreKept(t *testing.T) {
 	t.Parallel()
-	free, kept := &fakeLane{}, &fakeLane{kept: true}
+	free, waits, kept := &fakeLane{}, &fakeLane{waits: Records}, &fakeLane{waits: Kept}
 	for _, c := range []struct {
 		held  bool
 		lanes []Lane
 		want  time.Duration
-	}{{false, nil, 0}, {true, nil, hanging}, {true, []Lane{free}, 0}, {true, []Lane{free, kept}, time.Hour}} {
+	}{{false, nil, 0}, {true, nil, hanging}, {true, []Lane{free}, quiet}, {true, []Lane{kept}, time.Hour}, {true, []Lane{free, kept}, quiet}, {true, []Lane{kept, waits}, hanging}} {
 		e := Env{Lanes: func() []Lane { return c.lanes }}
 		if got := e.patience(c.held, time.Hour); got != c.want {
 			t.Errorf("held %v, %d lanes: %v, want %v", c.held, len(c.lanes), got, c.want)
@@ -297,13 +339,15 @@ func TestEnv_PatienceIsForLanesThatAreKept(t *testing.T) {
 // A hold that no record waits for ends: what waits in tiers is bounded by the budget.
 func TestGuard_HoldOfAnIdleSourceEnds(t *testing.T) {
 	t.Parallel()
-	g, _ := held(t)
+	g, began := held(t)
 	at, _ := g.Next()
-	if g.Tick(at, 0) {
-		t.Fatal("the first round ended the hold")
+	for !g.Tick(at, quiet) {
+		if at, _ = g.Next(); at-began > quiet+longestWait {
+			t.Fatalf("no record ran for %v, and the hold goes on", at-began)
+		}
 	}
-	if at, _ = g.Next(); !g.Tick(at, 0) {
-		t.Fatal("no record ran in a round, and the hold goes on")
+	if at-began < quiet {
+		t.Errorf("the hold ended after %v", at-began)
 	}
 	expect(t, g, Strained)
 	if _, ok := g.Retry(at); !ok {

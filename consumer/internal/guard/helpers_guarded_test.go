@@ -186,7 +186,7 @@ func (g *guarded) tick() {
 	if ok && g.w.now >= at {
 		g.round = g.w.now
 	}
-	g.g.Tick(g.w.now, 0)
+	g.g.Tick(g.w.now, quiet)
 	g.waits = false
 	if g.g.Probes() {
 		g.pass()

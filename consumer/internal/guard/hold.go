@@ -13,6 +13,9 @@ const (
 	inVain = 50
 	// hanging is the time after which a probe that does not return no longer keeps a hold.
 	hanging = 5 * time.Minute
+	// quiet is how long a hold goes on though no record of the source waits: the next one may come
+	// in a moment, and without a hold it and a hundred more would be calls.
+	quiet = time.Minute
 )
 
 // hold says which records run while a topic is held: rounds of probes, and once one of them was
@@ -28,6 +31,9 @@ type hold struct {
 	rounds  int // since the last rest
 	started int // runs since the last round or look
 	began   time.Duration
+	// patience is how long the hold goes on without runs, as the last look said, and since when
+	// that is so.
+	patience, since time.Duration
 }
 
 // start begins a hold.
@@ -87,11 +93,20 @@ func (h *hold) end(now time.Duration, probe bool, o Outcome) (over bool) {
 }
 
 // unused reports whether no record waits for a run: none began for a time, though one might have.
-func (h *hold) unused(now, patience time.Duration) bool {
-	if h.running > 0 {
+// most bounds that time, whatever keeps records from running meanwhile. Once a probe was good,
+// nobody waits for a hold but retries.
+func (h *hold) unused(now, patience, most time.Duration) bool {
+	switch {
+	case h.running > 0:
 		patience = max(patience, hanging)
+	case h.width > 0:
+		patience = longestWait
 	}
-	return h.rounds > 0 && h.started == 0 && now-h.began >= patience
+	if patience != h.patience {
+		h.patience, h.since = patience, now
+	}
+	lasts := now - h.began
+	return h.rounds > 0 && h.started == 0 && (min(lasts, now-h.since) >= patience || lasts >= max(patience, most))
 }
 
 // next begins a round. Runs that do not return hold up neither a round nor what follows it.

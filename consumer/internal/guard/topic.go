@@ -91,6 +91,20 @@ func (t *Topic) Round() int64 {
 	return t.round.Load()
 }
 
+// Failed returns the round in which a probe has failed that ends now. While a hold ends there are
+// no rounds: its record may run again at once.
+func (t *Topic) Failed() int64 {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.g.hold.width > 0 {
+		return t.round.Load() - 1
+	}
+	return t.round.Load()
+}
+
 // Ran counts runs of source records that no Source began, and that ended alike, at a reading of the
 // coarse clock. is has the failure, for the log. The caller holds no lock.
 func (t *Topic) Ran(reading int64, o Outcome, n int64, is func() BadRun) {

@@ -17,9 +17,21 @@ type Lane interface {
 	WakeRetries()
 	// CouldProbe reports whether a record of its source could run now, if the guard lets it.
 	CouldProbe() bool
-	// IsKept reports whether something else than the guard keeps its records from running.
-	IsKept() bool
+	// Waits says what waits for the hold's end, or for something else.
+	Waits() Waits
 }
+
+// Waits says what of a lane waits in a hold.
+type Waits uint8
+
+const (
+	// Nothing waits, as far as is known.
+	Nothing Waits = iota
+	// Records of the source wait.
+	Records
+	// Kept is a lane that something else than the guard keeps from running.
+	Kept
+)
 
 // Env is what a process gives to the guard of a topic.
 type Env struct {
@@ -79,18 +91,24 @@ func (s *Status) Why() string {
 	return text
 }
 
-// patience is how long a hold goes on although no record probes. A lane that is paused, or cannot
-// start, may have records that wait. A process without lanes may get some, after a rebalance.
+// patience is how long a hold goes on although no record probes: a minute if none waits. If some
+// wait, what runs before them hangs. Lanes that are paused, or cannot start, may have records that
+// wait; beside a free lane they do not keep its retries from running. A process without lanes may
+// get some, after a rebalance.
 func (e *Env) patience(held bool, maxOutage time.Duration) time.Duration {
 	if !held {
 		return 0
 	}
+	var n [Kept + 1]int
 	all := e.Lanes()
-	switch {
-	case len(all) == 0:
-		return hanging
-	case slices.ContainsFunc(all, Lane.IsKept):
-		return maxOutage
+	for _, l := range all {
+		n[l.Waits()]++
 	}
-	return 0
+	switch {
+	case len(all) == 0, n[Records] > 0:
+		return hanging
+	case n[Kept] == len(all):
+		return max(maxOutage, quiet)
+	}
+	return quiet
 }

@@ -11,7 +11,7 @@ import (
 // fakeLane is a lane that notes how often it is woken. It has records of its source, or none.
 type fakeLane struct {
 	number int32
-	kept   bool
+	waits  Waits
 
 	mu             sync.Mutex
 	records        int
@@ -48,7 +48,7 @@ func (l *fakeLane) CouldProbe() bool {
 	return l.records > 0
 }
 
-func (l *fakeLane) IsKept() bool { return l.kept }
+func (l *fakeLane) Waits() Waits { return l.waits }
 
 // has sets how many records the lane has.
 func (l *fakeLane) has(n int) {
@@ -296,9 +296,9 @@ func TestTopic_FreeFailuresEnd(t *testing.T) {
 		if now = time.Now(); !topic.Free(now.Add(-59*time.Minute), now) || topic.Free(now.Add(-time.Hour), now) {
 			t.Error("it is not the first hour in which a failure costs nothing")
 		}
-		time.Sleep(time.Minute) // a round without a probe ends the hold
+		time.Sleep(2 * quiet) // without a probe
 		times, is := topic.Times(time.Now())
-		if held := times[Held]; is != Strained || held < time.Second || held > 5*time.Second || topic.Rested(now.Add(-time.Minute), time.Now()) != held {
+		if held := times[Held]; is != Strained || held < quiet || held > quiet+longestWait || topic.Rested(now.Add(-2*quiet), time.Now()) != held {
 			t.Errorf("it is %v, and had the states for %v", is, times)
 		}
 		time.Sleep(2 * time.Hour) // without a run
