@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -58,6 +59,8 @@ func newStorage(t *testing.T) *storage {
 		case spoil != nil && r.Method == http.MethodGet:
 			got := httptest.NewRecorder()
 			fake.ServeHTTP(got, r)
+			maps.Copy(w.Header(), got.Header())
+			w.Header().Del("Content-Length")
 			_, _ = w.Write(spoil(got.Body.Bytes()))
 		default:
 			fake.ServeHTTP(w, r)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/minio/minio-go/v7"
 )
 
 // noise is bytes that do not get smaller when compressed.
@@ -236,18 +236,18 @@ func TestTarget_SweepsWhatTheKilledLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	uploads := func() (keys []string) {
-		all, err := o.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &o.bucket})
+		all, err := o.client.ListMultipartUploads(t.Context(), o.bucket, "", "", "", "", 100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, up := range all.Uploads {
-			keys = append(keys, *up.Key)
+			keys = append(keys, up.Key)
 		}
 		slices.Sort(keys)
 		return keys
 	}
 	for _, key := range []string{"a/orders.dlq/old.jsonl.gz", "a/orders.dlq/old.zip", "a/orders.dlq.2/old.jsonl.gz"} {
-		if _, err := o.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &o.bucket, Key: &key}); err != nil {
+		if _, err := o.client.NewMultipartUpload(t.Context(), o.bucket, key, minio.PutObjectOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -293,7 +293,7 @@ func wantNothing(t *testing.T, st *storage) {
 	if err != nil || len(names) > 0 {
 		t.Errorf("the storage has %q, %v", names, err)
 	}
-	parts, err := o.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &o.bucket})
+	parts, err := o.client.ListMultipartUploads(t.Context(), o.bucket, "", "", "", "", 100)
 	if err != nil {
 		if !strings.Contains(err.Error(), "NoSuchUpload") && !strings.Contains(err.Error(), "404") {
 			t.Error(err)
