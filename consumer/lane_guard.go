@@ -1,11 +1,5 @@
 package consumer
 
-import (
-	"time"
-
-	"github.com/sidingkafka/siding/consumer/internal/guard"
-)
-
 // isFree reports whether a record may start as far as the lane is concerned, whatever the guard of
 // its topic says; the caller holds the lock.
 func (l *lane) isFree() bool {
@@ -45,59 +39,6 @@ func (l *lane) heldRetries() (n int) {
 		n += f.ready.Len() + f.unclaimed.Len()
 	}
 	return n
-}
-
-// Number, and the methods below, implement guard.Lane.
-func (l *lane) Number() int32 { return l.partition }
-
-// Wake makes the lane look again at whether it may run. In a hold its retries wait, and give their
-// keys to the source's records.
-func (l *lane) Wake() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.guard.Holds() && l.behindOthers > 0 {
-		l.unclaimRetries()
-	}
-	l.updateHold()
-	l.wakeLocked()
-}
-
-// WakeRetries makes the lane look again at its due retries. Others that wait for their keys go
-// first: the budget may be used up again in a moment.
-func (l *lane) WakeRetries() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.behindOthers > 0 {
-		l.unclaimRetries()
-	}
-	for _, f := range l.tiers() {
-		f.parked.Promote()
-	}
-	l.wakeLocked()
-}
-
-// CouldProbe reports whether the lane has a record of the source that could start.
-func (l *lane) CouldProbe() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.couldProbe()
-}
-
-// Waits says what of the lane waits in a hold. One that is paused, cannot write copies, cannot be
-// read or has not started is kept. One that is halted waits for nothing that this process does.
-func (l *lane) Waits() guard.Waits {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, unreadable := l.source.fetchErrors.trouble(time.Now(), 0)
-	switch {
-	case l.state >= laneHalted:
-		return guard.Nothing
-	case !l.isFree() || unreadable != nil:
-		return guard.Kept
-	case l.source.queued > 0:
-		return guard.Records
-	}
-	return guard.Nothing
 }
 
 // isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds

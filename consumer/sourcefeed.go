@@ -174,7 +174,7 @@ func (f *sourceFeed) cut() *unit {
 		if i < 0 {
 			return nil
 		}
-		run, ok := f.lane.guard.Source(f.lane)
+		run, ok := f.lane.guard.Source(f.lane, false)
 		if !ok {
 			return nil
 		}

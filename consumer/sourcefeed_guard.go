@@ -32,7 +32,14 @@ func (f *sourceFeed) cutHeld() (u *unit) {
 	if next < 0 && again < 0 && !f.mayCutNext() {
 		return nil
 	}
-	run, ok := l.guard.Source(l)
+	fails := again >= 0
+	switch {
+	case behind.item != nil:
+		fails = behind.item.probed > 0
+	case next >= 0:
+		fails = f.ready.All()[next].probed > 0
+	}
+	run, ok := l.guard.Source(l, fails)
 	switch {
 	case !ok:
 		return nil

@@ -50,7 +50,9 @@
 // It also ends a minute after the last run, since no record of the source waits then; 15 s after
 // it, once a probe was good. It goes on for five minutes if records wait behind a run that does not
 // return, or in a process without lanes, as in a rebalance. It goes on for MaxOutage if all lanes
-// may have records that wait: they are paused, blocked or starting, or cannot be read.
+// may have records that wait (they are paused, blocked or starting, or READ is refused), or if
+// nothing but records that failed as probes ran, again and again. If the reason changes, each uses
+// its share.
 //
 // # The lane's side
 //

@@ -102,11 +102,12 @@ func (g *Guard) Free() int { return max(g.hold.width-g.hold.running, 0) }
 
 func (g *Guard) turn(now time.Duration) { g.now = max(g.now, now) }
 
-// Source begins a run of a source record, if one may run now.
-func (g *Guard) Source(now time.Duration) (r Run, ok bool) {
+// Source begins a run of a source record, if one may run now. fails says that it has failed as a
+// probe before.
+func (g *Guard) Source(now time.Duration, fails bool) (r Run, ok bool) {
 	g.turn(now)
 	if g.state == Held {
-		if r.probe, ok = g.hold.begin(g.now); !ok {
+		if r.probe, ok = g.hold.begin(g.now, fails); !ok {
 			return Run{}, false
 		}
 		r.epoch = g.hold.epoch
@@ -244,8 +245,8 @@ func (g *Guard) Next() (at time.Duration, ok bool) {
 }
 
 // Tick begins a round of probes, and ends a hold that no record of the source has probed for a
-// round, and for a time, which depends on what may wait: see [Env]. It ends a strain of which too few runs tell anything. It reports whether the state
-// is another one now.
+// round, and for a time, which depends on what may wait: see [Env]. It ends a strain of which too
+// few runs tell anything. It reports whether the state is another one now.
 func (g *Guard) Tick(now, patience time.Duration) (changed bool) {
 	g.turn(now)
 	if at, ok := g.Next(); !ok || g.now < at {
@@ -254,7 +255,7 @@ func (g *Guard) Tick(now, patience time.Duration) (changed bool) {
 	if g.state == Strained {
 		return g.forget()
 	}
-	if g.hold.unused(g.now, patience, g.set.MaxOutage) {
+	if g.hold.unused(g.now, patience) {
 		return g.release()
 	}
 	g.hold.next(g.now)

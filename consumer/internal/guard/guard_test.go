@@ -13,7 +13,7 @@ import (
 // play has a record of the source run each 50 ms, and returns the time after the last one.
 func play(g *Guard, from time.Duration, n int, o func(i int) Outcome) time.Duration {
 	for i := range n {
-		if r, ok := g.Source(from); ok {
+		if r, ok := g.Source(from, false); ok {
 			g.End(from+5*time.Millisecond, r, o(i))
 		}
 		from += 50 * time.Millisecond
@@ -132,7 +132,7 @@ func TestGuard_BurstIsOneSample(t *testing.T) {
 		now := time.Duration(burst) * 12 * time.Second
 		var runs []Run
 		for range 400 {
-			r, ok := g.Source(now)
+			r, ok := g.Source(now, false)
 			if !ok {
 				t.Fatalf("burst %d: the source is held", burst)
 			}
@@ -167,7 +167,7 @@ func TestGuard_HoldRunsRoundsOfProbes(t *testing.T) {
 		g.Tick(now, 0)
 		n := 0
 		for g.Probes() && n < 100 {
-			r, ok := g.Source(now)
+			r, ok := g.Source(now, false)
 			if !ok || !r.Probe() {
 				t.Fatalf("probe %d of the round at %v: %v, %v", n, now, r, ok)
 			}
@@ -188,7 +188,7 @@ func opened(t *testing.T) (*Guard, time.Duration) {
 	g, _ := held(t)
 	now, _ := g.Next()
 	g.Tick(now, 0)
-	r, _ := g.Source(now)
+	r, _ := g.Source(now, false)
 	g.End(now, r, Good)
 	expect(t, g, Held)
 	return g, now
@@ -201,7 +201,7 @@ func TestGuard_HoldEndsStepByStep(t *testing.T) {
 	var runs []Run
 	for want := 2; want < 8; want++ {
 		for {
-			r, ok := g.Source(now)
+			r, ok := g.Source(now, false)
 			if !ok {
 				break
 			}
@@ -231,7 +231,7 @@ func TestGuard_HoldGoesOnAfterOneGoodProbe(t *testing.T) {
 	g, now := opened(t)
 	n := 0
 	for ; n < 1000; n++ {
-		r, ok := g.Source(now)
+		r, ok := g.Source(now, false)
 		if !ok {
 			break
 		}
@@ -254,7 +254,7 @@ func TestGuard_HoldEndsWhileMostFail(t *testing.T) {
 		}
 		now += 10 * time.Millisecond
 		g.Tick(now, 0)
-		if r, ok := g.Source(now); ok {
+		if r, ok := g.Source(now, false); ok {
 			g.End(now, r, Failed-Outcome(1-min(1, rng.IntN(10))))
 		}
 	}
@@ -279,56 +279,95 @@ func TestGuard_HoldOfKeptRecordsEndsInTheEnd(t *testing.T) {
 	}
 }
 
-// What keeps records from running changes: a pause ends, and the lanes go. Each has its own time.
+// What keeps records from running changes, again and again. Each has its own time, of which it uses
+// a share.
 func TestGuard_HoldHasTheTimeOfWhatKeepsIt(t *testing.T) {
 	t.Parallel()
-	g, now := held(t)
-	g.set.MaxOutage = time.Hour
-	for began := now; now-began < 10*time.Minute; now, _ = g.Next() {
-		if g.Tick(now, time.Hour) {
-			t.Fatalf("the hold ended after %v of a pause", now-began)
+	ends := func(patience func(lasts time.Duration) time.Duration) time.Duration {
+		g, began := held(t)
+		for now := began; ; now, _ = g.Next() {
+			if lasts := now - began; g.Tick(now, patience(lasts)) || lasts > 2*time.Hour {
+				return lasts
+			}
 		}
 	}
-	for began := now; now-began < hanging-longestWait; now, _ = g.Next() {
-		if g.Tick(now, hanging) {
-			t.Fatalf("the hold ended %v after the pause", now-began)
+	for name, is := range map[string]struct {
+		patience    func(lasts time.Duration) time.Duration
+		least, most time.Duration
+	}{
+		"a pause of ten minutes, and then no lanes": {func(lasts time.Duration) time.Duration {
+			if lasts < 10*time.Minute {
+				return time.Hour
+			}
+			return hanging
+		}, 13 * time.Minute, 15 * time.Minute},
+		"a pause each half minute": {func(lasts time.Duration) time.Duration {
+			if lasts%time.Minute < 30*time.Second {
+				return time.Hour
+			}
+			return quiet
+		}, quiet, 3 * quiet},
+		"a pause": {func(time.Duration) time.Duration { return time.Hour }, time.Hour, time.Hour + longestWait},
+	} {
+		if lasts := ends(is.patience); lasts < is.least || lasts > is.most {
+			t.Errorf("%s: the hold lasts %v, want %v to %v", name, lasts, is.least, is.most)
 		}
 	}
-	for began := now; !g.Tick(now, hanging); now, _ = g.Next() {
-		if now-began > 2*longestWait {
-			t.Fatalf("the hold goes on %v after its time", now-began)
-		}
-	}
-	expect(t, g, Strained)
 }
 
-// Once a probe was good, lanes that are kept do not keep the hold: retries of the others wait.
-func TestGuard_HoldEndsAfterAGoodProbeWithoutRecords(t *testing.T) {
+// A record that fails for good, beside an idle source, holds up its retries for MaxOutage. It did
+// for ever.
+func TestGuard_ProbesThatFailAgainKeepNoHold(t *testing.T) {
 	t.Parallel()
-	g, now := held(t)
-	now, _ = g.Next()
-	g.Tick(now, time.Hour)
-	r, ok := g.Source(now)
-	if !ok {
-		t.Fatal("no probe")
-	}
-	g.End(now, r, Good)
-	for began := now; !g.Tick(now, time.Hour); now, _ = g.Next() {
-		if now-began > 2*longestWait {
-			t.Fatalf("the hold goes on %v after a good probe", now-began)
+	g, began := held(t)
+	for now, first := began, true; ; now, _ = g.Next() {
+		if lasts := now - began; g.Tick(now, time.Hour) {
+			if lasts < time.Hour {
+				t.Errorf("the hold ended after %v", lasts)
+			}
+			return
+		} else if lasts > time.Hour+2*longestWait {
+			t.Fatalf("the hold goes on after %v", lasts)
+		}
+		if r, ok := g.Source(now, !first); ok {
+			g.End(now, r, Defect)
+			first = false
 		}
 	}
-	expect(t, g, Strained)
+}
+
+// Once a probe was good, a hold without records ends soon: retries wait. It goes on for lanes that
+// may have some.
+func TestGuard_HoldAfterAGoodProbe(t *testing.T) {
+	t.Parallel()
+	for patience, most := range map[time.Duration]time.Duration{quiet: longestWait + 2*firstWait, time.Hour: time.Hour + longestWait} {
+		g, _ := held(t)
+		now, _ := g.Next()
+		g.Tick(now, patience)
+		r, ok := g.Source(now, false)
+		if !ok {
+			t.Fatal("no probe")
+		}
+		g.End(now, r, Good)
+		began := now
+		for !g.Tick(now, patience) {
+			now, _ = g.Next()
+		}
+		if lasts := now - began; lasts > most || lasts < most-2*longestWait {
+			t.Errorf("it lasts %v, want %v", lasts, most)
+		}
+		expect(t, g, Strained)
+	}
 }
 
 func TestEnv_PatienceIsForLanesThatAreKept(t *testing.T) {
 	t.Parallel()
-	free, waits, kept := &fakeLane{}, &fakeLane{waits: Records}, &fakeLane{waits: Kept}
+	free, waits, fails, kept, over := &fakeLane{}, &fakeLane{waits: Records}, &fakeLane{waits: Failing}, &fakeLane{waits: Kept}, &fakeLane{waits: Over}
 	for _, c := range []struct {
 		held  bool
 		lanes []Lane
 		want  time.Duration
-	}{{false, nil, 0}, {true, nil, hanging}, {true, []Lane{free}, quiet}, {true, []Lane{kept}, time.Hour}, {true, []Lane{free, kept}, quiet}, {true, []Lane{kept, waits}, hanging}} {
+	}{{false, nil, 0}, {true, nil, hanging}, {true, []Lane{free}, quiet}, {true, []Lane{kept}, time.Hour}, {true, []Lane{free, kept}, quiet}, {true, []Lane{kept, waits}, hanging}, {true, []Lane{kept, over}, time.Hour}, {true, []Lane{over}, hanging}, {true, []Lane{free, waits, fails}, time.Hour}} {
 		e := Env{Lanes: func() []Lane { return c.lanes }}
 		if got := e.patience(c.held, time.Hour); got != c.want {
 			t.Errorf("held %v, %d lanes: %v, want %v", c.held, len(c.lanes), got, c.want)
@@ -368,7 +407,7 @@ func TestGuard_HangingProbes(t *testing.T) {
 		now, _ = g.Next()
 		g.Tick(now, 0)
 		for g.Probes() && n < 10 && total < 1000 {
-			g.Source(now)
+			g.Source(now, false)
 			total, last = total+1, now
 		}
 	}
@@ -385,7 +424,7 @@ func TestGuard_HangingRunsBehindAGoodProbe(t *testing.T) {
 	for seconds := range 5 {
 		n := 0
 		for ; n < 100; n++ {
-			if _, ok := g.Source(now); !ok {
+			if _, ok := g.Source(now, false); !ok {
 				break
 			}
 		}
@@ -404,7 +443,7 @@ func TestGuard_VoidProbe(t *testing.T) {
 	now, _ := g.Next()
 	g.Tick(now, 0)
 	for n := range 100 {
-		r, ok := g.Source(now)
+		r, ok := g.Source(now, false)
 		if !ok {
 			t.Fatalf("no probe after %d that were none", n)
 		}
@@ -416,11 +455,11 @@ func TestGuard_VoidProbe(t *testing.T) {
 func TestGuard_LateRuns(t *testing.T) {
 	t.Parallel()
 	g := New(defaults)
-	before, _ := g.Source(0)
+	before, _ := g.Source(0, false)
 	now := play(g, 0, 130, all(Failed))
 	at, _ := g.Next()
 	g.Tick(at, 0)
-	probe, _ := g.Source(at)
+	probe, _ := g.Source(at, false)
 	g.release()
 	now = play(g, max(now, at), 130, all(Failed))
 	expect(t, g, Held)
@@ -521,7 +560,7 @@ func TestGuard_ClockJumps(t *testing.T) {
 			from, last := 2*time.Hour+jump, time.Duration(0)
 			for now := from; now < from+3*time.Hour; now += time.Second {
 				g.Tick(now, 0)
-				if r, ok := g.Source(now); ok {
+				if r, ok := g.Source(now, false); ok {
 					g.End(now, r, Good)
 				}
 				if r, ok := g.Retry(now); ok {
@@ -631,7 +670,7 @@ func TestGuard_ComesBackFromAnywhere(t *testing.T) {
 					running = append(running[:i], running[i+1:]...)
 				}
 			default:
-				if r, ok := g.Source(now); ok && rng.IntN(50) > 0 { // one in fifty never returns
+				if r, ok := g.Source(now, false); ok && rng.IntN(50) > 0 { // one in 50 hangs
 					running = append(running, r)
 				}
 			}
@@ -644,7 +683,7 @@ func TestGuard_ComesBackFromAnywhere(t *testing.T) {
 		}
 		for end := now + 2*time.Minute; now < end; now += 20 * time.Millisecond {
 			g.Tick(now, 0)
-			if r, ok := g.Source(now); ok {
+			if r, ok := g.Source(now, false); ok {
 				g.End(now, r, Good)
 			}
 		}

@@ -62,7 +62,8 @@ func (g *guarded) source(l *lane) (p pick, ok bool) {
 	if g.g.Probes() && (g.m.lanes[g.turn] != l || g.taken == perTurn || !g.couldProbe(l)) {
 		return p, false
 	}
-	run, ok := g.g.Source(g.w.now)
+	fresh := slices.ContainsFunc(l.feeds[0].all, func(r *record) bool { return !r.failed })
+	run, ok := g.g.Source(g.w.now, !fresh)
 	if !ok {
 		return p, false
 	}
@@ -186,7 +187,13 @@ func (g *guarded) tick() {
 	if ok && g.w.now >= at {
 		g.round = g.w.now
 	}
-	g.g.Tick(g.w.now, quiet)
+	patience := quiet
+	for _, l := range g.m.lanes {
+		if len(l.feeds[0].all)+len(l.tentative) > 0 {
+			patience = time.Hour
+		}
+	}
+	g.g.Tick(g.w.now, patience)
 	g.waits = false
 	if g.g.Probes() {
 		g.pass()

@@ -30,15 +30,15 @@ type hold struct {
 	failed  int // one after the other, since then
 	rounds  int // since the last rest
 	started int // runs since the last round or look
-	began   time.Duration
-	// patience is how long the hold goes on without runs, as the last look said, and since when
-	// that is so.
-	patience, since time.Duration
+	// waited is which share of its patience a hold has waited for a run of a record that has not
+	// failed as a probe, as the last look at a time had it.
+	waited float64
+	looked time.Duration
 }
 
 // start begins a hold.
 func (h *hold) start(now time.Duration) {
-	*h = hold{epoch: h.epoch + 1, wait: firstWait, began: now}
+	*h = hold{epoch: h.epoch + 1, wait: firstWait, looked: now}
 	h.rest(now)
 }
 
@@ -54,8 +54,9 @@ func (h *hold) later(now time.Duration) {
 	h.wait = min(2*h.wait, longestWait)
 }
 
-// begin begins a run, if there may be one. It reports whether that is a probe.
-func (h *hold) begin(now time.Duration) (probe, ok bool) {
+// begin begins a run, if there may be one. It reports whether that is a probe. fails says that the
+// record has failed as one.
+func (h *hold) begin(now time.Duration, fails bool) (probe, ok bool) {
 	if probe = h.width == 0; probe {
 		if h.probes == 0 {
 			return true, false
@@ -65,8 +66,10 @@ func (h *hold) begin(now time.Duration) (probe, ok bool) {
 		return false, false
 	}
 	h.running++
-	h.started++
-	h.began = now
+	if !probe || !fails {
+		h.started++
+		h.waited, h.looked = 0, now
+	}
 	return probe, true
 }
 
@@ -92,21 +95,20 @@ func (h *hold) end(now time.Duration, probe bool, o Outcome) (over bool) {
 	return h.running < h.width/2
 }
 
-// unused reports whether no record waits for a run: none began for a time, though one might have.
-// most bounds that time, whatever keeps records from running meanwhile. Once a probe was good,
-// nobody waits for a hold but retries.
-func (h *hold) unused(now, patience, most time.Duration) bool {
+// unused reports whether nothing but retries waits for the hold's end: no record ran for a time,
+// but for some that have failed as probes.
+func (h *hold) unused(now, patience time.Duration) bool {
 	switch {
 	case h.running > 0:
 		patience = max(patience, hanging)
-	case h.width > 0:
+	case h.width > 0 && patience == quiet:
 		patience = longestWait
 	}
-	if patience != h.patience {
-		h.patience, h.since = patience, now
+	if patience > 0 {
+		h.waited += float64(now-h.looked) / float64(patience)
 	}
-	lasts := now - h.began
-	return h.rounds > 0 && h.started == 0 && (min(lasts, now-h.since) >= patience || lasts >= max(patience, most))
+	h.looked = now
+	return h.rounds > 0 && h.started == 0 && (h.waited >= 1 || patience <= 0)
 }
 
 // next begins a round. Runs that do not return hold up neither a round nor what follows it.

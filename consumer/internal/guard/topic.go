@@ -82,29 +82,6 @@ func (t *Topic) Free(since, now time.Time) bool {
 // Outlasts reports whether the topic has been held for MaxOutage.
 func (t *Topic) Outlasts() bool { return t.Noted().outlasts(t.set.MaxOutage) }
 
-// Round returns the number of the round of probes: a record that failed as a probe in an earlier
-// one may run again.
-func (t *Topic) Round() int64 {
-	if t == nil {
-		return 0
-	}
-	return t.round.Load()
-}
-
-// Failed returns the round in which a probe has failed that ends now. While a hold ends there are
-// no rounds: its record may run again at once.
-func (t *Topic) Failed() int64 {
-	if t == nil {
-		return 0
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.g.hold.width > 0 {
-		return t.round.Load() - 1
-	}
-	return t.round.Load()
-}
-
 // Ran counts runs of source records that no Source began, and that ended alike, at a reading of the
 // coarse clock. is has the failure, for the log. The caller holds no lock.
 func (t *Topic) Ran(reading int64, o Outcome, n int64, is func() BadRun) {
@@ -124,8 +101,9 @@ func (t *Topic) Ran(reading int64, o Outcome, n int64, is func() BadRun) {
 }
 
 // Source begins a run of a lane's source record, if one may run now. If none may because as many
-// run as may, the lane is woken when another one may. Each run has to be ended.
-func (t *Topic) Source(l Lane) (r Run, ok bool) {
+// run as may, the lane is woken when another one may. Each run has to be ended. fails says that the
+// record has failed as a probe before.
+func (t *Topic) Source(l Lane, fails bool) (r Run, ok bool) {
 	if t == nil {
 		return r, true
 	}
@@ -135,7 +113,7 @@ func (t *Topic) Source(l Lane) (r Run, ok bool) {
 	if t.g.state == Held && !t.offersTo(l, now) {
 		return r, false
 	}
-	r, ok = t.g.Source(now)
+	r, ok = t.g.Source(now, fails)
 	switch {
 	case !ok:
 		if !slices.Contains(t.waiting, l) {

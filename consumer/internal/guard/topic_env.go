@@ -27,10 +27,14 @@ type Waits uint8
 const (
 	// Nothing waits, as far as is known.
 	Nothing Waits = iota
-	// Records of the source wait.
+	// Records of the source wait, and none can run.
 	Records
-	// Kept is a lane that something else than the guard keeps from running.
+	// Failing records of the source run again and again, as probes.
+	Failing
+	// Kept is a lane that something else than the guard keeps from running, or from reading.
 	Kept
+	// Over is a lane that runs nothing any more.
+	Over
 )
 
 // Env is what a process gives to the guard of a topic.
@@ -91,23 +95,25 @@ func (s *Status) Why() string {
 	return text
 }
 
-// patience is how long a hold goes on although no record probes: a minute if none waits. If some
-// wait, what runs before them hangs. Lanes that are paused, or cannot start, may have records that
-// wait; beside a free lane they do not keep its retries from running. A process without lanes may
-// get some, after a rebalance.
+// patience is how long a hold goes on although no record probes, but such that failed as probes: a
+// minute if none waits. If some wait, what runs before them hangs. If some fail again and again,
+// the downstream may be away, or they fail for good. Lanes that are paused, or cannot start, may
+// have records that wait; beside a free lane they do not keep its retries from running. A process
+// without lanes may get some, after a rebalance.
 func (e *Env) patience(held bool, maxOutage time.Duration) time.Duration {
 	if !held {
 		return 0
 	}
-	var n [Kept + 1]int
-	all := e.Lanes()
-	for _, l := range all {
+	var n [Over + 1]int
+	for _, l := range e.Lanes() {
 		n[l.Waits()]++
 	}
 	switch {
-	case len(all) == 0, n[Records] > 0:
+	case n[Failing] > 0:
+		return max(maxOutage, hanging)
+	case n[Nothing]+n[Records]+n[Kept] == 0, n[Records] > 0:
 		return hanging
-	case n[Kept] == len(all):
+	case n[Nothing] == 0:
 		return max(maxOutage, quiet)
 	}
 	return quiet

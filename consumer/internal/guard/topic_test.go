@@ -126,7 +126,7 @@ func TestTopic_LanesProbeInTurns(t *testing.T) {
 				t.Fatalf("nobody is woken after the probes of %v", turns)
 			}
 			l := lanes[i]
-			r, ok := topic.Source(l)
+			r, ok := topic.Source(l, false)
 			if !ok || !r.Probe() {
 				t.Fatalf("lane %d may not probe, after the probes of %v", l.number, turns)
 			}
@@ -137,7 +137,7 @@ func TestTopic_LanesProbeInTurns(t *testing.T) {
 		if want := []int32{0, 0, 0, 0, 0, 2, 2, 5, 5, 5, 5, 5, 0, 0, 0, 0, 0, 5, 5, 5}; !slices.Equal(turns, want) {
 			t.Errorf("the lanes %v probed, want %v", turns, want)
 		}
-		if _, ok := topic.Source(lanes[0]); ok {
+		if _, ok := topic.Source(lanes[0], false); ok {
 			t.Error("a 21st probe may run in the round")
 		}
 	})
@@ -166,7 +166,7 @@ func TestTopic_TurnThatIsNotTakenPasses(t *testing.T) {
 				stays.times()
 				time.Sleep(time.Second)
 				synctest.Wait()
-				r, ok := topic.Source(stays)
+				r, ok := topic.Source(stays, false)
 				if woken, _ := stays.times(); woken == 0 && !late || !ok || !r.Probe() {
 					t.Errorf("the other lane was woken %d times, and may probe: %v", woken, ok)
 				}
@@ -196,7 +196,7 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 		for _, l := range lanes {
 			l.times()
 		}
-		r, _ := topic.Source(lanes[0])
+		r, _ := topic.Source(lanes[0], false)
 		topic.End(r, Good, nil)
 		for _, l := range lanes {
 			if woken, _ := l.times(); woken != 1 {
@@ -208,7 +208,7 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 		}
 		var running []Run
 		for _, i := range []int{3, 1, 7, 0, 7} {
-			r, ok := topic.Source(lanes[i])
+			r, ok := topic.Source(lanes[i], false)
 			if ok != (i == 3 || i == 1) || r.Probe() {
 				t.Fatalf("a record of lane %d may run: %v, with %d others", i, ok, len(running))
 			}
@@ -224,7 +224,7 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 		}
 		topic.End(running[1], Good, nil)
 		for range 400 {
-			if r, ok := topic.Source(lanes[2]); ok {
+			if r, ok := topic.Source(lanes[2], false); ok {
 				topic.End(r, Good, nil)
 			}
 		}
@@ -306,7 +306,7 @@ func TestTopic_FreeFailuresEnd(t *testing.T) {
 			t.Errorf("an idle topic is strained for two hours: %+v", topic.Noted())
 		}
 		var none *Topic
-		r, ok := none.Source(nil)
+		r, ok := none.Source(nil, false)
 		if !ok || none.Holds() || none.HoldsRetries() || none.Free(now, now) || !none.Off() {
 			t.Error("a topic without a guard holds records")
 		}
@@ -328,7 +328,7 @@ func TestTopic_IsSafeForConcurrentUse(t *testing.T) {
 					for i := range 30 {
 						topic.Ran(int64(topic.env.Elapsed()), Failed, 12, badRun)
 						time.Sleep(200 * time.Millisecond)
-						if r, ok := topic.Source(l); ok {
+						if r, ok := topic.Source(l, false); ok {
 							topic.End(r, Outcome(i%3), badRun)
 						}
 						if r, ok := topic.Retry(&fakeLane{}); ok {
