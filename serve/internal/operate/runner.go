@@ -24,7 +24,7 @@ type Runner struct {
 	mu      sync.Mutex
 	ctx     context.Context // of the server; nil unless it runs
 	writer  *notes.Writer   // to ledgers
-	live    map[string]*liveRun
+	live    map[string]*LiveRun
 	blocked map[string]blocked // by topic/run
 }
 
@@ -34,8 +34,8 @@ type blocked struct {
 	at  time.Time
 }
 
-// liveRun is a run that this process owns, or has just ended.
-type liveRun struct {
+// LiveRun is a run that this process owns, or has just ended.
+type LiveRun struct {
 	topic, id string
 
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ type liveRun struct {
 // mostNotices bounds the notices of a run that are kept.
 const mostNotices = 20
 
-func (l *liveRun) see(e *redrive.Event) {
+func (l *LiveRun) see(e *redrive.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Message == "" { // with one, the other fields may be old
@@ -60,21 +60,23 @@ func (l *liveRun) see(e *redrive.Event) {
 	}
 }
 
-func (l *liveRun) Get() (o redrive.Outcome, notices []string, ended bool) {
+// Get returns what the run last reported, what it said, and whether it has ended.
+func (l *LiveRun) Get() (o redrive.Outcome, notices []string, ended bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last, l.notices, l.ended
 }
 
-func (l *liveRun) hasEnded() bool {
+func (l *LiveRun) hasEnded() bool {
 	_, _, ended := l.Get()
 	return ended
 }
 
 func newRunner(log *slog.Logger) *Runner {
-	return &Runner{log: log, live: map[string]*liveRun{}, blocked: map[string]blocked{}}
+	return &Runner{log: log, live: map[string]*LiveRun{}, blocked: map[string]blocked{}}
 }
 
+// Begin lets runs begin, until ctx ends. writer writes to ledgers.
 func (r *Runner) Begin(ctx context.Context, writer *notes.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,25 +139,26 @@ func (r *Runner) Launch(topic string, run func(context.Context, func(redrive.Eve
 	}
 }
 
-// following keeps what a run reports, for those who look at it. It is for the run's goroutine.
-type following struct {
+// Following keeps what a run reports, for those who look at it. It is for the run's goroutine.
+type Following struct {
 	r       *Runner
 	topic   string
 	claimed func(redrive.Outcome) // is called once; nil is allowed
-	Run     *liveRun              // nil until the run is claimed
+	Run     *LiveRun              // nil until the run is claimed
 	early   []redrive.Event       // messages before that
 }
 
 // Follow returns what takes the reports of a run of a topic.
-func (r *Runner) Follow(topic string) *following { return &following{r: r, topic: topic} }
+func (r *Runner) Follow(topic string) *Following { return &Following{r: r, topic: topic} }
 
-func (f *following) See(e redrive.Event) {
+// See takes an event of the run.
+func (f *Following) See(e redrive.Event) {
 	if f.Run == nil {
 		if e.Message != "" {
 			f.early = append(f.early, e) // perhaps the run is not claimed yet
 			return
 		}
-		f.Run = &liveRun{topic: f.topic, id: e.ID, last: e.Outcome}
+		f.Run = &LiveRun{topic: f.topic, id: e.ID, last: e.Outcome}
 		for i := range f.early {
 			f.Run.see(&f.early[i])
 		}
@@ -170,7 +173,8 @@ func (f *following) See(e redrive.Event) {
 	f.Run.see(&e)
 }
 
-func (f *following) End(ctx context.Context, o redrive.Outcome, err error) {
+// End keeps how the run ended.
+func (f *Following) End(ctx context.Context, o redrive.Outcome, err error) {
 	l := f.Run
 	if l == nil {
 		return // it was refused
@@ -206,7 +210,7 @@ func (r *Runner) blockedBy(topic, id string) string {
 
 // Of returns a run that this process owns or owned; nil if it does not. known is what the ledger
 // has: once that is as new, a run that ended is forgotten.
-func (r *Runner) Of(topic, id string, known *redrive.Outcome) *liveRun {
+func (r *Runner) Of(topic, id string, known *redrive.Outcome) *LiveRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.live[topic+"/"+id]
@@ -221,7 +225,7 @@ func (r *Runner) Of(topic, id string, known *redrive.Outcome) *liveRun {
 }
 
 // OnTopic returns the runs of a topic that this process owns or owned.
-func (r *Runner) OnTopic(topic string) (all []*liveRun) {
+func (r *Runner) OnTopic(topic string) (all []*LiveRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, l := range r.live {
@@ -240,7 +244,7 @@ const forgetAfter = time.Hour
 func (r *Runner) Forget(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.live, func(_ string, l *liveRun) bool {
+	maps.DeleteFunc(r.live, func(_ string, l *LiveRun) bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.ended && now.Sub(l.endedAt) > forgetAfter

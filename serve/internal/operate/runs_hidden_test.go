@@ -19,7 +19,7 @@ func TestDesk_TextsOfRunsHideWhatIsHidden(t *testing.T) {
 	}
 	d := New(Config{Redact: hidden, Log: slog.Default()})
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "x", State: redrive.Canary, Cause: "hunter2 failed", Why: "for hunter3"}
-	l := &liveRun{topic: o.Topic, id: o.ID, last: o, notices: []string{"skipped hunter4"}}
+	l := &LiveRun{topic: o.Topic, id: o.ID, last: o, notices: []string{"skipped hunter4"}}
 	d.Runner.live["orders.dlq/x"] = l
 	is := runAs(d, &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: o.Topic}}, &o)
 	if is.Cause != "[redacted] failed" || is.Why != "for [redacted]" || len(is.Notices) != 1 || is.Notices[0] != "skipped [redacted]" {

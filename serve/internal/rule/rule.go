@@ -158,6 +158,7 @@ func (r *Rule) Covers(topic string) bool {
 	return fits
 }
 
+// WithDefaults sets the fields that are zero to their defaults.
 func (r *Rule) WithDefaults() {
 	or := func(d *time.Duration, by time.Duration) {
 		if *d == 0 {

@@ -17,6 +17,7 @@ type Circuit struct {
 // CircuitStates are the states of rules in metrics.
 var CircuitStates = []string{"closed", "open", "paused"}
 
+// Name returns the state as metrics name it.
 func (c *Circuit) Name() string {
 	switch {
 	case c.paused:

@@ -61,6 +61,7 @@ type Cluster struct {
 	groupDenied error             // why this server may not join its group; nil if it may
 }
 
+// New returns a cluster of which nothing is known yet.
 func New(cfg Config) *Cluster {
 	c := &Cluster{cfg: cfg, topics: map[string]*Topic{}, listed: make(chan struct{}), reading: newReadPlaces(), Pulse: pulse.New(cfg.Refresh)}
 	c.Guards = held.New(func() (sources []string) {

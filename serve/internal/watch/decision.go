@@ -34,8 +34,10 @@ const MostDecisions = 100
 
 // The notes of a rule. Names of rules may have any character.
 func ruleNotes(rule string) string         { return "rule/" + url.PathEscape(rule) + "/" }
-func RuleStateNote(rule string) string     { return ruleNotes(rule) + "state" }
 func ruleDecisionNotes(rule string) string { return ruleNotes(rule) + "decision/" }
+
+// RuleStateNote is the note of the state of a rule.
+func RuleStateNote(rule string) string { return ruleNotes(rule) + "state" }
 
 // Name returns the name of the decision's note: those of a rule sort by time. Servers of several
 // groups may decide at once, so each run has a note of its own.
@@ -69,4 +71,5 @@ type Forgetting struct {
 	At time.Time `json:"at"` // when a server saw it
 }
 
+// ForgotWhy is why rules wait for an operator after that.
 const ForgotWhy = "the ledger is newer than letters of the topic, or has lost entries of them, so it does not know which of them came home: discard those, and resume the rule"

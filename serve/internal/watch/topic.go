@@ -59,7 +59,7 @@ type Topic struct {
 	ids   [2][16]byte // of the topic and its ledger
 	brokerConfig
 	rests    map[string]Rest // by rule
-	searches map[string]*search
+	searches map[string]*Finder
 
 	noteAgain time.Time // when a note may be tried again after one that could not be written
 

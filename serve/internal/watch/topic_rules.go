@@ -16,6 +16,7 @@ import (
 // RulePrefix and a rule's name are who redrove a letter, in ledgers.
 const RulePrefix = "rule "
 
+// RuleName is who a rule is, in ledgers.
 func RuleName(r *rule.Rule) string { return RulePrefix + r.Name }
 
 // Judged is what a rule does about a topic at a moment, and why.

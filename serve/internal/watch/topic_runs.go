@@ -16,6 +16,7 @@ type RunNote struct {
 	Request string `json:"request,omitempty"`
 }
 
+// RunNotePrefix begins the names of the notes about runs.
 const RunNotePrefix = "run/"
 
 // RunNotes returns the notes about runs, by the runs' ids. A note that cannot be read is left out.

@@ -11,7 +11,7 @@ import (
 )
 
 // Search is the search of a rule for a letter that it selects, where only reading tells.
-type search struct {
+type Finder struct {
 	*selection.Search
 	of    string // the rule's filters, and the topic
 	began time.Time
@@ -27,7 +27,7 @@ func MayFit(t *Topic, r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
 
 // Search returns the search of a rule. It begins anew with another filter, for another topic of the
 // name, and each wait of the rule if an expression may ask for the time.
-func Search(t *Topic, r *rule.Rule, now time.Time) *search {
+func Search(t *Topic, r *rule.Rule, now time.Time) *Finder {
 	of := fmt.Sprintf("%x %+v", t.Book.TopicID(), r.Filter)
 	asksTime := strings.Contains(r.Filter.Where, "now")
 	for b := range r.Earlier(t.DeadLetterTopic.Topic) {
@@ -39,9 +39,9 @@ func Search(t *Topic, r *rule.Rule, now time.Time) *search {
 	is := t.searches[r.Name]
 	if is == nil || is.of != of || asksTime && now.Sub(is.began) >= r.Wait {
 		if t.searches == nil {
-			t.searches = map[string]*search{}
+			t.searches = map[string]*Finder{}
 		}
-		is = &search{selection.NewSearch(r.Fits(t.DeadLetterTopic.Topic, t.hidden)), of, now}
+		is = &Finder{selection.NewSearch(r.Fits(t.DeadLetterTopic.Topic, t.hidden)), of, now}
 		t.searches[r.Name] = is
 	}
 	return is
