@@ -41,10 +41,11 @@ type Entry struct {
 	Since time.Time
 	// By is the operator who resolved or reopened the letter, and Why the operator's reason.
 	By, Why string
-	// Target is the place to which the letter was redriven: topic, partition and offset. In the
-	// entry of a [Duplicate] it is the original letter. Then the entry counts only while that
-	// letter has an entry that it was redriven or discarded, and its outcome is not unknown. A
-	// Duplicate without a target always counts.
+	// Target is the place to which the letter was redriven: topic, partition and offset. Where the
+	// copy failed on the way, the outcome has the place of its last copy. In the entry of a
+	// [Duplicate] it is the original letter. Then the entry counts only while that letter has an
+	// entry that it was redriven or discarded, and its outcome is not unknown. A Duplicate without
+	// a target always counts.
 	Target headers.Position
 	// Class is the class of the error with which the letter failed again.
 	Class string

@@ -1,6 +1,14 @@
 package chaos
 
-// ledgerRule: the ledger knows of each letter that was redriven, and where its copy is.
+import (
+	"slices"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// ledgerRule: the ledger knows of each letter that was redriven, and where its copy is. The outcome
+// of a copy that failed on the way, as in a strain, may name a later one.
 func ledgerRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		sent := map[string]bool{}
@@ -12,12 +20,20 @@ func ledgerRule(ev *evidence, f *findings) {
 			}
 			sent[from.String()] = true
 			e, ok := s.entries[tp{from.Topic, from.Partition}][from.Offset]
+			later := func(o *copied) bool {
+				return e.State != dlq.Redriven && o.isAt(e.Target) && o.meta.Redrive.ID == c.meta.Redrive.ID && o.meta.Redrive.From == from
+			}
 			switch {
 			case !ok:
 				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven, and the ledger has no entry about it", from)
-			case e.Target.Topic != c.rec.Topic || e.Target.Partition != c.rec.Partition || e.Target.Offset != c.rec.Offset:
+			case !c.isAt(e.Target) && !slices.ContainsFunc(slices.Concat(c.of.copies, c.of.letters), later):
 				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven, and the ledger says: %s to %v", from, e.State, e.Target)
 			}
 		}
 	}
+}
+
+// isAt reports whether a copy has a place.
+func (c *copied) isAt(p headers.Position) bool {
+	return c.rec.Topic == p.Topic && c.rec.Partition == p.Partition && c.rec.Offset == p.Offset
 }
