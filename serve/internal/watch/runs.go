@@ -22,16 +22,21 @@ type Runs struct {
 	broken error // runs that cannot be read; nil if all can
 }
 
-// keep keeps the runs as the book has them now, in the order in which this server observed them:
-// the clocks by which they began may be wrong. They decide about those that it observed at once.
-func (r *Runs) keep() {
-	runs, broken := r.book.Runs()
+// keep keeps the runs of the book, in the order in which this server observed them: the clocks by
+// which they began may be wrong. They decide about those that it observed at once. Of a run that
+// was looked up after the book had read the ledger, the newer state stays.
+func (r *Runs) keep(runs []redrive.Outcome, broken error) {
 	runs = slices.Clone(runs) // they are the book's
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	order := map[string]int{}
 	for i := range r.all {
 		order[r.all[i].ID] = i - len(r.all)
+	}
+	for i := range runs {
+		if at, known := order[runs[i].ID]; known && Newer(&r.all[at+len(r.all)], &runs[i]) {
+			runs[i] = r.all[at+len(r.all)]
+		}
 	}
 	slices.SortStableFunc(runs, func(a, b redrive.Outcome) int { return cmp.Compare(order[a.ID], order[b.ID]) })
 	r.all, r.broken = runs, broken

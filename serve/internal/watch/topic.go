@@ -115,7 +115,7 @@ func (t *Topic) refresh(ctx context.Context, at position, asked time.Time, tuned
 	} else if t.Book.Progress().Read.Before(asked) {
 		return missed
 	}
-	t.keep()
+	t.keep(t.Book.Runs())
 	if missed == nil {
 		t.mu.Lock()
 		t.read, t.asked = at, asked
@@ -326,6 +326,6 @@ func (t *Topic) Reread(ctx context.Context) error {
 	if err := t.Book.Refresh(ctx); err != nil {
 		return err
 	}
-	t.keep()
+	t.keep(t.Book.Runs())
 	return t.Broken()
 }
