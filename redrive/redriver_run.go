@@ -132,10 +132,8 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, 
 		return within(topic, err)
 	}
 	w := &taking{topic: topic, id: id, conditions: conditions, token: token(8)}
-	if rec, err := r.poll(ctx, t, w); err != nil {
+	if rec, err := r.poll(ctx, t, w); err != nil || rec != nil && rec.State.Finished() {
 		return within(topic, err)
-	} else if rec != nil && rec.State.Finished() {
-		return nil
 	}
 	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(h *ownedRun) error {
 		rec := h.rec
@@ -155,13 +153,14 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, 
 		rec.end(Aborted, cause, now)
 		return nil
 	})
-	if errors.Is(err, errOver) {
-		return nil
-	} else if err != nil {
-		return within(topic, err)
+	if err == nil {
+		err = h.write(ctx, 1, h.rec.last(t.ledger)[1:])
+		h.writers.Close()
 	}
-	defer h.writers.Close()
-	return within(topic, h.write(ctx, 1, h.rec.last(t.ledger)[1:]))
+	if errors.Is(err, errOver) || errors.Is(err, txn.ErrUncertain) {
+		return nil // another run may own the ids by now
+	}
+	return within(topic, err)
 }
 
 // errOver reports that a run is finished.

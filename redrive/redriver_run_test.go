@@ -3,9 +3,12 @@ package redrive_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -223,6 +226,33 @@ func TestAbort_StopsARunOfAnotherProcess(t *testing.T) {
 			t.Errorf("a new run after it: %v", err)
 		}
 	})
+}
+
+// Another process initialises the ids during any transaction of an abort. The abort failed,
+// although the run had ended, if that was the last one.
+func TestAbort_EndsTheRunThoughItIsFenced(t *testing.T) {
+	t.Parallel()
+	for nth := 1; nth <= 2; nth++ {
+		virtual(t, fmt.Sprint("transaction ", nth), func(t *testing.T, k *consumertest.Kafka) {
+			fixed(t, k, 20)
+			r, p := planned(t, k)
+			ctx, stop := context.WithCancel(t.Context())
+			if _, err := r.Run(ctx, p, ann(redrive.Pace{Rate: 1}, first(sentOver(0), stop))); !errors.Is(err, context.Canceled) {
+				t.Fatalf("the run ended with %v", err)
+			}
+			ends := 0
+			f := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.InvalidTxnState, When: func(kmsg.Request) bool {
+				ends++
+				return ends == nth
+			}})
+			if err := r.Abort(t.Context(), "orders.dlq", p.ID, byAnn); err != nil || f.Hits() != 1 {
+				t.Errorf("the abort ended with %v after %d faults in %d transactions", err, f.Hits(), ends)
+			}
+			if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.State != redrive.Aborted {
+				t.Errorf("the run is %+v, %v", o, err)
+			}
+		})
+	}
 }
 
 // Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it
