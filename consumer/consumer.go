@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/consumer/internal/quota"
 	"github.com/sidingkafka/siding/consumer/internal/session"
@@ -61,6 +62,7 @@ type Consumer struct {
 	tierEnv       *tier.Env
 	clock         *clock.Clock
 	workerPool    *workerPool
+	newLane       func(topic string, partition int32, member string) *lane
 	knownSources  map[string]knownSource
 	joined        chan struct{} // closed when group is set; kgo's callbacks wait for it
 	classic       bool          // the group uses the classic protocol
@@ -78,7 +80,7 @@ type Consumer struct {
 	throttles     quota.Throttles // of all clients
 	provisioner   *provisioner
 
-	isolator  isolator
+	isolator  *isolate.Isolator
 	asks      *askqueue.Queue[*lane] // a feed of theirs wants a commit before the next tick
 	restUntil atomic.Int64           // commits may wait for a join until then, in Unix nanoseconds
 

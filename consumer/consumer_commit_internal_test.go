@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/internal/cases"
 )
@@ -133,7 +134,11 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 					l.close()
 				}
 			case 1:
-				f.name(nil, nil)
+				suspectFeed{f}.Locked(func(is *isolate.State) {
+					if is.Running {
+						is.Window.AskAgain()
+					}
+				})
 			case 2, 3, 4:
 				l.mu.Lock()
 				f.window.Ask()

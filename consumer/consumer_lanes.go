@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -99,44 +98,4 @@ func sourcesOf(lanes []*lane) map[string][]int32 {
 		all[l.topic] = append(all[l.topic], l.partition)
 	}
 	return all
-}
-
-// newLane makes the lane of an assigned partition; the caller holds Consumer.mu.
-func (c *Consumer) newLane(topic string, partition int32, member string) *lane {
-	l := &lane{
-		c:         c,
-		topic:     topic,
-		partition: partition,
-		topicID:   c.provisioner.id(topic),
-		member:    member,
-		siblings:  c.siblings[topic],
-		policy:    c.policies[topic],
-		guard:     c.guards.of[topic],
-		log:       c.log.With("topic", topic, "partition", partition),
-		begin:     -1,
-		since:     time.Now(),
-		why:       "waiting for its offsets",
-		units:     map[*unit]struct{}{},
-		changed:   make(chan struct{}, 1),
-		stopping:  make(chan struct{}),
-		gone:      make(chan struct{}),
-	}
-	if c.cfg.Order == OrderKey {
-		l.keys = map[keyHash]*keyQueue{}
-	}
-	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
-	l.initCopies()
-	l.source = newSourceFeed(l)
-	var tiers []*tierFeed
-	for _, t := range l.siblings.Tiers {
-		tiers = append(tiers, newTierFeed(l, t, false))
-	}
-	for _, t := range c.drainedTiers[topic] {
-		if partition < t.partitions {
-			tiers = append(tiers, newTierFeed(l, t.Tier, true))
-		}
-	}
-	l.setTiers(tiers)
-	l.hold.Store(true)
-	return l
 }

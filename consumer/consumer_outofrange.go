@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sidingkafka/siding/consumer/internal/backoff"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/backoff"
 )
 
 // outOfRange is a poll's error about a position. See DESIGN.md, "Positions outside of the log".

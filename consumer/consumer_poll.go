@@ -70,6 +70,6 @@ func (c *Consumer) fetchError(ctx context.Context, f *feed, topic string, partit
 	if f != nil {
 		f.readTrouble(err)
 	}
-	topicOwner{c}.refused(topic, err)
+	c.suspectTopic(topic, err)
 	c.recordLog.add(recordKind{event: eventFetch, topic: topic, why: err.Error()}, recordExample{partition: partition, offset: -1})
 }

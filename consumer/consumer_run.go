@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
@@ -62,7 +63,8 @@ func New(cfg Config) (*Consumer, error) {
 	for c.process == 0 {
 		c.process = rand.Uint64() >> 24
 	}
-	c.isolator.init(c)
+	c.newLane = func(topic string, partition int32, member string) *lane { return newLane(c, topic, partition, member) }
+	c.isolator = isolate.NewIsolator(isolator{c}, c.log)
 	c.metadataLimit.Store(offsets.MetadataLimit)
 	c.recordLog.init(c.log)
 	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits, throttles: &c.throttles}
@@ -139,7 +141,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
 	c.wg.Go(func() { c.commitLoop(life) })
-	c.wg.Go(func() { c.isolator.run(polls) })
+	c.wg.Go(func() { c.isolator.Run(polls) })
 	heartbeat, _ := c.retryCl.OptValue(kgo.HeartbeatInterval).(time.Duration)
 	c.wg.Go(func() { c.topics.Loop(polls, heartbeat) })
 	c.wg.Go(func() { c.drainedTierLoop(polls) })

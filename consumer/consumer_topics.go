@@ -1,6 +1,13 @@
 package consumer
 
-import "github.com/sidingkafka/siding/consumer/internal/cluster"
+import (
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
+)
 
 // rememberCommitted keeps the committed offsets of a recreated source's lanes.
 func (c *Consumer) rememberCommitted(source string) {
@@ -45,4 +52,21 @@ func (c *Consumer) isRecreated(topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recreated[topic]
+}
+
+// suspectTopic handles a fetch error that a changed topic id may explain. It pauses the topic until the
+// monitor has polled it: kgo would otherwise fetch again at once, and be refused again.
+func (c *Consumer) suspectTopic(topic string, err error) {
+	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
+		c.reader(topic).PauseFetchTopics(topic)
+		c.topics.Suspect(topic, err)
+	}
+}
+
+// reader returns the client that reads a topic.
+func (c *Consumer) reader(topic string) *kgo.Client {
+	if c.siblings[topic].Source != "" {
+		return c.group
+	}
+	return c.retryCl
 }

@@ -112,16 +112,7 @@ func (l *lane) setState(to laneState, why string) {
 
 // updateHold recomputes hold after a change of its inputs; the caller holds the lock.
 func (l *lane) updateHold() {
-	l.hold.Store(!l.isRunning() || l.c.isolator.holds(l))
-}
-
-// setOnly lets nothing of the lane start but suspects that a commit has named, or ends that.
-func (l *lane) setOnly(on bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for f := range l.read() {
-		f.window.SetOnly(on)
-	}
+	l.hold.Store(!l.isRunning() || l.c.isolator.Holds(l))
 }
 
 // mayRun reports whether a record may start, and updates hold accordingly. A lane's share shrinks
@@ -156,7 +147,7 @@ func (l *lane) wakeLocked() {
 		l.c.workerPool.ready(l)
 	}
 	if l.isIsolated() {
-		l.c.isolator.signal()
+		l.c.isolator.Signal()
 	}
 }
 
@@ -221,8 +212,8 @@ func (l *lane) release(u *unit) (more bool) {
 		resume = l.source.mayResume()
 	}
 	more = l.mayStart()
-	if l.isIsolated() || l.c.isolator.isAlone() {
-		l.c.isolator.signal()
+	if l.isIsolated() || l.c.isolator.IsAlone() {
+		l.c.isolator.Signal()
 	}
 	l.notify()
 	l.mu.Unlock()

@@ -23,7 +23,7 @@ func (l *lane) mayStart() bool {
 // topic, lets it. Suspects wait for the hold's end, and so do those behind them. The caller holds
 // the lock.
 func (l *lane) couldProbe() bool {
-	return l.isFree() && !l.c.isolator.holds(l) && !l.source.window.Suspects().IsIsolated() && l.source.couldProbe(l.guard.Round())
+	return l.isFree() && !l.c.isolator.Holds(l) && !l.source.window.Suspects().IsIsolated() && l.source.couldProbe(l.guard.Round())
 }
 
 // ended tells the guard of a unit that ended; the caller holds no lock.

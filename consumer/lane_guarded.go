@@ -9,7 +9,7 @@ import (
 // Number, and the methods below, implement guard.Lane.
 func (l *lane) Number() int32 { return l.partition }
 
-// Wake makes the lane look again at whether it may run. In a hold its retries wait, and give their
+// Wake makes the lane look again at whether it may run; isolate.Lane has it, too. In a hold its retries wait, and give their
 // keys to the source's records.
 func (l *lane) Wake() {
 	l.mu.Lock()
@@ -58,7 +58,7 @@ func (l *lane) Waits() guard.Waits {
 		return guard.Nothing
 	case l.source.full.Load():
 		return guard.Kept
-	case !l.c.isolator.holds(l) && l.source.couldProbe(l.guard.Round()+1):
+	case !l.c.isolator.Holds(l) && l.source.couldProbe(l.guard.Round()+1):
 		return guard.Failing
 	case l.source.queued > 0 || l.runs(&l.source.feed):
 		return guard.Records

@@ -81,25 +81,6 @@ func (l *lane) noteFinished() {
 	}
 }
 
-// isolation is what the log says about suspects.
-type isolation struct {
-	topic    string
-	deaths   int
-	from, to int64
-}
-
-// tell returns the isolations of the lane's feeds that were not logged yet.
-func (l *lane) tell() (all []isolation) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for f := range l.read() {
-		if s := f.window.Suspects(); s.IsIsolated() && !s.Logged() {
-			all = append(all, isolation{f.topic, s.Deaths, f.tracker.Floor(), s.Suspect})
-		}
-	}
-	return all
-}
-
 // asksForCommit reports whether a feed of the lane asks for a commit before the next tick.
 func (l *lane) asksForCommit() bool {
 	l.mu.Lock()

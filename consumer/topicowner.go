@@ -2,13 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/topicmonitor"
@@ -84,7 +81,7 @@ func (o topicOwner) grow(ledger, source string) {
 // Found resumes reading a topic that was missing.
 func (o topicOwner) Found(t *topicmonitor.Topic) {
 	o.c.log.Info("siding: a missing topic exists again", "topic", t.Name)
-	o.reader(t.Name).ResumeFetchTopics(t.Name)
+	o.c.reader(t.Name).ResumeFetchTopics(t.Name)
 }
 
 // Missing handles a topic that does not exist. It does not create the topic: the operator who
@@ -107,7 +104,7 @@ func (o topicOwner) Missing(t *topicmonitor.Topic) {
 			c.log.Error("siding: a topic does not exist; lanes that need it wait until it is created. "+creationHint, about...)
 		}
 	}
-	o.reader(t.Name).PauseFetchTopics(t.Name)
+	o.c.reader(t.Name).PauseFetchTopics(t.Name)
 }
 
 const creationHint = "A consumer that starts with Provision.Mode Create creates it; with Verify or Off, create it with as many partitions as its source has"
@@ -207,21 +204,4 @@ func (o topicOwner) resubscribe(source string) {
 	if now {
 		c.group.AddConsumeTopics(source)
 	}
-}
-
-// refused handles a fetch error that a changed topic id may explain. It pauses the topic until the
-// monitor has polled it: kgo would otherwise fetch again at once, and be refused again.
-func (o topicOwner) refused(topic string, err error) {
-	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
-		o.reader(topic).PauseFetchTopics(topic)
-		o.c.topics.Suspect(topic, err)
-	}
-}
-
-// reader returns the client that reads a topic.
-func (o topicOwner) reader(topic string) *kgo.Client {
-	if o.c.siblings[topic].Source != "" {
-		return o.c.group
-	}
-	return o.c.retryCl
 }

@@ -1,4 +1,4 @@
-package consumer
+package isolate
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 
 // suspect is a record that waits to be run.
 type suspect struct {
-	feed   *feed
+	feed   Feed
 	offset int64
 }
 
@@ -24,8 +24,8 @@ type suspected struct {
 
 // group returns at most that many suspects. The feeds take turns, so that they run at full
 // concurrency under any order.
-func (s *suspected) group(size int) map[*feed][]offsets.Span {
-	hands := map[*feed][]offsets.Span{}
+func (s *suspected) group(size int) map[Feed][]offsets.Span {
+	hands := map[Feed][]offsets.Span{}
 	for i, left := 0, size; left > 0; i++ {
 		before := left
 		for _, of := range s.groups {
@@ -49,33 +49,32 @@ func (s *suspected) group(size int) map[*feed][]offsets.Span {
 	return hands
 }
 
-// add adds the suspects of a feed that are not in hand; the caller holds the lane's lock.
-func (s *suspected) add(f *feed, hand []offsets.Span, now time.Time) {
-	is := f.window.Suspects()
-	s.left += int(is.Suspect - f.tracker.Floor())
-	if is.ArePostponed(now) {
+// add adds the suspects of a feed that are not in hand; the lane is locked.
+func (s *suspected) add(f Feed, is *State, hand []offsets.Span, now time.Time) {
+	all := is.Window.Suspects()
+	s.left += int(all.Suspect - is.Tracker.Floor())
+	if all.ArePostponed(now) {
 		s.postponed = true
 		return
 	}
-	ordered := f.lane.c.cfg.Order == OrderPartition && f.tier.Topic == ""
 	var group []suspect
-	for i, offset := range f.waiting() {
-		if !f.window.Suspects().Has(offset) || offsets.In(hand, offset) {
+	for i, offset := range is.Waiting() {
+		if !all.Has(offset) || offsets.In(hand, offset) {
 			continue
 		}
 		at := suspect{f, offset}
-		_, condemned := f.window.Suspects().Condemns(offset)
+		_, condemned := all.Condemns(offset)
 		switch {
-		case !condemned && !offsets.In(is.Singly, offset):
+		case !condemned && !offsets.In(all.Singly, offset):
 			group = append(group, at)
 			continue
-		case i > 0 && ordered: // those before it run first
+		case i > 0 && is.Ordered: // those before it run first
 		case condemned:
 			s.condemned = &at
 		default:
 			s.single = &at
 		}
-		if ordered {
+		if is.Ordered {
 			break
 		}
 	}
