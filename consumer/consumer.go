@@ -75,7 +75,6 @@ type Consumer struct {
 	joinLogged    atomic.Bool // until the membership is lost
 	telemetry     *telemetry
 	inflightBytes atomic.Int64
-	laneCount     atomic.Int64
 	clients       *clientFactory
 	throttles     quota.Throttles // of all clients
 	provisioner   *provisioner
@@ -87,16 +86,13 @@ type Consumer struct {
 	membership   *session.Membership
 	subscription *session.Subscription
 
-	mu     sync.Mutex
-	lanes  map[topicPartition]*lane
-	paused atomic.Pointer[map[string]bool]
+	laneTable // its lock guards the fields below, too
+	paused    atomic.Pointer[map[string]bool]
 	// The group's offsets that kgo has fetched, until it begins to read there.
 	fetched map[topicPartition]cluster.Offset
 	// By lane and tier: the offset to which a log was truncated, until the lane restarts from
 	// there.
 	truncations map[topicPartition]map[string]int64
-	// Closed lanes whose handlers had not returned when they were closed.
-	abandoned []*lane
 
 	drainedTiers map[string][]drainedTier // by source
 	// The last state logged of each retry topic that is not configured; only findDrainedTiers uses

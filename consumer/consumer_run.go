@@ -49,7 +49,7 @@ func New(cfg Config) (*Consumer, error) {
 
 		membership:         session.NewMembership(),
 		subscription:       session.NewSubscription(),
-		lanes:              map[topicPartition]*lane{},
+		laneTable:          laneTable{lanes: map[topicPartition]*lane{}},
 		fetched:            map[topicPartition]cluster.Offset{},
 		truncations:        map[topicPartition]map[string]int64{},
 		drainedTiers:       map[string][]drainedTier{},

@@ -147,7 +147,7 @@ func bench(t *testing.T, timeout time.Duration) *lane {
 // pooled makes a pool of workers over running lanes, without Kafka.
 func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*workerPool, []*lane) {
 	t.Helper()
-	c := &Consumer{lanes: map[topicPartition]*lane{}}
+	c := &Consumer{laneTable: laneTable{lanes: map[topicPartition]*lane{}}}
 	c.cfg.Order, c.cfg.MaxInFlight, c.cfg.MaxInFlightBytes = order, 1000, 1<<20
 	c.paused.Store(&map[string]bool{})
 	done := make(chan struct{})

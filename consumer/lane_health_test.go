@@ -24,7 +24,7 @@ import (
 // healthy is a lane with everything that its health depends on.
 func healthy(t *testing.T) *lane {
 	t.Helper()
-	c := &Consumer{topics: topicmonitor.New(nil), membership: session.NewMembership(), lanes: map[topicPartition]*lane{}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
+	c := &Consumer{topics: topicmonitor.New(nil), membership: session.NewMembership(), laneTable: laneTable{lanes: map[topicPartition]*lane{}}, clock: &clock.Clock{Base: time.Now()}, ready: make(chan struct{})}
 	c.recordLog.init(slog.New(slog.DiscardHandler))
 	c.cfg.MaxInFlightBytes = 1 << 20
 	c.paused.Store(&map[string]bool{})
