@@ -27,9 +27,12 @@ const maxCommitBytes = 256 << 10
 // default (KIP-211). No member subscribes to tiers.
 const recommitAfter = 24 * time.Hour
 
+// committer commits the offsets and the evidence of lanes.
+type committer struct{ *Consumer }
+
 // commitLoop commits the finished offsets at each CommitInterval, and those of a lane earlier if
 // the lane asks for it.
-func (c *Consumer) commitLoop(ctx context.Context) {
+func (c committer) commitLoop(ctx context.Context) {
 	t := time.NewTicker(c.cfg.CommitInterval)
 	defer t.Stop()
 	for {
@@ -58,7 +61,7 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 
 // asking empties the queue of asks. It returns the lanes that still ask and still have their
 // partitions: the lane that replaced another one must not be rewound by what that one asked for.
-func (c *Consumer) asking() []*lane {
+func (c committer) asking() []*lane {
 	all := c.asks.Take()
 	c.mu.Lock()
 	all = slices.DeleteFunc(all, func(l *lane) bool { return c.lanes[topicPartition{l.topic, l.partition}] != l })
@@ -68,7 +71,7 @@ func (c *Consumer) asking() []*lane {
 
 // stillAsking puts those lanes back into the queue whose ask no broker has answered: the next ask
 // of any lane includes them.
-func (c *Consumer) stillAsking(lanes []*lane) {
+func (c committer) stillAsking(lanes []*lane) {
 	for _, l := range lanes {
 		if l.asksForCommit() {
 			c.asks.Keep(l)
@@ -82,7 +85,7 @@ func (c *Consumer) stillAsking(lanes []*lane) {
 // commit holds the membership from reading the floors until the broker has answered. That makes a
 // revoke safe: its last commit waits for the one before. So no older floor of the lane can be in
 // flight when the lane is closed, and overwrite the next owner's commit.
-func (c *Consumer) commit(ctx context.Context, lanes []*lane) error {
+func (c committer) commit(ctx context.Context, lanes []*lane) error {
 	ctx, cancel := context.WithTimeout(ctx, c.commitTimeout)
 	defer cancel()
 	ctx, release, err := c.membership.Hold(ctx)
@@ -182,7 +185,7 @@ func (r commitRequest) parts(group int) iter.Seq[commitRequest] {
 }
 
 // send sends one commit request, and logs why partitions of it were refused.
-func (c *Consumer) send(ctx context.Context, entries commitRequest) error {
+func (c committer) send(ctx context.Context, entries commitRequest) error {
 	inGroup := map[string]map[int32]kgo.EpochOffset{}
 	byPartition := map[topicPartition]commitEntry{}
 	for _, e := range entries {
@@ -226,7 +229,7 @@ func (c *Consumer) send(ctx context.Context, entries commitRequest) error {
 
 // withheld returns an error if kgo left partitions out of a request. It does so with those of a
 // source that was recreated.
-func (c *Consumer) withheld(req *kmsg.OffsetCommitRequest, entries commitRequest) error {
+func (c committer) withheld(req *kmsg.OffsetCommitRequest, entries commitRequest) error {
 	if c.classic {
 		return nil // kgo answers for them
 	}
@@ -248,7 +251,7 @@ func (c *Consumer) withheld(req *kmsg.OffsetCommitRequest, entries commitRequest
 // the whole request: it knows a newer epoch than the member, whose heartbeat has it in a moment.
 // siding then sends the whole request again with that. kgo would leave out the partitions to which
 // the member does not subscribe, those of the tiers, and a lane's source would be ahead of them.
-func (c *Consumer) sendWhole(ctx context.Context, req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) error {
+func (c committer) sendWhole(ctx context.Context, req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) error {
 	for n := 1; len(req.Topics) > 0; n++ {
 		resp, err := req.RequestWith(ctx, c.group)
 		if err != nil {
@@ -274,7 +277,7 @@ func (c *Consumer) sendWhole(ctx context.Context, req *kmsg.OffsetCommitRequest,
 // completeCommit also sets the topic id of a tier's offset, so that the broker (since Kafka 4.1)
 // refuses an offset of a topic that was recreated since. kgo does so for sources, and answers for
 // the partitions that it withholds; an error from here would hide those answers.
-func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
+func (c committer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[topicPartition]commitEntry) {
 	topics := req.Topics[:0]
 	for _, t := range req.Topics {
 		ps := t.Partitions[:0]
@@ -296,7 +299,7 @@ func (c *Consumer) completeCommit(req *kmsg.OffsetCommitRequest, entries map[top
 }
 
 // committed records the offsets that the broker accepted, and returns the errors of the others.
-func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
+func (c committer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, entries map[topicPartition]commitEntry) error {
 	names := map[kadm.TopicID]string{} // responses to requests by id name no topic
 	for _, t := range req.Topics {
 		names[t.TopicID] = t.Topic
@@ -336,7 +339,7 @@ func (c *Consumer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 
 // shortenMetadata halves the bound of metadata after the broker refused one of that length. Below a
 // few characters only the mark is left.
-func (c *Consumer) shortenMetadata(length int) {
+func (c committer) shortenMetadata(length int) {
 	now := c.metadataLimit.Load()
 	if int64(length) > now || !c.metadataLimit.CompareAndSwap(now, now/2) { // halved since
 		return

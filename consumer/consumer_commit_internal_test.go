@@ -49,7 +49,7 @@ func TestConsumerCommit_NamesOnlyLanesOfItsMembership(t *testing.T) {
 			}
 			req.Topics = append(req.Topics, rt)
 		}
-		c.completeCommit(req, entries)
+		committer{c}.completeCommit(req, entries)
 		var got []string
 		for _, rt := range req.Topics {
 			for _, p := range rt.Partitions {
@@ -81,7 +81,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 		rt.Partitions = append(rt.Partitions, rp)
 	}
 	req.Topics = append(req.Topics, rt)
-	c.completeCommit(req, entries)
+	committer{c}.completeCommit(req, entries)
 	got := req.Topics[0]
 	if got.TopicID != recreated || len(got.Partitions) != 2 || got.Partitions[0].Partition != 0 || got.Partitions[1].Partition != 2 {
 		t.Errorf("the commit goes out as %+v, want partitions 0 and 2 under the id %v", got, recreated)
@@ -94,7 +94,7 @@ func TestConsumerCommit_NamesTheTopicATierWasReadFrom(t *testing.T) {
 	e := entries[topicPartition{rt.Topic, 2}]
 	e.state.Floor = 7
 	entries[topicPartition{rt.Topic, 2}] = e
-	if err := c.committed(req, resp, entries); err != nil || e.feed.tracker.Committed != 7 {
+	if err := (committer{c}).committed(req, resp, entries); err != nil || e.feed.tracker.Committed != 7 {
 		t.Errorf("after the answer %d counts as committed (%v), want 7", e.feed.tracker.Committed, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 				f.window.Ask()
 				l.mu.Unlock()
 			default:
-				asking := c.asking()
+				asking := committer{c}.asking()
 				for _, l := range asking {
 					if rnd.IntN(3) == 0 {
 						continue // its part of the commit failed
@@ -153,11 +153,11 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 						f.window.Accept(offsets.Evidence{}, f.window.Asked())
 					}
 				}
-				c.stillAsking(asking)
+				committer{c}.stillAsking(asking)
 			}
 			want := slices.DeleteFunc(c.lanesNow(), func(l *lane) bool { return !l.asksForCommit() })
-			got := c.asking()
-			c.stillAsking(got)
+			got := committer{c}.asking()
+			committer{c}.stillAsking(got)
 			byPartition := func(a, b *lane) int { return int(a.partition - b.partition) }
 			slices.SortFunc(want, byPartition)
 			slices.SortFunc(got, byPartition)
@@ -173,7 +173,7 @@ func TestConsumerCommit_QueueHasTheLanesThatAsk(t *testing.T) {
 		asks.mu.Unlock()
 		busy.mu.Lock()
 		found := make(chan []*lane)
-		go func() { found <- c.asking() }()
+		go func() { found <- committer{c}.asking() }()
 		select {
 		case got := <-found:
 			if !slices.Equal(got, []*lane{asks}) {
@@ -195,7 +195,7 @@ func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 		c.commitTimeout = 15 * time.Second
 		ending, end := context.WithCancel(t.Context())
 		end()
-		if err := c.commit(ending, nil); !errors.Is(err, context.Canceled) {
+		if err := (committer{c}).commit(ending, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("commit of a consumer that ends returned %v", err)
 		}
 		if log.Len() > 0 {
@@ -203,14 +203,14 @@ func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 		}
 		// a consumer has not joined yet when it begins
 		finished := withFeeds(&lane{c: c, topic: "orders"})
-		if err := c.commit(t.Context(), []*lane{finished}); err != nil || log.Len() > 0 {
+		if err := (committer{c}).commit(t.Context(), []*lane{finished}); err != nil || log.Len() > 0 {
 			t.Errorf("without anything to commit, commit returned %v and says: %s", err, log.String())
 		}
 		finished.positionsLoaded = true
 		finished.source.tracker = offsets.New(7, 6)
 		began := time.Now()
 		for range 3 {
-			if err := c.commit(t.Context(), []*lane{finished}); !errors.Is(err, context.DeadlineExceeded) {
+			if err := (committer{c}).commit(t.Context(), []*lane{finished}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("commit returned %v, want that its time is over", err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 			t.Errorf("want once that commits wait for the join:\n%s", log.String())
 		}
 		time.Sleep(time.Minute)
-		_ = c.commit(t.Context(), []*lane{finished})
+		_ = committer{c}.commit(t.Context(), []*lane{finished})
 		if n := strings.Count(log.String(), message); n != 2 {
 			t.Errorf("logged %d times, want once more a minute later", n)
 		}

@@ -41,8 +41,11 @@ const (
 	drainedTierPollSoon  = 10 * time.Second
 )
 
+// tierFinder finds retry topics that are not configured and still have records of the group.
+type tierFinder struct{ *Consumer }
+
 // drainedTierLoop looks for drained tiers until ctx ends, and adds them to running lanes.
-func (c *Consumer) drainedTierLoop(ctx context.Context) {
+func (c tierFinder) drainedTierLoop(ctx context.Context) {
 	t := time.NewTimer(drainedTierPollEvery)
 	defer t.Stop()
 	for {
@@ -69,7 +72,7 @@ func (c *Consumer) drainedTierLoop(ctx context.Context) {
 // findDrainedTiers finds the drained tiers of configured sources: those with a committed offset of
 // the group or of a former one. Tiers of sources that are no longer configured are only logged. An
 // error names what could not be queried; all else is found nevertheless.
-func (c *Consumer) findDrainedTiers(ctx context.Context) error {
+func (c tierFinder) findDrainedTiers(ctx context.Context) error {
 	left, failure := c.unconfiguredTiers(ctx)
 	if len(left) == 0 {
 		return failure
@@ -119,7 +122,7 @@ func (c *Consumer) findDrainedTiers(ctx context.Context) error {
 }
 
 // extendLanes adds the found tiers to lanes that lack them. Lanes keep running meanwhile.
-func (c *Consumer) extendLanes(ctx context.Context) error {
+func (c tierFinder) extendLanes(ctx context.Context) error {
 	var lacking []*tierFeed
 	topics := map[string][]int32{}
 	for _, l := range c.lanesNow() {
@@ -164,7 +167,7 @@ func (c *Consumer) extendLanes(ctx context.Context) error {
 // unconfiguredTiers returns, by topic, the unconfigured retry topics on which the group or a former
 // group has committed offsets. Their sources may be configured or not. If several groups have
 // offsets on a topic, the first group counts. An error is about groups that could not be queried.
-func (c *Consumer) unconfiguredTiers(ctx context.Context) (map[string]unconfiguredTier, error) {
+func (c tierFinder) unconfiguredTiers(ctx context.Context) (map[string]unconfiguredTier, error) {
 	configured := map[string]bool{}
 	for topic, s := range c.siblings {
 		configured[topic] = true
@@ -218,7 +221,7 @@ func lagOf(committed kadm.OffsetResponses, ends kadm.ListedOffsets, topic string
 
 // warnOfFormerGroups logs former groups that still have members: those members and this one would
 // run the same records.
-func (c *Consumer) warnOfFormerGroups(ctx context.Context) {
+func (c tierFinder) warnOfFormerGroups(ctx context.Context) {
 	if len(c.cfg.FormerGroups) == 0 {
 		return
 	}
@@ -237,7 +240,7 @@ func (c *Consumer) warnOfFormerGroups(ctx context.Context) {
 
 // dropDrained removes a deleted drained tier from its lanes. Its records in memory still run when
 // they are due, and are not committed.
-func (c *Consumer) dropDrained(topic, source string) {
+func (c tierFinder) dropDrained(topic, source string) {
 	lost := 0
 	c.mu.Lock()
 	c.drainedTiers[source] = slices.DeleteFunc(slices.Clone(c.drainedTiers[source]), func(t drainedTier) bool { return t.Topic == topic })
@@ -262,7 +265,7 @@ func (c *Consumer) dropDrained(topic, source string) {
 
 // resized records the number of partitions of a drained tier, which a consumer of an older
 // configuration may increase. It reports false if the tier is not known.
-func (c *Consumer) resized(source, topic string, partitions int32) bool {
+func (c tierFinder) resized(source, topic string, partitions int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := slices.Clone(c.drainedTiers[source])

@@ -26,7 +26,7 @@ func (c *Consumer) assigned(ctx context.Context, cl *kgo.Client, added map[strin
 	member, _ := cl.GroupMetadata()
 	c.replaceStale(ctx, member, added)
 	c.takeOver(member, added)
-	c.logAssigned(member, added)
+	memberLog{c}.logAssigned(member, added)
 	select {
 	case c.newLanes <- struct{}{}:
 	default:
@@ -165,7 +165,7 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 	open := map[string][]*lane{} // by topic, so that missing siblings hold up no other topic
 	var postponed []*lane
 	placed := map[string]map[int32]kgo.EpochOffset{}
-	starts := c.findStarts(ctx, lanes, committed)
+	starts := laneStarter{c}.findStarts(ctx, lanes, committed)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -174,19 +174,19 @@ func (c *Consumer) positions(ctx context.Context, lanes []*lane, committed func(
 		put(placed, l.topic, l.partition, at.next)
 		if err != nil {
 			c.recordLog.add(recordKind{event: eventStartUnknown, topic: l.topic, why: err.Error()}, recordExample{partition: l.partition, offset: -1})
-			c.deferStart(l, err)
+			laneStarter{c}.deferStart(l, err)
 			postponed = append(postponed, l)
 			continue
 		}
 		l.setStart(at)
-		c.startFound(l)
+		laneStarter{c}.startFound(l)
 		open[l.topic] = append(open[l.topic], l)
 	}
 	for _, lanes := range open {
 		c.wg.Go(func() { c.startLanes(lanes) })
 	}
 	if len(postponed) > 0 {
-		c.wg.Go(func() { c.awaitStarts(postponed) })
+		c.wg.Go(func() { laneStarter{c}.awaitStarts(postponed) })
 	}
 	return placed, nil
 }
@@ -203,7 +203,7 @@ func (c *Consumer) revoked(ctx context.Context, cl *kgo.Client, lost map[string]
 	defer c.setJoining(true)
 	c.subscription.End(lost)
 	member, _ := cl.GroupMetadata()
-	c.logLost(c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) }))
+	memberLog{c}.logLost(c.lose(func(l *lane) bool { return contains(lost, l) && !l.isOwnedBy(member) }))
 	// kgo may have ended ctx already: a leaving member's last session is over.
 	c.revoke(context.WithoutCancel(ctx), "the group revokes them", func(l *lane) bool { return contains(lost, l) })
 }
@@ -213,7 +213,7 @@ func (c *Consumer) lost(_ context.Context, _ *kgo.Client, lost map[string][]int3
 	<-c.joined
 	defer c.membership.Lost()
 	c.subscription.End(lost)
-	c.logLost(c.lose(func(l *lane) bool { return contains(lost, l) }))
+	memberLog{c}.logLost(c.lose(func(l *lane) bool { return contains(lost, l) }))
 	c.joinLogged.Store(false)
 }
 
@@ -273,9 +273,9 @@ func (c *Consumer) revoke(ctx context.Context, why string, which func(*lane) boo
 	c.mu.Unlock()
 	if len(mine) > 0 {
 		began := time.Now()
-		c.logDraining(mine, why)
+		memberLog{c}.logDraining(mine, why)
 		if kept := c.drain(ctx, mine, deadline); len(kept) > 0 {
-			c.logRevoked(kept, time.Since(began))
+			memberLog{c}.logRevoked(kept, time.Since(began))
 		}
 	}
 	for _, l := range others {
@@ -303,7 +303,7 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 		})
 	}
 	wg.Wait()
-	err := c.commit(ctx, lanes)
+	err := committer{c}.commit(ctx, lanes)
 	if member, _ := c.group.GroupMetadata(); err == nil && slices.ContainsFunc(lanes, func(l *lane) bool { return l.isLeftOut(member) }) {
 		err = errNotOwned
 	}

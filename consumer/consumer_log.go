@@ -13,8 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// memberLog logs what becomes of the membership and its lanes.
+type memberLog struct{ *Consumer }
+
 // logStarting logs which program begins to consume what.
-func (c *Consumer) logStarting() {
+func (c memberLog) logStarting() {
 	c.log.Info("siding: starting", appendTexts([]any{"topics", shorten(c.cfg.Topics), "siding", softwareVersion()},
 		"version", c.cfg.Version, "environment", c.cfg.Environment, "host", c.host)...)
 }
@@ -27,7 +30,7 @@ const (
 
 // logJoining logs, until ctx ends, that a join takes long. After a crash it does: the group awaits
 // the session timeout of the member that died.
-func (c *Consumer) logJoining(ctx context.Context) {
+func (c memberLog) logJoining(ctx context.Context) {
 	began := time.Now()
 	t := time.NewTicker(tellJoin)
 	defer t.Stop()
@@ -56,7 +59,7 @@ func (c *Consumer) logJoining(ctx context.Context) {
 }
 
 // balancers returns the names of the balancers that the member offers to its group.
-func (c *Consumer) balancers() (names []string) {
+func (c memberLog) balancers() (names []string) {
 	all, _ := c.retryCl.OptValue(kgo.Balancers).([]kgo.GroupBalancer)
 	for _, b := range all {
 		names = append(names, b.ProtocolName())
@@ -65,7 +68,7 @@ func (c *Consumer) balancers() (names []string) {
 }
 
 // logAssigned logs that the member joined, if it did just now, and which lanes it was assigned.
-func (c *Consumer) logAssigned(member string, added map[string][]int32) {
+func (c memberLog) logAssigned(member string, added map[string][]int32) {
 	joined := c.joinLogged.CompareAndSwap(false, true)
 	if joined {
 		protocol := "classic"
@@ -84,7 +87,7 @@ func (c *Consumer) logAssigned(member string, added map[string][]int32) {
 }
 
 // logDraining logs that lanes begin to drain.
-func (c *Consumer) logDraining(lanes []*lane, why string) {
+func (c memberLog) logDraining(lanes []*lane, why string) {
 	running, copies := 0, 0
 	for _, l := range lanes {
 		l.mu.Lock()
@@ -97,7 +100,7 @@ func (c *Consumer) logDraining(lanes []*lane, why string) {
 }
 
 // logRevoked logs that lanes were handed over.
-func (c *Consumer) logRevoked(lanes []*lane, took time.Duration) {
+func (c memberLog) logRevoked(lanes []*lane, took time.Duration) {
 	cancelled := int64(0)
 	for _, l := range lanes {
 		cancelled += l.cutOff.Load() + int64(len(l.running()))
@@ -108,14 +111,14 @@ func (c *Consumer) logRevoked(lanes []*lane, took time.Duration) {
 }
 
 // logLost logs that lanes were lost, if any.
-func (c *Consumer) logLost(lanes []*lane) {
+func (c memberLog) logLost(lanes []*lane) {
 	if len(lanes) > 0 {
 		c.log.Warn("siding: the membership was lost; records that were not committed run again", "lanes", len(lanes), "partitions", partitionsText(sourcesOf(lanes)))
 	}
 }
 
 // logEnd logs what no line told yet, and the numbers of the whole run unless it could not start.
-func (c *Consumer) logEnd(began time.Time, err error) {
+func (c memberLog) logEnd(began time.Time, err error) {
 	c.recordLog.storms.Close()
 	c.clients.warnings.Close()
 	var stuck *StuckError

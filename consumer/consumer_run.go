@@ -102,12 +102,12 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 		return ErrRunning
 	}
 	began := time.Now()
-	c.logStarting()
+	memberLog{c}.logStarting()
 	defer func() {
 		if err == nil {
 			c.membership.End()
 		}
-		c.logEnd(began, err)
+		memberLog{c}.logEnd(began, err)
 	}()
 	ctx, c.refuse = context.WithCancelCause(ctx)
 	defer c.refuse(nil)
@@ -140,13 +140,13 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	var polling sync.WaitGroup
 	polling.Go(func() { c.pollSource(polls) })
 	polling.Go(func() { c.retryPoll.loop(polls) })
-	c.wg.Go(func() { c.commitLoop(life) })
+	c.wg.Go(func() { committer{c}.commitLoop(life) })
 	c.wg.Go(func() { c.isolator.Run(polls) })
 	heartbeat, _ := c.retryCl.OptValue(kgo.HeartbeatInterval).(time.Duration)
 	c.wg.Go(func() { c.topics.Loop(polls, heartbeat) })
-	c.wg.Go(func() { c.drainedTierLoop(polls) })
+	c.wg.Go(func() { tierFinder{c}.drainedTierLoop(polls) })
 	c.wg.Go(func() { c.recordLog.summarize(polls) })
-	c.wg.Go(func() { c.logJoining(polls) })
+	c.wg.Go(func() { memberLog{c}.logJoining(polls) })
 	c.wg.Go(func() { c.logBlocked(polls) })
 	c.wg.Go(func() {
 		opentxn.Asker{Cluster: c.cluster, Admin: c.admin, Log: c.log}.Run(polls, func() []opentxn.Partition { return standing(c.lanesNow()) })
@@ -204,7 +204,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		do   func() error
 	}{
 		{"provisioning siblings", func() error { return c.provisioner.ensure(ctx, c.cfg.Topics) }},
-		{"finding drained retry topics", func() error { return c.findDrainedTiers(ctx) }},
+		{"finding drained retry topics", func() error { return tierFinder{c}.findDrainedTiers(ctx) }},
 		{"reading the group's offsets", func() (err error) {
 			if c.cfg.Start.list != nil { // StartEarliest does not depend on them
 				c.knownSources, err = loadKnownSources(ctx, c.cluster, c.groups, c.cfg.Topics)
@@ -216,7 +216,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	c.warnOfFormerGroups(ctx)
+	tierFinder{c}.warnOfFormerGroups(ctx)
 	if !stay() {
 		return ctx.Err()
 	}

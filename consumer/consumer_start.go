@@ -37,7 +37,7 @@ func (c *Consumer) startLanes(lanes []*lane) {
 func (c *Consumer) tryStartLanes(lanes []*lane) error {
 	// A lane without positions or commits must not hold up the others.
 	err := c.loadPositions(lanes)
-	err = errors.Join(err, c.commit(c.ctx, lanes))
+	err = errors.Join(err, committer{c}.commit(c.ctx, lanes))
 	ready := make([]*lane, 0, len(lanes))
 	for _, l := range lanes {
 		if l.committedEverywhere() {
@@ -127,7 +127,7 @@ func (c *Consumer) tierAt(f *tierFeed, inGroup cluster.GroupOffsets, former clus
 	if err != nil {
 		return beginAt(0), err
 	}
-	return c.findStart(at, committed, former, logs, func() (int64, error) {
+	return laneStarter{c}.findStart(at, committed, former, logs, func() (int64, error) {
 		start, _, err := logs.Of(at.topic, at.partition)
 		return start, err
 	})

@@ -36,15 +36,18 @@ type topicStarts struct {
 	optionErr error
 }
 
+// laneStarter sets where the sources of lanes start.
+type laneStarter struct{ *Consumer }
+
 // findStarts queries where the lanes' sources start; committed returns a lane's committed offset.
-func (c *Consumer) findStarts(ctx context.Context, lanes []*lane, committed func(*lane) (cluster.Offset, error)) *startFinder {
+func (c laneStarter) findStarts(ctx context.Context, lanes []*lane, committed func(*lane) (cluster.Offset, error)) *startFinder {
 	ctx, cancel := context.WithTimeout(ctx, offsetsTimeout)
 	defer cancel()
 	fresh := sourcesOf(slices.DeleteFunc(slices.Clone(lanes), func(l *lane) bool {
 		at, err := committed(l)
 		return err != nil || at.Offset >= 0
 	}))
-	s := &startFinder{c: c, committed: committed, topics: map[string]*topicStarts{}}
+	s := &startFinder{c: c.Consumer, committed: committed, topics: map[string]*topicStarts{}}
 	var asking sync.WaitGroup
 	for topic, partitions := range sourcesOf(lanes) {
 		t := &topicStarts{}
@@ -77,7 +80,7 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 	if s.c.isFromBefore(at, committed.Offset) {
 		committed.Metadata = "" // it names records of the deleted topic
 	}
-	start, err := s.c.findStart(at, committed, former, logs, func() (int64, error) { return s.configuredStart(l, recreated) })
+	start, err := laneStarter{s.c}.findStart(at, committed, former, logs, func() (int64, error) { return s.configuredStart(l, recreated) })
 	if committed.Offset >= 0 {
 		s.c.warnStaleOffset(at, committed.Offset, start.next.Offset, logs)
 	}
@@ -86,7 +89,7 @@ func (s *startFinder) of(l *lane) (startPosition, error) {
 
 // findStart returns where a partition starts: at the group's committed offset, else at that of a
 // former group, else where fresh says. With an error, the position is a placeholder.
-func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former cluster.Former, logs cluster.Bounds, fresh func() (int64, error)) (startPosition, error) {
+func (c laneStarter) findStart(at topicPartition, committed cluster.Offset, former cluster.Former, logs cluster.Bounds, fresh func() (int64, error)) (startPosition, error) {
 	if committed.Offset >= 0 {
 		return c.resumeAt(at, committed, logs), nil
 	}
@@ -112,7 +115,7 @@ func (c *Consumer) findStart(at topicPartition, committed cluster.Offset, former
 
 // resumeAt returns where a partition starts that has a committed offset. What the commit says holds
 // also where retention has deleted records beyond that offset, but for another log.
-func (c *Consumer) resumeAt(at topicPartition, committed cluster.Offset, logs cluster.Bounds) startPosition {
+func (c laneStarter) resumeAt(at topicPartition, committed cluster.Offset, logs cluster.Bounds) startPosition {
 	start := beginAt(committed.Offset)
 	start.next.Offset, start.committed = c.clampToLog(logs, at.topic, at.partition, committed.Offset)
 	if start.next.Offset < committed.Offset {
@@ -154,7 +157,7 @@ func (s *startFinder) configuredStart(l *lane, recreated bool) (int64, error) {
 }
 
 // deferStart pauses the fetch of a lane whose start is not known.
-func (c *Consumer) deferStart(l *lane, why error) {
+func (c laneStarter) deferStart(l *lane, why error) {
 	l.setWhy("waiting to learn where it starts: " + why.Error())
 	l.mu.Lock()
 	l.startUnknown = true
@@ -164,7 +167,7 @@ func (c *Consumer) deferStart(l *lane, why error) {
 }
 
 // startFound resumes the fetches of those lanes that deferStart paused.
-func (c *Consumer) startFound(lanes ...*lane) {
+func (c laneStarter) startFound(lanes ...*lane) {
 	var found []*fetch
 	for _, l := range lanes {
 		l.mu.Lock()
@@ -180,7 +183,7 @@ func (c *Consumer) startFound(lanes ...*lane) {
 
 // awaitStarts finds the starts of deferred lanes, and starts each lane as soon as its start is
 // known.
-func (c *Consumer) awaitStarts(lanes []*lane) {
+func (c laneStarter) awaitStarts(lanes []*lane) {
 	c.retry(c.ctx, "finding where partitions start", func() error {
 		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.awaitsStart() })
 		if len(lanes) == 0 {
@@ -214,7 +217,7 @@ func (c *Consumer) awaitStarts(lanes []*lane) {
 // startDeferred sets deferred lanes to their starts. It runs in a turn of the source's poll loop.
 // It returns the lanes whose partitions took the start. Others wait: kgo has yet to ask where their
 // partitions start, or ignores an offset because it does not have the partition now.
-func (c *Consumer) startDeferred(found map[*lane]startPosition) (begun []*lane) {
+func (c laneStarter) startDeferred(found map[*lane]startPosition) (begun []*lane) {
 	set := map[string]map[int32]kgo.EpochOffset{}
 	for l, at := range found {
 		if !l.awaitsStart() {

@@ -92,7 +92,7 @@ func TestConsumerStartOffset_WaitsUntilItIsAskedFor(t *testing.T) {
 			if asked {
 				l.startedAt()
 			}
-			begun := c.startDeferred(map[*lane]startPosition{l: beginAt(7)})
+			begun := laneStarter{c}.startDeferred(map[*lane]startPosition{l: beginAt(7)})
 			if len(begun) > 0 != asked || l.awaitsStart() == asked || l.isRead() != asked {
 				t.Errorf("kgo has asked: %v, lanes begin: %d, its start is looked for: %v, it is read: %v", asked, len(begun), l.awaitsStart(), l.isRead())
 			}

@@ -30,7 +30,7 @@ func (c isolator) Commit(of []isolate.Lane) isolate.Answer {
 	for i, l := range of {
 		lanes[i] = l.(*lane)
 	}
-	switch err := c.commit(c.ctx, lanes); {
+	switch err := (committer{c.Consumer}).commit(c.ctx, lanes); {
 	case isUnanswered(err):
 		return isolate.Unanswered
 	case isPending(err):

@@ -61,7 +61,7 @@ func (o topicOwner) Sized(t *topicmonitor.Topic, before int32) {
 			o.c.group.ForceMetadataRefresh()
 		}
 	case topicmonitor.Drained:
-		o.c.resized(t.Use.Source, t.Name, t.Size)
+		tierFinder{o.c}.resized(t.Use.Source, t.Name, t.Size)
 	}
 }
 
@@ -91,7 +91,7 @@ func (o topicOwner) Missing(t *topicmonitor.Topic) {
 	switch t.Use.Kind {
 	case topicmonitor.Drained:
 		c.log.Info("siding: a drained retry topic was deleted", "retry_topic", t.Name, "source", t.Use.Source)
-		c.dropDrained(t.Name, t.Use.Source)
+		tierFinder{c}.dropDrained(t.Name, t.Use.Source)
 		return
 	case topicmonitor.Source:
 		c.log.Error("siding: a source topic no longer exists; its lanes wait until it is recreated, other lanes are not affected. "+
@@ -115,7 +115,7 @@ func (o topicOwner) Recreated(t *topicmonitor.Topic) {
 	switch t.Use.Kind {
 	case topicmonitor.Drained:
 		c.log.Info("siding: a drained retry topic was deleted and recreated", "retry_topic", t.Name, "source", t.Use.Source)
-		c.dropDrained(t.Name, t.Use.Source)
+		tierFinder{c}.dropDrained(t.Name, t.Use.Source)
 	case topicmonitor.DLQ: // the producer learns of it when a copy is refused
 		c.log.Error("siding: a dead-letter topic was deleted and recreated; its dead letters are gone", "topic", t.Name)
 	case topicmonitor.Ledger:
