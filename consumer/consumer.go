@@ -79,7 +79,7 @@ type Consumer struct {
 	throttles     quota.Throttles // of all clients
 	provisioner   *provisioner
 
-	isolator  *isolate.Isolator
+	isolator  isolate.Isolator
 	asks      *askqueue.Queue[*lane] // a feed of theirs wants a commit before the next tick
 	restUntil atomic.Int64           // commits may wait for a join until then, in Unix nanoseconds
 
@@ -163,7 +163,7 @@ func (c *Consumer) setPaused(on bool, topics []string) {
 	c.paused.Store(&paused)
 	c.mu.Unlock()
 	for _, l := range c.lanesNow() {
-		l.wake()
+		l.Wake()
 	}
 }
 

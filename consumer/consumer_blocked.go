@@ -31,7 +31,7 @@ func (c *Consumer) tellBlocked(now time.Time, told map[*lane]time.Time) {
 	var first time.Time
 	var why string
 	for _, l := range c.lanesNow() {
-		since, because := l.blocked(now)
+		since, because := inspection{l}.blocked(now)
 		if _, known := told[l]; known || because == "" {
 			continue
 		}
@@ -42,7 +42,7 @@ func (c *Consumer) tellBlocked(now time.Time, told map[*lane]time.Time) {
 	}
 	longest := time.Duration(0)
 	for l, since := range told {
-		if _, because := l.blocked(now); because != "" {
+		if _, because := (inspection{l}).blocked(now); because != "" {
 			continue
 		}
 		delete(told, l)

@@ -69,7 +69,7 @@ func (c *Consumer) setJoining(joining bool) {
 		session, _ := c.retryCl.OptValue(kgo.SessionTimeout).(time.Duration)
 		c.restUntil.Store(time.Now().Add(session).UnixNano())
 		for _, l := range c.lanesNow() {
-			l.wake()
+			l.Wake()
 		}
 	}
 }

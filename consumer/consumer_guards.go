@@ -93,7 +93,7 @@ func (c *Consumer) topicHealth(now time.Time) (all []TopicHealth) {
 			continue
 		}
 		for _, l := range c.lanesOn(topic) {
-			h.Waiting += l.waiting(is.State == guard.Held)
+			h.Waiting += inspection{l}.waiting(is.State == guard.Held)
 		}
 		all = append(all, h)
 	}

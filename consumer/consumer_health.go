@@ -18,7 +18,7 @@ func (c *Consumer) Health() Health {
 	h.Group = GroupHealth(group)
 	h.OK = h.OK && ok
 	for _, l := range c.lanesNow() {
-		lh, ok := l.health(now)
+		lh, ok := inspection{l}.health(now)
 		if !ok {
 			continue
 		}
@@ -70,7 +70,7 @@ func (c *Consumer) watch() {
 	now := time.Now()
 	for _, l := range c.lanesNow() {
 		l.mu.Lock()
-		all := l.overdue(now)
+		all := inspection{l}.overdue(now)
 		l.mu.Unlock()
 		for _, a := range all {
 			if a.reported.CompareAndSwap(false, true) {

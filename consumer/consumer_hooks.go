@@ -28,7 +28,7 @@ func (c *Consumer) reportLaneChanges(known map[*lane]LaneHealth) map[*lane]LaneH
 	now := time.Now()
 	current := map[*lane]LaneHealth{}
 	for _, l := range c.lanesNow() {
-		if h, ok := l.health(now); ok {
+		if h, ok := (inspection{l}).health(now); ok {
 			current[l] = h
 		}
 	}

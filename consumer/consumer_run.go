@@ -19,7 +19,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/clock"
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/forward"
-	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
@@ -64,7 +63,7 @@ func New(cfg Config) (*Consumer, error) {
 		c.process = rand.Uint64() >> 24
 	}
 	c.newLane = func(topic string, partition int32, member string) *lane { return newLane(c, topic, partition, member) }
-	c.isolator = isolate.NewIsolator(isolator{c}, c.log)
+	c.isolator.Init(isolator{c}, c.log)
 	c.metadataLimit.Store(offsets.MetadataLimit)
 	c.recordLog.init(c.log)
 	c.clients = &clientFactory{cfg: &c.cfg, warnings: newClientWarnings(cfg.Logger), limits: &c.provisioner.limits, throttles: &c.throttles}

@@ -23,14 +23,14 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		group  = semconv.MessagingConsumerGroupName(c.cfg.Group)
 	)
 	for _, l := range c.lanesNow() {
-		h, ok := l.health(now)
+		h, ok := inspection{l}.health(now)
 		if !ok {
 			continue
 		}
 		states[h.State]++
 		copies[l.topic] += int64(h.Forwards)
 		l.mu.Lock()
-		stuck += int64(len(l.overdue(now)))
+		stuck += int64(len(inspection{l}.overdue(now)))
 		due[l.topic] += 0
 		if l.guard.HoldsRetries() {
 			due[l.topic] += int64(l.heldRetries())
@@ -96,7 +96,7 @@ func observeTransactions(lanes []*lane, o metric.Observer, g *gauges, group attr
 	open := map[string]int64{}
 	for _, l := range lanes {
 		l.mu.Lock()
-		open[l.topic] += l.awaited().N
+		open[l.topic] += inspection{l}.awaited().N
 		l.mu.Unlock()
 	}
 	for topic, n := range open {

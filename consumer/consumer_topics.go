@@ -54,8 +54,8 @@ func (c *Consumer) isRecreated(topic string) bool {
 	return c.recreated[topic]
 }
 
-// suspectTopic handles a fetch error that a changed topic id may explain. It pauses the topic until the
-// monitor has polled it: kgo would otherwise fetch again at once, and be refused again.
+// suspectTopic handles a fetch error that a changed topic id may explain. It pauses the topic until
+// the monitor has polled it: kgo would otherwise fetch again at once, and be refused again.
 func (c *Consumer) suspectTopic(topic string, err error) {
 	if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InconsistentTopicID) {
 		c.reader(topic).PauseFetchTopics(topic)

@@ -11,7 +11,8 @@ import (
 )
 
 // copyLane adapts a lane to its copies: it is their [forward.Lane], and the [forward.Observer] that
-// logs, counts and calls hooks.
+// logs, counts and calls hooks. It ends the records of the lane that are routed: with a copy, or
+// with none.
 type copyLane struct{ *lane }
 
 func (l copyLane) Lock()   { l.mu.Lock() }

@@ -66,14 +66,14 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		a := l.attemptNow()
 		run.Redrive.Original = tt.original
 		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.AppendSource(nil)}
-		redriven := l.cleanSource(rec)
+		redriven := l.source.cleanSource(rec)
 		a.redriven = redriven
 		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
 		}
 		// A copy in a tier has the headers that were accepted on the source.
 		seen := copySource{Source: forward.Source{Offset: 7}, redriven: redriven}
-		meta := l.meta(&seen, nil)
+		meta := copyLane{l}.meta(&seen, nil)
 		tier := l.attemptNow()
 		tier.from, tier.meta = l.tiers()[0].origin, &meta
 		if got := DeliveryOf(tier, rec).IdempotencyKey(); got != tt.want {

@@ -133,14 +133,19 @@ func (l *lane) run() {
 	}
 }
 
-// wake asks for a worker if there is work.
-func (l *lane) wake() {
+// Wake makes the lane look again at whether it may run; it implements guard.Lane and isolate.Lane.
+// In a hold its retries wait, and give their keys to the source's records.
+func (l *lane) Wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.guard.Holds() && l.behindOthers > 0 {
+		l.unclaimRetries()
+	}
 	l.updateHold()
 	l.wakeLocked()
 }
 
+// wakeLocked asks for a worker if there is work; the caller holds the lock.
 func (l *lane) wakeLocked() {
 	l.claimRetries()
 	if l.mayStart() {

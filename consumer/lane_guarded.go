@@ -9,18 +9,6 @@ import (
 // Number, and the methods below, implement guard.Lane.
 func (l *lane) Number() int32 { return l.partition }
 
-// Wake makes the lane look again at whether it may run; isolate.Lane has it, too. In a hold its retries wait, and give their
-// keys to the source's records.
-func (l *lane) Wake() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.guard.Holds() && l.behindOthers > 0 {
-		l.unclaimRetries()
-	}
-	l.updateHold()
-	l.wakeLocked()
-}
-
 // WakeRetries makes the lane look again at its due retries. Others that wait for their keys go
 // first: the budget may be used up again in a moment.
 func (l *lane) WakeRetries() {

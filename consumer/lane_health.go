@@ -10,7 +10,11 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
 )
 
-func (l *lane) health(now time.Time) (LaneHealth, bool) {
+// inspection is what is seen of a lane from outside.
+type inspection struct{ *lane }
+
+// health returns the health of the lane; false if it is gone.
+func (l inspection) health(now time.Time) (LaneHealth, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state == laneGone {
@@ -39,7 +43,7 @@ func (l *lane) health(now time.Time) (LaneHealth, bool) {
 	return h, true
 }
 
-func (l *lane) healthState(now time.Time, h *LaneHealth) State {
+func (l inspection) healthState(now time.Time, h *LaneHealth) State {
 	switch l.state {
 	case laneStarting:
 		return StateStarting
@@ -105,7 +109,7 @@ func (l *lane) healthState(now time.Time, h *LaneHealth) State {
 }
 
 // blocked returns since when and why the lane is blocked; why is empty if it is not.
-func (l *lane) blocked(now time.Time) (since time.Time, why string) {
+func (l inspection) blocked(now time.Time) (since time.Time, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var h LaneHealth
@@ -117,7 +121,7 @@ func (l *lane) blocked(now time.Time) (since time.Time, why string) {
 
 // overdue lists the attempts of the lane that run past their timeouts despite their cancellation;
 // the caller holds the lock.
-func (l *lane) overdue(now time.Time) (all []*attempt) {
+func (l inspection) overdue(now time.Time) (all []*attempt) {
 	for u := range l.units {
 		if a := u.overdue(now); a != nil {
 			all = append(all, a)
@@ -127,7 +131,7 @@ func (l *lane) overdue(now time.Time) (all []*attempt) {
 }
 
 // failingFeed returns why one of the lane's partitions cannot be read. The caller holds the lock.
-func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
+func (l inspection) failingFeed(now time.Time) (since time.Time, why string) {
 	for f := range l.read() {
 		if at, err := f.fetchErrors.trouble(now, blockedAfter); err != nil {
 			return at, fmt.Sprintf("%s/%d cannot be read from offset %d: %v: %s", f.topic, l.partition, f.tracker.Next, err, wayOut(err))
@@ -138,7 +142,7 @@ func (l *lane) failingFeed(now time.Time) (since time.Time, why string) {
 
 // unnamed returns since when records of the lane wait for a commit that says that they may run, if
 // commits fail; the caller holds the lock.
-func (l *lane) unnamed(now time.Time, patience time.Duration) (since time.Time, why string) {
+func (l inspection) unnamed(now time.Time, patience time.Duration) (since time.Time, why string) {
 	for f := range l.read() {
 		at := f.window.WaitsSince()
 		if at.IsZero() || now.Sub(at) < patience {
@@ -155,7 +159,7 @@ func (l *lane) unnamed(now time.Time, patience time.Duration) (since time.Time, 
 
 // waiting returns how many records of the lane wait for their guard: those that failed before, and
 // in a hold those of the source as well, as of the last fetch that brought records.
-func (l *lane) waiting(held bool) (n int64) {
+func (l inspection) waiting(held bool) (n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.tiers() {
@@ -169,7 +173,7 @@ func (l *lane) waiting(held bool) (n int64) {
 
 // awaited sums up which open transactions hold up partitions of the lane; the caller holds the
 // lock.
-func (l *lane) awaited() (sum opentxn.Sum) {
+func (l inspection) awaited() (sum opentxn.Sum) {
 	for f := range l.read() {
 		sum.Add(&f.position, f.tracker.Next)
 	}
@@ -177,7 +181,7 @@ func (l *lane) awaited() (sum opentxn.Sum) {
 }
 
 // isolation says which records of the lane are isolated, if any; the caller holds the lock.
-func (l *lane) isolation() string {
+func (l inspection) isolation() string {
 	for f := range l.read() {
 		if s := f.window.Suspects(); s.IsIsolated() {
 			return fmt.Sprintf("%d processes died while they ran %s/%d from offset %d to %d: these records run in groups and one by one",

@@ -54,7 +54,7 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		l.abandon, l.log, l.c.log = t.Context(), slog.New(slog.DiscardHandler), slog.New(slog.DiscardHandler)
 		l.c.ctx = t.Context()
 		writeWith(l.c, func() (*kgo.Client, error) { return nil, kerr.TopicAuthorizationFailed })
-		l.initCopies()
+		copyLane{l}.initCopies()
 		l.copies.Send(forward.NewCopy(&l.source.feed, 10, kgo.Record{Topic: "orders.dlq"}))
 	}
 	starting := func(since time.Duration) change {

@@ -29,7 +29,7 @@ func newLane(c *Consumer, topic string, partition int32, member string) *lane {
 		l.keys = map[keyHash]*keyQueue{}
 	}
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
-	l.initCopies()
+	copyLane{l}.initCopies()
 	l.source = newSourceFeed(l)
 	var tiers []*tierFeed
 	for _, t := range l.siblings.Tiers {

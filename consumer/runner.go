@@ -79,7 +79,7 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 			partition: l.partition, feed: f.topic, offset: physical.Offset, error: err.Error(),
 		})
 		l.c.telemetry.countRouted(l.topic, "dlq", headers.ClassMalformed, headers.ReasonMalformed)
-		l.forwardMalformed(&f.feed, physical, err)
+		copyLane{l}.forwardMalformed(&f.feed, physical, err)
 		return nil, nil, false
 	}
 	user := headers.Strip(physical.Headers)
@@ -91,7 +91,7 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 			Source:    forward.Source{Key: physical.Key, Value: physical.Value, Headers: user, Offset: physical.Offset},
 			timestamp: m.Original.Timestamp,
 		}
-		again := l.meta(&seen, &m)
+		again := copyLane{l}.meta(&seen, &m)
 		again.NotBefore = m.NotBefore
 		l.copies.Send(seen.Copy(parkedAgain{&f.feed}, f.requeueTopic(&again), &again, now))
 		seen.Release()
@@ -155,7 +155,7 @@ func (r *runner) see(rec *kgo.Record) {
 	r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
 	r.read = rec.Headers
 	if len(rec.Headers) > 0 {
-		r.source.redriven = r.lane.cleanSource(rec)
+		r.source.redriven = r.lane.source.cleanSource(rec)
 	}
 	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
 	r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
@@ -170,7 +170,7 @@ func (r *runner) runItem(it *item) {
 		a.off = rec.Offset
 		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
-			r.source.redriven = r.lane.cleanSource(rec)
+			r.source.redriven = r.lane.source.cleanSource(rec)
 		}
 	} else {
 		physical := r.unit.tier.parked.Unpack(it.parked)
@@ -213,11 +213,11 @@ func (r *runner) condemn() {
 		u.ran = 1
 	}
 	if u.tier == nil && len(rec.Headers) > 0 {
-		r.source.redriven = r.lane.cleanSource(rec)
+		r.source.redriven = r.lane.source.cleanSource(rec)
 	}
 	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
 	r.source.timestamp, r.source.Offset = rec.Timestamp, u.condemned.Offset
-	if _, _, done := r.lane.route(r.feed, &r.source, meta, u.condemned, u.condemned.classified()); !done {
+	if _, _, done := (copyLane{r.lane}).route(r.feed, &r.source, meta, u.condemned, u.condemned.classified()); !done {
 		u.ran = 0 // the policy stops the lane here
 	}
 }
@@ -359,7 +359,7 @@ func (r *runner) judge(a *attempt, rec *kgo.Record, meta *headers.Meta, err erro
 // route decides what happens to a record that failed, and does it.
 func (r *runner) route(a *attempt, meta *headers.Meta, err error, result classify.Result) bool {
 	r.source.traceParent = r.traceParent()
-	outcome, message, done := r.lane.route(r.feed, &r.source, meta, err, result)
+	outcome, message, done := copyLane{r.lane}.route(r.feed, &r.source, meta, err, result)
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcome, message, result)
 	return done
 }

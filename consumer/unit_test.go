@@ -24,7 +24,7 @@ func TestUnit_WhatDidNotRunGoesToTheFront(t *testing.T) {
 			l.source.batches.Push(batch{recs: recs, each: 1})
 			l.source.enter(10, 10)
 		}
-		l.wake()
+		l.Wake()
 		s.wg.Wait()
 		if len(served) != 30 || !slices.IsSorted(served) {
 			t.Errorf("served %v, want 0 … 29 in order", served)

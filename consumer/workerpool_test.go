@@ -90,7 +90,7 @@ func TestWorkerPool_UsesAsManyWorkersAsItsLimit(t *testing.T) {
 				for range 10 {
 					l.source.ready.Push(&item{rec: &kgo.Record{}})
 				}
-				l.wake()
+				l.Wake()
 			}
 			s.wg.Wait()
 			if most != tt.most || ran != 30 {

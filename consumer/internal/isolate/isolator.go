@@ -3,7 +3,6 @@ package isolate
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +17,8 @@ type Isolator struct {
 	process Process
 	log     *slog.Logger
 	changed chan struct{} // capacity 1: a suspect became ready, or has run
-	named   []Lane        // the last commit named records of theirs
-	urgent  bool          // one of these ran alone, and is to be named no longer
-	size    int           // of a group
+	naming  naming
+	size    int // of a group
 	// The group: suspects that the last commit has named and that run, or may start.
 	hands map[Feed][]offsets.Span
 	// While a record runs alone: its lane. No other record of the process starts.
@@ -34,22 +32,16 @@ type Isolator struct {
 // mostGroups is the number of groups into which the suspects are cut.
 const mostGroups = 64
 
-// aloneWithin bounds the wait until no handler runs but late ones. No record starts meanwhile.
-const aloneWithin = time.Minute
-
 // copiedWithin bounds the wait for the copy of a condemned record. Until then no suspect starts.
 const copiedWithin = 10 * time.Second
-
-// namesAgain is how long the suspects of a feed wait after a commit did not name them.
-const namesAgain = time.Second
 
 // lookAgain is the least time between two looks at which suspects have run: a look costs time for
 // each record that waits.
 const lookAgain = 2 * time.Millisecond
 
-// NewIsolator returns the isolator of a process.
-func NewIsolator(p Process, log *slog.Logger) *Isolator {
-	return &Isolator{process: p, log: log, changed: make(chan struct{}, 1), hands: map[Feed][]offsets.Span{}}
+// Init sets the process. The zero value holds no lane.
+func (s *Isolator) Init(p Process, log *slog.Logger) {
+	s.process, s.log, s.changed, s.naming.process, s.hands = p, log, make(chan struct{}, 1), p, map[Feed][]offsets.Span{}
 }
 
 // Signal has the isolator look whether there is something to do.
@@ -81,7 +73,7 @@ func (s *Isolator) Run(ctx context.Context) {
 		if ready || ctx.Err() != nil {
 			continue
 		}
-		s.unname()
+		s.naming.unname()
 		s.setAlone(nil)
 		var again <-chan time.Time
 		if postponed {
@@ -95,32 +87,10 @@ func (s *Isolator) Run(ctx context.Context) {
 	}
 }
 
-// unname commits that the record which ran alone does so no more: a later kill must not charge it.
-// It tries again while no broker answers, or the member joins, for aloneWithin at most. After a
-// refusal the next tick tries again: others must not wait for a right that may never come.
-func (s *Isolator) unname() {
-	for began := time.Now(); s.urgent; {
-		answer := s.process.Commit(s.named)
-		s.named = stillNamed(s.named)
-		s.urgent = answer != Final && time.Since(began) < aloneWithin && s.process.Wait(namesAgain)
-	}
-}
-
-// stillNamed returns which of the lanes the broker accepted no commit of that says what they no
-// longer run. The next commit that names another record has to say so, too: that record may kill.
-func stillNamed(lanes []Lane) (left []Lane) {
-	for _, l := range lanes {
-		if l.AwaitsCommit() {
-			left = append(left, l)
-		}
-	}
-	return left
-}
-
 // goOn lets others start, after a commit that names no record alone which has run.
 func (s *Isolator) goOn() {
 	if s.IsAlone() {
-		s.unname()
+		s.naming.unname()
 	}
 	s.setAlone(nil)
 }
@@ -167,7 +137,7 @@ func (s *Isolator) settle() (left int) {
 			delete(s.hands, f)
 			endIsolation(f)
 			if _, ok := name(f, nil, nil); ok {
-				s.unnames(f.Lane(), false)
+				s.naming.unnames(f.Lane(), false)
 			}
 		}
 		for _, span := range waited {
@@ -186,7 +156,7 @@ func (s *Isolator) endAlone(f Feed) {
 	f.EndAlone()
 	endIsolation(f)
 	unnameAlone(f, s.hands[f])
-	s.unnames(f.Lane(), true) // also if a commit that is under way says so
+	s.naming.unnames(f.Lane(), true) // also if a commit that is under way says so
 }
 
 // candidates returns the suspects that are ready.
@@ -211,14 +181,7 @@ func (s *Isolator) forward(ctx context.Context, at suspect) {
 		}
 	}
 	// the next commit says that it is finished, before another suspect runs
-	s.unnames(at.feed.Lane(), true)
-}
-
-// unnames notes that the next commit has to name records of a lane no longer.
-func (s *Isolator) unnames(l Lane, urgent bool) {
-	if s.urgent = s.urgent || urgent; !slices.Contains(s.named, l) {
-		s.named = append(s.named, l)
-	}
+	s.naming.unnames(at.feed.Lane(), true)
 }
 
 // await waits for a change. It reports false if ctx ends.
@@ -249,7 +212,7 @@ func (s *Isolator) runAlone(ctx context.Context, at suspect) {
 		return
 	}
 	f, span := at.feed, at.span()
-	if !s.name(map[Feed][]offsets.Span{f: span}, &offsets.Alone{Offset: at.offset})[f] {
+	if !s.naming.name(map[Feed][]offsets.Span{f: span}, &offsets.Alone{Offset: at.offset}, s.hands[f])[f] {
 		return
 	}
 	f.BeginAlone(at.offset, func(decoding bool) {
@@ -336,6 +299,26 @@ func (s *Isolator) awaitOthers(ctx context.Context) (late, ok bool) {
 		}
 		if !backoff.Wait(ctx, wait) {
 			return false, false
+		}
+	}
+}
+
+// runGroup names more suspects in a commit, beside those of the group that have not run yet, and
+// lets those start that it named.
+func (s *Isolator) runGroup(more map[Feed][]offsets.Span) {
+	hands := map[Feed][]offsets.Span{}
+	for f, spans := range more {
+		hands[f] = offsets.Union(s.hands[f], spans)
+	}
+	named := s.naming.name(hands, nil, nil)
+	for f, spans := range hands {
+		if named[f] {
+			s.hands[f] = spans
+		} else if len(s.hands[f]) > 0 {
+			name(f, s.hands[f], nil) // as the commit before did
+		}
+		if len(s.hands[f]) > 0 {
+			hand(f, s.hands[f])
 		}
 	}
 }

@@ -11,7 +11,7 @@ func TestIsolator_HoldsItsOwnLaneWhileItGathers(t *testing.T) {
 		_ byte
 	}
 	l, other := Lane(&one{}), Lane(&one{})
-	s := NewIsolator(nil, nil)
+	var s Isolator
 	if s.Holds(l) {
 		t.Error("a lane waits, and no record runs alone")
 	}

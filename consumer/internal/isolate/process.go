@@ -37,14 +37,14 @@ type Lane interface {
 	SetOnly(on bool)
 	// LogIsolated logs which suspects of the lane are isolated, once.
 	LogIsolated()
-	// Handlers reports whether handlers of the lane run that may be waited for, and whether some run
-	// that ignore their timeouts.
+	// Handlers reports whether handlers of the lane run that may be waited for, and whether some
+	// run that ignore their timeouts.
 	Handlers(now time.Time) (running, late bool)
 	// AwaitsCommit reports whether the lane runs, and a commit that one of its feeds asked for was
 	// not accepted yet.
 	AwaitsCommit() bool
-	// EachIsolated calls see for each feed with isolated suspects, if the lane lets records start. see
-	// must not call methods of the lane or the feed.
+	// EachIsolated calls see for each feed with isolated suspects, if the lane lets records start.
+	// see must not call methods of the lane or the feed.
 	EachIsolated(see func(f Feed, is *State))
 }
 
@@ -53,8 +53,8 @@ type Feed interface {
 	Lane() Lane
 	// Locked calls do with what decides about the feed's records.
 	Locked(do func(is *State))
-	// Unfinished returns which records of the spans run or can start, and which of them run in a unit
-	// whose handler ignores its timeout: it may do so for ever.
+	// Unfinished returns which records of the spans run or can start, and which of them run in a
+	// unit whose handler ignores its timeout: it may do so for ever.
 	Unfinished(spans []offsets.Span) (left, late []offsets.Span)
 	// Runs reports whether a worker has the record at an offset.
 	Runs(offset int64) bool

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
 )
 
 // route handles a failed record: it forwards a copy, discards the record, or halts the lane. It
 // returns the outcome and the error's text for display. done is false if the record stays.
-func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
+func (l copyLane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
 	meta := l.failedMeta(seen, prev, err, r, now)
 	var rested time.Duration
@@ -50,17 +48,17 @@ func (l *lane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r
 
 // mayRefuseLetters reports whether a dead letter may become none, if it is too large: then a record
 // counts as dead-lettered not before its letter is safe.
-func (l *lane) mayRefuseLetters() bool { return l.policy.OnOversize != DeadLetter }
+func (l copyLane) mayRefuseLetters() bool { return l.policy.OnOversize != DeadLetter }
 
 // reportDead logs and counts a record that is dead-lettered.
-func (l *lane) reportDead(m *headers.Meta, reason headers.Reason, now time.Time) {
+func (l copyLane) reportDead(m *headers.Meta, reason headers.Reason, now time.Time) {
 	l.c.telemetry.countRouted(l.topic, "dlq", m.Class, reason)
 	l.reportFailed(&recordKind{event: eventDeadLettered, reason: string(reason)}, m, now)
 }
 
 // reportDiscard logs and counts a record that is discarded. Where the handler asked for that,
 // they have no reason: a reason says why the policy tries a record no more.
-func (l *lane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandler bool, now time.Time) {
+func (l copyLane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandler bool, now time.Time) {
 	k := recordKind{event: eventDiscarded, by: "policy", reason: string(reason)}
 	if byHandler {
 		k.by, k.reason, reason = "handler", "", ""
@@ -70,13 +68,13 @@ func (l *lane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandler b
 }
 
 // reportParked logs and counts a failed record that will be tried again.
-func (l *lane) reportParked(m *headers.Meta, tier time.Duration, now time.Time) {
+func (l copyLane) reportParked(m *headers.Meta, tier time.Duration, now time.Time) {
 	l.c.telemetry.countParked(l.topic, tier, m.Class)
 	l.reportFailed(&recordKind{event: eventParked, tier: tier}, m, now)
 }
 
 // reportFailed logs and counts an event of a failed record of the lane.
-func (l *lane) reportFailed(k *recordKind, m *headers.Meta, now time.Time) {
+func (l copyLane) reportFailed(k *recordKind, m *headers.Meta, now time.Time) {
 	k.topic, k.class = l.topic, m.Class
 	l.c.recordLog.addAt(now, k, &recordExample{
 		partition: l.partition, offset: m.Original.Offset, attempts: m.Attempts, error: m.Message,
@@ -84,7 +82,7 @@ func (l *lane) reportFailed(k *recordKind, m *headers.Meta, now time.Time) {
 }
 
 // failedMeta is the meta of a failed record's copy.
-func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
+func (l copyLane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
 	m := l.meta(seen, prev)
 	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now, seen.earlier...)
 	m.TraceParent = seen.traceParent
@@ -93,7 +91,7 @@ func (l *lane) failedMeta(seen *copySource, prev *headers.Meta, err error, r cla
 
 // meta is the meta of a record's next copy before its failure is added: origin, earlier failures,
 // writer.
-func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
+func (l copyLane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	if prev != nil {
 		m = *prev
 	} else {
@@ -109,41 +107,4 @@ func (l *lane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	m.Hops++
 	m.Version, m.Environment, m.Host = l.c.cfg.Version, l.c.cfg.Environment, l.c.host
 	return m
-}
-
-// cleanSource removes the reserved headers from a source record, which they must not steer. It
-// returns nil, unless the redrive headers name this source's own dead-letter topic. Then it returns
-// them, with what they say of the record's earlier life: its first failure and its history.
-//
-// It keeps their original position only if that is at a lower offset of this partition, to which
-// redrive writes copies. Otherwise a record could take the idempotency key of a later record.
-// Headers cannot show whether it took the key of an earlier one. See DESIGN.md, "Idempotency keys".
-//
-// Policy.MaxAge counts from the time of the redrive. A record cannot have been redriven before its
-// own timestamp, or later than now, so cleanSource moves such a time. Otherwise a dead letter that
-// a tool copied back with its headers, an earlier redrive's time among them, would expire at its
-// first failure, and a time in the future would switch MaxAge off.
-func (l *lane) cleanSource(rec *kgo.Record) *headers.Meta {
-	clean := headers.Strip(rec.Headers)
-	if len(clean) == len(rec.Headers) {
-		return nil
-	}
-	m, ok := headers.ParseSource(rec.Headers, l.siblings.DLQ)
-	rec.Headers = clean
-	if !ok {
-		return nil
-	}
-	if o := m.Redrive.Original; o.Topic != l.topic || o.Partition != l.partition || o.Offset >= rec.Offset {
-		m.Redrive.Original = headers.Position{}
-	}
-	if at := m.Redrive.At; !at.IsZero() {
-		if at.Before(rec.Timestamp) {
-			at = rec.Timestamp
-		}
-		if now := time.Now(); at.After(now) {
-			at = now
-		}
-		m.Redrive.At = at
-	}
-	return &m
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // routed returns the event for the hooks about a copy with the headers written.
-func (l *lane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte) (e Routed) {
+func (l copyLane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte) (e Routed) {
 	e.Meta, _ = headers.Parse(written) // an error is why the record was dead-lettered
 	origin := e.Meta.Original
 	if e.Meta.Reason == headers.ReasonMalformed {
@@ -22,7 +22,7 @@ func (l *lane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte)
 
 // delayOf returns the delay of the retry topic that a copy went to. A copy on a drained tier is of
 // a record of that tier, written again.
-func (l *lane) delayOf(c *forward.Copy, topic string) time.Duration {
+func (l copyLane) delayOf(c *forward.Copy, topic string) time.Duration {
 	for _, t := range l.siblings.Tiers {
 		if t.Topic == topic {
 			return t.Delay
@@ -32,7 +32,7 @@ func (l *lane) delayOf(c *forward.Copy, topic string) time.Duration {
 }
 
 // countDiscarded calls the hooks for a discarded record.
-func (l *lane) countDiscarded(seen *copySource, m headers.Meta, reason headers.Reason) {
+func (l copyLane) countDiscarded(seen *copySource, m headers.Meta, reason headers.Reason) {
 	if len(l.c.hooks.discarded) == 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func (l *lane) countDiscarded(seen *copySource, m headers.Meta, reason headers.R
 	l.reportDiscarded(Routed{Record: recordAt(m.Original, seen.Key, seen.Value, seen.Headers), Meta: m})
 }
 
-func (l *lane) reportDiscarded(e Routed) {
+func (l copyLane) reportDiscarded(e Routed) {
 	for _, hook := range l.c.hooks.discarded {
 		l.c.hooks.call("OnDiscarded", func() { hook.OnDiscarded(e) })
 	}

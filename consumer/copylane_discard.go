@@ -18,7 +18,7 @@ import (
 // finished when these are acknowledged.
 
 // discard finishes a discarded record, after what the ledger has to have about it.
-func (l *lane) discard(f *feed, offset int64, m *headers.Meta) {
+func (l copyLane) discard(f *feed, offset int64, m *headers.Meta) {
 	notes := l.discardNotes(f, offset, m)
 	for _, note := range notes {
 		l.copies.Send(note)
@@ -29,7 +29,7 @@ func (l *lane) discard(f *feed, offset int64, m *headers.Meta) {
 }
 
 // discardNotes returns what the ledger has to have about a discarded record before it is finished.
-func (l *lane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.Copy {
+func (l copyLane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.Copy {
 	report := l.discardReport(m)
 	switch {
 	case !l.policy.NoteDiscards && report == nil:
@@ -48,7 +48,7 @@ func (l *lane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.C
 
 // discardNote returns the note of a discarded record. If its headers are broken, or name another
 // partition, it has no original position here; then the note names its position on the retry topic.
-func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
+func (l copyLane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
 	at, first := m.Original, original(m.Original, &m.Redrive)
 	if m.Reason == headers.ReasonMalformed || at.Partition != l.partition {
 		at = headers.Position{Topic: f.topic, Partition: l.partition, Offset: offset}
@@ -67,7 +67,7 @@ func (l *lane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Record {
 // another partition too, but not for one that the dead-letter topic lacks: made-up headers would
 // hold up the lane until the report is given up. It counts only together with the ledger's entry
 // about the letter: see [dlq.Entry.DiscardReport].
-func (l *lane) discardReport(m *headers.Meta) *kgo.Record {
+func (l copyLane) discardReport(m *headers.Meta) *kgo.Record {
 	from := m.Redrive.From
 	if m.Redrive.ID == "" || strings.Contains(m.Redrive.ID, "/") || from.Topic != l.siblings.DLQ {
 		return nil // no run has an id with a slash

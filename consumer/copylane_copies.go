@@ -38,23 +38,23 @@ func (s *copySource) noteEarlier(a headers.Attempt, message string) {
 var onOversize = map[Disposition]forward.Oversize{DeadLetter: forward.Omit, Discard: forward.Drop, Stop: forward.Halt}
 
 // initCopies configures the lane's copies.
-func (l *lane) initCopies() {
+func (l copyLane) initCopies() {
 	l.copies.Init(forward.Config{
-		Lane: copyLane{l}, Observer: copyLane{l}, Clients: l.c.copyClients, Context: l.abandon,
+		Lane: l, Observer: l, Clients: l.c.copyClients, Context: l.abandon,
 		Partition: l.partition, DLQ: l.siblings.DLQ, OnOversize: onOversize[l.policy.OnOversize],
 	})
 }
 
 // forward sends a copy of the record to a sibling, and returns at once. The record is finished when
 // the copy is acknowledged.
-func (l *lane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
+func (l copyLane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
 	l.copies.Send(seen.Copy(f, topic, m, now))
 }
 
 // forwardMalformed sends a record of a retry topic to the dead-letter topic unchanged. The message
 // gives its position on the retry topic: the original position may be broken, and the value can be
 // read there if the letter lacks it.
-func (l *lane) forwardMalformed(f *feed, r *kgo.Record, err error) {
+func (l copyLane) forwardMalformed(f *feed, r *kgo.Record, err error) {
 	err = fmt.Errorf("%s/%d/%d: %w", f.topic, l.partition, r.Offset, err)
 	l.copies.Send(forward.NewCopy(f, r.Offset, kgo.Record{
 		Topic: l.siblings.DLQ, Key: r.Key, Value: r.Value, Headers: headers.Malformed(r.Headers, err, time.Now()),
