@@ -190,11 +190,11 @@ func takes(s *jsonschema.Schema) string {
 	case s.Type == "array" && s.Items.Type == "object":
 		return "list of keys"
 	case s.Type == "array":
-		return "list of texts"
+		return "texts"
 	case s.Type == "object" && s.Properties != nil:
 		return "keys"
 	}
-	return map[string]string{"object": "names with lists", "string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}[s.Type]
+	return map[string]string{"object": "names with lists", "string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}[s.Type]
 }
 
 // reference returns the tables of the page.
