@@ -14,7 +14,7 @@ var (
 	pointer = regexp.MustCompile(`DESIGN\.md, "([^"]+)"`)
 	// guides are the pages of DESIGN.md that are about no mechanism.
 	guides = []string{
-		"How to use this document", "Contents", "A record's way", "A dead letter's way", "Prepared places",
+		"How to use this document", "A record's way", "A dead letter's way", "Prepared places",
 	}
 )
 
