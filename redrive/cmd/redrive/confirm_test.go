@@ -62,7 +62,7 @@ func TestConfirm_TakesNoInterruptForAnAnswer(t *testing.T) {
 		t.Errorf("%v, want %v", err, errInterrupted)
 	}
 	words.Reset() // the question
-	tl.inform(ctx, nil, err)
+	inform(ctx, tl, nil, err)
 	if got, want := words.String(), "redrive: interrupted, nothing was done\n"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

@@ -22,7 +22,8 @@ const demoTime = time.Minute
 
 var errDemoTime = errors.New("the demo takes more than a minute, so it was stopped: this machine is too busy for it")
 
-func newDemo(t *tool) *cobra.Command {
+// newDemo takes the function that runs a command line: the demo types some.
+func newDemo(t *tool, run func(context.Context, process, []string) int) *cobra.Command {
 	var serves bool
 	var listen string
 	cmd := &cobra.Command{
@@ -38,7 +39,7 @@ would type it, and takes less than a minute. The rate and the window are set to 
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), demoTime, errDemoTime)
 			defer cancel()
-			err := playDemo(ctx, t)
+			err := playDemo(ctx, t, run)
 			if err != nil && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -73,14 +74,14 @@ func serveDemo(ctx context.Context, t *tool, listen string) error {
 	goes.Go(func() { i.goOn(going) })
 	defer goes.Wait()
 	defer cancel()
-	return runServer(ctx, &session{tool: t, Cluster: c, opts: i.kafka}, serve.Config{Listen: listen})
+	return runServer(ctx, &session{tool: t, Cluster: c, kafka: i.kafka}, serve.Config{Listen: listen})
 }
 
 // demoPace makes a run short enough to be watched.
 const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // playDemo plays the incident. It counts the records that it reports at the end.
-func playDemo(ctx context.Context, t *tool) error {
+func playDemo(ctx context.Context, t *tool, run func(context.Context, process, []string) int) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200, false}
 	i, err := startIncident(t.listen, t.env.Dial, tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
 	if err != nil {
@@ -92,7 +93,7 @@ func playDemo(ctx context.Context, t *tool) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{tool: t, incident: i}
+	d := &demo{tool: t, incident: i, run: run}
 
 	d.narrate("It has put %d records into orders.dlq. What happened?", failed)
 	d.types(ctx, exitDone, "summary orders.dlq")
@@ -122,6 +123,7 @@ func playDemo(ctx context.Context, t *tool) error {
 type demo struct {
 	*tool
 	*incident
+	run func(context.Context, process, []string) int
 	err error
 }
 
@@ -148,7 +150,7 @@ func (d *demo) types(ctx context.Context, want int, line string) {
 		}
 		return ""
 	}}
-	if got := run(ctx, p, strings.Fields(line)); got != want {
+	if got := d.run(ctx, p, strings.Fields(line)); got != want {
 		d.err = fmt.Errorf("the command ended with exit code %d, but the demo expects %d", got, want)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 	"github.com/sidingkafka/siding/serve/archive"
@@ -93,7 +94,7 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 	}
 	write := dlq.Export
 	if how.decoded {
-		write = s.exportDecoded
+		write = decoded(s.redact)
 	}
 	if target != nil {
 		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.tool, found)) })
@@ -138,9 +139,15 @@ func exportTo(ctx context.Context, s *session, topic string, sel *selection.Sele
 	)
 }
 
-// exportDecoded is [dlq.Export] whose lines also have what the bytes mean. Where something is
+// decoded returns [dlq.Export], with lines that also have what the bytes mean. Where something is
 // redacted they have only that.
-func (t *tool) exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (n int64, err error) {
+func decoded(rules *redact.Rules) func(io.Writer, iter.Seq2[*dlq.Letter, error]) (int64, error) {
+	return func(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
+		return exportDecoded(w, found, rules)
+	}
+}
+
+func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error], rules *redact.Rules) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var errs []error
 	for l, err := range found {
@@ -148,7 +155,7 @@ func (t *tool) exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (
 			errs = append(errs, err)
 			continue
 		}
-		line, err := t.decodedLine(l)
+		line, err := decodedLine(l, rules)
 		if err == nil {
 			_, err = out.Write(line)
 		}
@@ -164,20 +171,20 @@ func (t *tool) exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (
 }
 
 // decodedLine is a letter as a line of JSON.
-func (t *tool) decodedLine(l *dlq.Letter) ([]byte, error) {
-	shown, _ := t.redact.Letter(l)
+func decodedLine(l *dlq.Letter, rules *redact.Rules) ([]byte, error) {
+	shown, _ := rules.Letter(l)
 	r, field := shown.Record, output.NewField
 	key, keyEncoding := output.Text.Value(r.Key)
 	value, encoding := output.AsJSON.Value(r.Value)
 	added, err := output.JSONObject(
 		field("key", "", key), field("keyEncoding", "", keyEncoding), field("value", "", value), field("encoding", "", encoding),
-		field("headers", "", output.RowsOf(r.Headers, func(h kgo.RecordHeader) []output.Field { return headerFields(h, output.Text) })),
+		field("headers", "", output.RowsOf(r.Headers, func(h kgo.RecordHeader) []output.Field { return output.HeaderFields(h.Key, h.Value, output.Text) })),
 	)
 	if err != nil {
 		return nil, err
 	}
 	var raw bytes.Buffer
-	if t.redact == nil {
+	if rules == nil {
 		if _, err := dlq.Export(&raw, func(yield func(*dlq.Letter, error) bool) { yield(l, nil) }); err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func importLetters(ctx context.Context, s *session, topic string, file *archive.
 		}
 	}
 	s.screen.Status("importing %s …", file.Name())
-	n, err := dlq.Import(ctx, topic, file, how, s.opts...)
+	n, err := dlq.Import(ctx, topic, file, how, s.kafka...)
 	if err != nil {
 		if n > 0 {
 			s.screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", letters(n), file.Name())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -38,7 +39,7 @@ func readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.L
 	if err != nil {
 		return nil, err
 	}
-	l := dlq.NewLedger(f.topic, name, s.opts...)
+	l := dlq.NewLedger(f.topic, name, s.kafka...)
 	err = l.Read(ctx, progress(s.tool, "reading "+name), nil)
 	switch {
 	case err != nil && (why == toWrite || !errors.Is(err, dlq.ErrNewerVersion)):
@@ -79,7 +80,7 @@ func idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic
 		err = guard.RefuseUnfinished(l)
 	}
 	if err == nil {
-		err = permission.Check(ctx, s.cl, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
+		err = permission.Check(ctx, s.client, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
 	}
 	return l, err
 }
@@ -91,4 +92,16 @@ func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 		return onTopic("READ", ledger.Name(), err)
 	}
 	return guard.RefuseUnfinished(ledger)
+}
+
+// writeOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
+// will never be known are open again. An error does not stop the verb: tell prints it as a warning.
+func writeOutcomes(ctx context.Context, t *tool, r *redrive.Redriver, topic string) (tell func()) {
+	t.screen.Status("checking the outcomes of earlier runs …")
+	_, err := r.WriteOutcomes(ctx, topic)
+	return func() {
+		if err != nil {
+			t.screen.Warn("the outcomes of earlier runs could not be recorded: %v", err)
+		}
+	}
 }

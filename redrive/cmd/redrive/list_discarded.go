@@ -45,7 +45,7 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 	var failed error
 	notes, more := 0, false
 	classes := map[string]int64{} // of all that fit, also of those behind the limit
-	for n, err := range dlq.NewLedger(topic, name, s.opts...).DiscardNotes(ctx) {
+	for n, err := range dlq.NewLedger(topic, name, s.kafka...).DiscardNotes(ctx) {
 		if isA[*dlq.EntryError](err) {
 			s.screen.Warn("%v", err)
 			continue

@@ -53,12 +53,12 @@ func run(ctx context.Context, p process, args []string) int {
 		err = usage(err)
 	}
 	t.screen.Status("")
-	t.inform(ctx, cmd, err)
+	inform(ctx, t, cmd, err)
 	return exitCode(err)
 }
 
 // inform prints the message of a command that failed.
-func (t *tool) inform(ctx context.Context, cmd *cobra.Command, err error) {
+func inform(ctx context.Context, t *tool, cmd *cobra.Command, err error) {
 	switch {
 	case err == nil:
 		return

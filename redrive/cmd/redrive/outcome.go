@@ -76,13 +76,13 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 		field("sent", "SENT", c.Sent),
 		field("succeeded", "SUCCEEDED", c.Succeeded),
 		field("failed", "FAILED AGAIN", c.Failed).Toned(badUnlessZero(c.Failed)),
-		field("failedByClass", "", output.Pair{JSON: some(c.FailedByClass)}),
+		field("failedByClass", "", output.Pair{JSON: orEmpty(c.FailedByClass)}),
 		field("retrying", "RETRYING", explained(c.Retrying, " of the pending: failed again, and in a retry topic")).Toned(output.Bad),
 		field("discarded", "DISCARDED", unlessZero(c.Discarded)),
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", unlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", unlessZero(c.Unfollowed)),
-		field("skipped", "NOT SENT", output.Pair{Table: countsText(c.Skipped), JSON: some(c.Skipped)}),
+		field("skipped", "NOT SENT", output.Pair{Table: countsText(c.Skipped), JSON: orEmpty(c.Skipped)}),
 	}
 }
 

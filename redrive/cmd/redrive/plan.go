@@ -80,7 +80,7 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.F
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: takes}),
-		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: some(p.Skipped)}),
+		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: orEmpty(p.Skipped)}),
 		field("maxAttempts", "MAX ATTEMPTS", unlessZero(p.Selection.MaxAttempts)),
 		editText(p.Selection.Edit),
 		field("classes", "", classes),

@@ -58,10 +58,8 @@ func readPlan(topic, name string) (*redrive.Plan, error) {
 func onlyPlan(cmd *cobra.Command) error {
 	var others []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		for _, section := range []string{sectionLetters, sectionTarget, sectionEdit} {
-			if slices.Contains(f.Annotations[sectionKey], section) {
-				others = append(others, "--"+f.Name)
-			}
+		if slices.Contains([]string{sectionLetters, sectionTarget, sectionEdit}, sectionOf(f)) {
+			others = append(others, "--"+f.Name)
 		}
 	})
 	if len(others) > 0 {

@@ -260,7 +260,7 @@ func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) erro
 // is.
 func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, target *archive.Target) (string, error) {
 	a, err := target.Write(ctx, topic, archive.NewID(s.now()), func(w io.Writer) (int64, error) {
-		n, err := dlq.Export(w, counted(s.tool, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.opts...)))
+		n, err := dlq.Export(w, counted(s.tool, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.kafka...)))
 		if err == nil && n < p.Letters {
 			err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, letters(p.Letters))
 		}

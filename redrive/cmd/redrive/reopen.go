@@ -74,7 +74,7 @@ func ofPending(ctx context.Context, d *decision, s *session, topic string, sel *
 	if err != nil {
 		return err
 	}
-	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.opts, Naming: s.Naming}, dlq.NewLedger(topic, name, s.opts...))
+	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.kafka, Naming: s.Naming}, dlq.NewLedger(topic, name, s.kafka...))
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ type resourceError struct{ error }
 
 // onTopic adds to an error its topic and the operation on it that needs a permission. Nil stays
 // nil.
-func onTopic(op, topic string, err error) error { return on(op, "topic", topic, err) }
+func onTopic(op, topic string, err error) error { return onResource(op, "topic", topic, err) }
 
-func on(op, resource, name string, err error) error {
+func onResource(op, resource, name string, err error) error {
 	if err == nil || aboutResource(err) {
 		return err
 	}

@@ -47,7 +47,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		Args:          noSuchVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
-		PersistentPreRun: t.begin,
+		PersistentPreRun: func(*cobra.Command, []string) { begin(t) },
 	}
 	root.SetIn(t.stdin)
 	root.SetOut(t.stdout)
@@ -79,7 +79,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 			root.AddCommand(verb)
 		}
 	}
-	root.AddCommand(newDemo(t), newVersion(t))
+	root.AddCommand(newDemo(t, run), newVersion(t))
 	for _, verb := range root.Commands() {
 		checkArgs(t, verb)
 	}
@@ -92,7 +92,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 }
 
 // begin is called once the command line is read. An error before that is an error of usage.
-func (t *tool) begin(*cobra.Command, []string) {
+func begin(t *tool) {
 	t.started = true
 	t.screen.SetColour(t.colour)
 	t.screen.Look = output.Look{Now: t.now, Zone: t.now().Location()}

@@ -11,38 +11,16 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// The sections of a verb's help, and of the list of verbs.
+// The groups of the list of verbs.
 const (
-	sectionLetters = "Which letters"
-	sectionTarget  = "Where to"
-	sectionEdit    = "Changes to the records"
-	sectionPace    = "How fast, and when to stop"
-	sectionEnd     = "At the end"
-	sectionLedger  = "For the ledger"
-	sectionOthers  = "Flags"
-
 	groupInspect = "See what is there"
 	groupRun     = "Redrive"
 	groupResolve = "Discard, keep, delete"
 	groupServe   = "Watch"
 )
 
-var sections = []string{sectionLetters, sectionTarget, sectionEdit, sectionPace, sectionEnd, sectionLedger, sectionOthers}
-
-const sectionKey = "section"
-
 // The verbs stand in the order in which an operator needs them.
 func init() { cobra.EnableCommandSorting = false }
-
-// section gives a verb flags that belong together, under a heading of its help.
-func section(cmd *cobra.Command, title string, add func(*pflag.FlagSet)) {
-	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
-	set.SortFlags = false
-	add(set)
-	set.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{sectionKey: {title}} })
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(set)
-}
 
 // help writes how a verb is used, as cobra does, but for flags and verbs under headings, and flags
 // as wide as the terminal.
@@ -80,8 +58,7 @@ func helpFlags(w io.Writer, cmd *cobra.Command, wide int) {
 		set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		set.SortFlags = false
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			of := append(f.Annotations[sectionKey], sectionOthers)[0]
-			if of == title && f.Name != "help" { // the reader has found it already
+			if sectionOf(f) == title && f.Name != "help" { // the reader has found it already
 				set.AddFlag(f)
 			}
 		})

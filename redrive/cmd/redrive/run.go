@@ -139,15 +139,3 @@ func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *se
 	}
 	return r, p, err
 }
-
-// writeOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
-// will never be known are open again. An error does not stop the verb: tell prints it as a warning.
-func writeOutcomes(ctx context.Context, t *tool, r *redrive.Redriver, topic string) (tell func()) {
-	t.screen.Status("checking the outcomes of earlier runs …")
-	_, err := r.WriteOutcomes(ctx, topic)
-	return func() {
-		if err != nil {
-			t.screen.Warn("the outcomes of earlier runs could not be recorded: %v", err)
-		}
-	}
-}

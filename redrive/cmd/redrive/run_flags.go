@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,7 +58,7 @@ func addRunFlags(t *tool, cmd *cobra.Command) *runFlags {
 // chooses reports whether the command line has a flag that chooses letters.
 func chooses(cmd *cobra.Command) (yes bool) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		yes = yes || slices.Contains(f.Annotations[sectionKey], sectionLetters)
+		yes = yes || sectionOf(f) == sectionLetters
 	})
 	return yes
 }

@@ -219,3 +219,12 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 	}
 	return pace, errors.Join(errs...)
 }
+
+// orNone is a number for package redrive, where zero means the default and a negative number means
+// none.
+func orNone[N int | float64 | time.Duration](n N) N {
+	if n == 0 {
+		return -1
+	}
+	return n
+}

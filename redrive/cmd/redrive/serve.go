@@ -93,7 +93,7 @@ func runServer(ctx context.Context, s *session, cfg serve.Config) error {
 	if exporter != nil {
 		cfg.MetricReaders = append(cfg.MetricReaders, exporter)
 	}
-	cfg.Kafka, cfg.Naming = s.opts, s.Naming
+	cfg.Kafka, cfg.Naming = s.kafka, s.Naming
 	cfg.Redact = withRedaction(cfg.Redact, s.RedactTexts)
 	log := s.log
 	if log == nil {

@@ -14,14 +14,14 @@ import (
 type session struct {
 	*tool
 	*connect.Cluster
-	cl    *kgo.Client
-	admin *kadm.Client
-	opts  []kgo.Opt
-	log   *slog.Logger // nil unless -v is given
+	client *kgo.Client
+	admin  *kadm.Client
+	kafka  []kgo.Opt    // the options of its clients
+	log    *slog.Logger // nil unless -v is given
 }
 
 // redriver returns the engine for this session's cluster.
 func (s *session) redriver() (*redrive.Redriver, error) {
-	r, err := redrive.New(redrive.Config{Kafka: s.opts, Naming: s.Naming, Logger: s.log})
+	r, err := redrive.New(redrive.Config{Kafka: s.kafka, Naming: s.Naming, Logger: s.log})
 	return r, usage(err)
 }

@@ -44,7 +44,7 @@ position, the original marked by >. It says so where they are gone.`,
 				if err != nil {
 					return err
 				}
-				l, notes, err := dlq.NewLedger(f.topic, name, s.opts...).Find(cmd.Context(), partition, offset)
+				l, notes, err := dlq.NewLedger(f.topic, name, s.kafka...).Find(cmd.Context(), partition, offset)
 				if l == nil {
 					if len(notes) > 0 {
 						err = fmt.Errorf("%w; the ledger still records: %s", err, noteText(notes[len(notes)-1], t.screen.Look))

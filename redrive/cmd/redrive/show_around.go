@@ -45,7 +45,7 @@ func findAround(ctx context.Context, s *session, at headers.Position, n int64) (
 	if r.From < r.Until {
 		ctx, cancel := context.WithTimeoutCause(ctx, aroundTime, errors.New("it took longer than 20 s, perhaps because of an open transaction"))
 		defer cancel()
-		for record, err := range dlq.Records(ctx, at.Topic, []dlq.Range{r}, s.opts...) {
+		for record, err := range dlq.Records(ctx, at.Topic, []dlq.Range{r}, s.kafka...) {
 			if err != nil {
 				return found, onTopic("READ", at.Topic, err)
 			}

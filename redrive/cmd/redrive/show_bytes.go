@@ -23,7 +23,7 @@ func headerLines(l *dlq.Letter, as output.Rendering) string {
 			fmt.Fprintf(&b, "  … and %d more, which --output json has\n", len(l.Record.Headers)-i)
 			break
 		}
-		key, value := output.Escape(h.Key[:min(len(h.Key), mostOfHeader)]), ofHeaders(as).Lines(h.Value, mostOfHeader)
+		key, value := output.Escape(h.Key[:min(len(h.Key), mostOfHeader)]), as.OfHeaders().Lines(h.Value, mostOfHeader)
 		if !strings.Contains(value, "\n") {
 			fmt.Fprintf(&b, "  %s: %s\n", key, value)
 			continue
@@ -41,11 +41,3 @@ func valueLines(l *dlq.Letter, as output.Rendering, size string) string {
 }
 
 func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }
-
-// ofHeaders is how headers are shown: as text or hex, never as indented JSON.
-func ofHeaders(as output.Rendering) output.Rendering {
-	if as == output.Hex {
-		return as
-	}
-	return output.Text
-}

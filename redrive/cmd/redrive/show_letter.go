@@ -41,7 +41,7 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		output.NewField("ledger", "", output.RowsOf(notes, entryFields)),
 		output.NewField("key", "", key),
 		output.NewField("keyEncoding", "", keyEncoding),
-		output.NewField("headers", "", output.RowsOf(l.Record.Headers, func(h kgo.RecordHeader) []output.Field { return headerFields(h, as) })),
+		output.NewField("headers", "", output.RowsOf(l.Record.Headers, func(h kgo.RecordHeader) []output.Field { return output.HeaderFields(h.Key, h.Value, as) })),
 		output.NewField("value", "", value),
 		output.NewField("encoding", "", encoding),
 		output.NewField("redacted", "", redacted),
@@ -50,11 +50,6 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", orNil(near.missing)))
 	}
 	return t.screen.Object(fields...)
-}
-
-func headerFields(h kgo.RecordHeader, as output.Rendering) []output.Field {
-	value, encoding := ofHeaders(as).Value(h.Value)
-	return []output.Field{output.NewField("key", "", h.Key), output.NewField("value", "", value), output.NewField("encoding", "", encoding)}
 }
 
 // letterTone is how an operator should take a letter's state.

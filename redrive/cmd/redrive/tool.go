@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -69,18 +70,30 @@ func (t *tool) with(ctx context.Context, do func(*session) error, wrong ...error
 	if err := c.Reach(ctx); err != nil {
 		return err
 	}
-	s := &session{tool: t, Cluster: c, opts: c.Opts}
+	s := &session{tool: t, Cluster: c, kafka: c.Opts}
 	if t.verbose {
 		s.log = slog.New(slog.NewTextHandler(t.screen.Words(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-		s.opts = append(s.opts, kgo.WithLogger(kslog.New(s.log)))
+		s.kafka = append(s.kafka, kgo.WithLogger(kslog.New(s.log)))
 	}
-	s.cl, err = kgo.NewClient(s.opts...)
+	s.client, err = kgo.NewClient(s.kafka...)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	defer s.cl.Close()
-	s.admin = kadm.NewClient(s.cl)
+	defer s.client.Close()
+	s.admin = kadm.NewClient(s.client)
 	err = do(s)
 	warnOfRedaction(t)
 	return err
+}
+
+// warnOfRedaction warns of paths on the command line that fit nothing in the letters that were
+// shown: one with a typo hides nothing. The paths of a profile or of the environment are for many
+// topics.
+func warnOfRedaction(t *tool) {
+	idle, n := t.redact.Idle()
+	for _, p := range idle {
+		if strings.HasPrefix(p.From, "--") {
+			t.screen.Warn("%s %s fits nothing in the %s shown", p.From, p.Text, letters(n))
+		}
+	}
 }

@@ -247,7 +247,7 @@ func readContents(ctx context.Context, s *session, found []sibling, stats map[st
 		} else if name, err := ledgerName(s.Naming, f); err != nil {
 			problems = append(problems, err)
 		} else {
-			ledgers = append(ledgers, dlq.NewLedger(f.topic, name, s.opts...))
+			ledgers = append(ledgers, dlq.NewLedger(f.topic, name, s.kafka...))
 		}
 	}
 	for _, r := range dlq.SummarizeAll(ctx, ledgers, progress(s.tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {

@@ -45,7 +45,7 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 	fetched := s.admin.FetchManyOffsets(ctx, groups.Groups()...)
 	for _, group := range groups.Groups() {
 		if r := fetched[group]; r.Err != nil {
-			problems = append(problems, on("DESCRIBE", "group", group, r.Err))
+			problems = append(problems, onResource("DESCRIBE", "group", group, r.Err))
 		}
 	}
 	for _, topic := range topics {
@@ -105,7 +105,7 @@ func countOthers(ctx context.Context, s *session, topic string, b *backlog, stab
 	}
 	ctx, cancel := context.WithTimeout(ctx, readingTime)
 	defer cancel()
-	for r, err := range dlq.Records(ctx, topic, ranges, s.opts...) {
+	for r, err := range dlq.Records(ctx, topic, ranges, s.kafka...) {
 		if err != nil {
 			return 0, false
 		}

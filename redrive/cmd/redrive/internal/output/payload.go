@@ -93,3 +93,17 @@ func (r Rendering) Value(b []byte) (value any, encoding string) {
 	}
 	return base64.StdEncoding.EncodeToString(b), "base64"
 }
+
+// OfHeaders is how the headers of a record are shown: as text or hex, never as indented JSON.
+func (r Rendering) OfHeaders() Rendering {
+	if r == Hex {
+		return r
+	}
+	return Text
+}
+
+// HeaderFields are a header of a record.
+func HeaderFields(key string, header []byte, as Rendering) []Field {
+	value, encoding := as.OfHeaders().Value(header)
+	return []Field{NewField("key", "", key), NewField("value", "", value), NewField("encoding", "", encoding)}
+}

@@ -23,7 +23,7 @@ func choose(ctx context.Context, s *session, topic string, sel *selection.Select
 	if gone := sel.Missing(int32(f.partitions)); len(gone) > 0 {
 		return f, frozen, usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
 	}
-	frozen, err = dlq.Freeze(ctx, topic, s.opts...)
+	frozen, err = dlq.Freeze(ctx, topic, s.kafka...)
 	return f, frozen, onTopic("DESCRIBE", topic, err)
 }
 
@@ -48,18 +48,6 @@ func warnOfClasses(t *tool, topic string, sel *selection.Selection, has iter.Seq
 	}
 }
 
-// warnOfRedaction warns of paths on the command line that fit nothing in the letters that were
-// shown: one with a typo hides nothing. The paths of a profile or of the environment are for many
-// topics.
-func warnOfRedaction(t *tool) {
-	idle, n := t.redact.Idle()
-	for _, p := range idle {
-		if strings.HasPrefix(p.From, "--") {
-			t.screen.Warn("%s %s fits nothing in the %s shown", p.From, p.Text, letters(n))
-		}
-	}
-}
-
 // readFailed is an error of reading a dead-letter topic.
 func readFailed(topic string, errs ...error) error {
 	return onTopic("READ", topic, errors.Join(errs...))
@@ -69,7 +57,7 @@ func readFailed(topic string, errs ...error) error {
 // --state the states decide.
 func chosen(ctx context.Context, s *session, f sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all && len(sel.Filter.States) == 0 {
-		return dlq.Read(ctx, f.topic, sel.Filter, from, s.opts...), nil
+		return dlq.Read(ctx, f.topic, sel.Filter, from, s.kafka...), nil
 	}
 	ledger, err := readLedger(ctx, s, f, toInspect)
 	if err != nil {

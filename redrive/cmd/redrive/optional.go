@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -38,15 +36,6 @@ func orOther(s string, folded bool) any {
 	return orNil(s)
 }
 
-// orNone is a number for package redrive, where zero means the default and a negative number means
-// none.
-func orNone[N int | float64 | time.Duration](n N) N {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
 // unlessZero is a cell that a table omits where it is zero or false.
 func unlessZero[V comparable](v V) any {
 	var zero V
@@ -64,29 +53,9 @@ func explained(n int64, meaning string) any {
 	return output.Pair{Table: fmt.Sprintf("%d%s", n, meaning), JSON: n}
 }
 
-// letters is a number of letters in words.
-func letters(n int64) string {
-	if n == 1 {
-		return "1 letter"
-	}
-	return fmt.Sprintf("%d letters", n)
-}
-
-// countsText formats counts by name.
-func countsText[K ~string](of map[K]int64) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, letters(of[name])+": "+string(name))
-	}
-	if len(parts) == 0 {
-		return "-"
-	}
-	return strings.Join(parts, "; ")
-}
-
-// some is counts by name for JSON: an empty object instead of null, since it is known that there
+// orEmpty is counts by name for JSON: an empty object instead of null, since it is known that there
 // are none.
-func some(of map[string]int64) map[string]int64 {
+func orEmpty(of map[string]int64) map[string]int64 {
 	if of == nil {
 		return map[string]int64{}
 	}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// completeTopic offers the cluster's dead-letter topics for a verb's first argument, or for all of
+// several.
+func completeTopic(t *tool, several bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		if len(args) == 0 || several {
+			given := func(name string) bool { return slices.Contains(args, name) }
+			names = slices.DeleteFunc(lookUpTopics(cmd.Context(), t), given)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// lookUpTopics asks the cluster for its dead-letter topics.
+func lookUpTopics(ctx context.Context, t *tool) (found []string) {
+	lookUp(ctx, t, func(ctx context.Context, s *session) error {
+		all, err := s.admin.ListTopics(ctx)
+		found = names(siblings(all, s.Naming, retrytopics.KindDLQ))
+		return err
+	})
+	return found
+}
+
+// lookUp asks the cluster. The user who presses Tab waits a second, not ten, and sees no error.
+func lookUp(ctx context.Context, t *tool, ask func(context.Context, *session) error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	silent := *t
+	silent.screen = output.NewScreen(io.Discard, io.Discard, t.env.Getenv)
+	_ = silent.with(ctx, func(s *session) error { return ask(ctx, s) })
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completeRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
+// typed its runs, the newest first: all, or those that are unfinished.
+func completeRun(t *tool, unfinished bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		slash := strings.LastIndexByte(typed, '/')
+		if slash < 0 {
+			for _, topic := range lookUpTopics(cmd.Context(), t) {
+				found = append(found, topic+"/")
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		topic := typed[:slash]
+		lookUp(cmd.Context(), t, func(ctx context.Context, s *session) error {
+			r, err := s.redriver()
+			if err != nil {
+				return err
+			}
+			runs, err := r.Runs(ctx, topic)
+			for _, o := range slices.Backward(runs) {
+				if !unfinished || !o.State.Finished() {
+					found = append(found, topic+"/"+o.ID+"\t"+stateOf(o, t.now()))
+				}
+			}
+			return err
+		})
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// missingSources reports for each source topic whether it is missing. A list of all topics omits
+// what the user may not see, so it asks for those that are not in the list. A source of which
+// nothing is known is not in the answer.
+func missingSources(ctx context.Context, s *session, all []sibling) map[string]any {
+	known := map[string]any{}
+	// not by kadm, which returns no topic where the user may not see one
+	req := kmsg.NewPtrMetadataRequest()
+	for _, f := range all {
+		if known[f.Source] = false; !f.sourceSeen {
+			delete(known, f.Source)
+			t := kmsg.NewMetadataRequestTopic()
+			t.Topic = kmsg.StringPtr(f.Source)
+			req.Topics = append(req.Topics, t)
+		}
+	}
+	if len(req.Topics) == 0 {
+		return known
+	}
+	resp, err := req.RequestWith(ctx, s.client)
+	if err != nil {
+		return known
+	}
+	for _, t := range resp.Topics {
+		if missing := t.ErrorCode == kerr.UnknownTopicOrPartition.Code; t.Topic != nil && (missing || t.ErrorCode == 0) {
+			known[*t.Topic] = missing
+		}
+	}
+	return known
+}
