@@ -97,8 +97,8 @@ func importLetters(ctx context.Context, s *session, topic string, file *archive.
 	return s.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("imported", "IMPORTED", n),
-		output.NewField("reopened", "OPEN AGAIN", unlessZero(reopened(preview))),
-		output.NewField("copies", "COPIES", explained(preview.Copies, ": the topic holds their letters, or the file has them twice")),
+		output.NewField("reopened", "OPEN AGAIN", output.UnlessZero(reopened(preview))),
+		output.NewField("copies", "COPIES", output.Explained(preview.Copies, ": the topic holds their letters, or the file has them twice")),
 	)
 }
 

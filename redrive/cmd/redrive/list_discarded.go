@@ -97,7 +97,7 @@ const mostClasses = 1_000
 func classRows(of map[string]int64) output.Rows {
 	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
 	return output.RowsOf(names, func(class string) []output.Field {
-		return []output.Field{output.NewField("count", "COUNT", of[class]).Right(), output.NewField("class", "CLASS", orNil(class))}
+		return []output.Field{output.NewField("count", "COUNT", of[class]).Right(), output.NewField("class", "CLASS", output.OrNil(class))}
 	})
 }
 
@@ -113,11 +113,11 @@ func letterOf(n *dlq.DiscardNote) *dlq.Letter {
 func noteFields(n *dlq.DiscardNote) []output.Field {
 	field := output.NewField
 	return []output.Field{
-		field("original", "ORIGINAL", positionOf(n.Original)),
+		field("original", "ORIGINAL", output.PositionOf(n.Original)),
 		field("partition", "", n.Partition),
 		field("offset", "", n.Offset),
-		field("class", "CLASS", orNil(n.Class)),
-		field("group", "GROUP", orNil(n.Group)).Spare(1),
+		field("class", "CLASS", output.OrNil(n.Class)),
+		field("group", "GROUP", output.OrNil(n.Group)).Spare(1),
 		field("attempts", "ATTEMPTS", n.Attempts).Right().Spare(2),
 		field("discardedAt", "DISCARDED AT", n.At),
 	}

@@ -72,20 +72,20 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.F
 	if pace.Rate > 0 {
 		takes = p.Duration(pace)
 	}
-	classes, partitions := counts("class", "CLASS", p.ByClass), counts("partition", "PARTITION", p.ByPartition)
+	classes, partitions := output.Counts("class", "CLASS", p.ByClass), output.Counts("partition", "PARTITION", p.ByPartition)
 	err := show(
 		field("topic", "TOPIC", p.Selection.Topic),
 		field("letters", "LETTERS", p.Letters),
-		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: counts("topic", "TOPIC", p.Targets)}),
+		field("targets", "TARGET", output.Pair{Table: targetsOf(p), JSON: output.Counts("topic", "TOPIC", p.Targets)}),
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: takes}),
-		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: orEmpty(p.Skipped)}),
-		field("maxAttempts", "MAX ATTEMPTS", unlessZero(p.Selection.MaxAttempts)),
+		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: output.OrEmpty(p.Skipped)}),
+		field("maxAttempts", "MAX ATTEMPTS", output.UnlessZero(p.Selection.MaxAttempts)),
 		editText(p.Selection.Edit),
 		field("classes", "", classes),
 		field("partitions", "", partitions),
-		field("groups", "", counts("group", "GROUP", p.ByGroup)),
+		field("groups", "", output.Counts("group", "GROUP", p.ByGroup)),
 		field("warnings", "", output.Pair{JSON: p.Warnings}),
 	)
 	if err != nil {

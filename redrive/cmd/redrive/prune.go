@@ -238,10 +238,10 @@ func showPrunable(t *tool, topic string, p *dlq.Prunable) error {
 	return t.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("wouldDelete", "WOULD DELETE", p.Letters),
-		output.NewField("open", "OPEN", unlessZero(p.Open)),
-		output.NewField("discarded", "DISCARDED", unlessZero(p.Discarded)),
-		output.NewField("pending", "PENDING", unlessZero(p.Pending)),
-		output.NewField("held", "HELD", explained(p.Held, ": open, without an outcome, or behind such a letter")),
+		output.NewField("open", "OPEN", output.UnlessZero(p.Open)),
+		output.NewField("discarded", "DISCARDED", output.UnlessZero(p.Discarded)),
+		output.NewField("pending", "PENDING", output.UnlessZero(p.Pending)),
+		output.NewField("held", "HELD", output.Explained(p.Held, ": open, without an outcome, or behind such a letter")),
 	)
 }
 
@@ -249,8 +249,8 @@ func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) erro
 	return t.screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("deleted", "DELETED", p.Letters),
-		output.NewField("open", "OPEN", unlessZero(p.Open)),
-		output.NewField("pending", "PENDING", unlessZero(p.Pending)),
+		output.NewField("open", "OPEN", output.UnlessZero(p.Open)),
+		output.NewField("pending", "PENDING", output.UnlessZero(p.Pending)),
 		output.NewField("archive", "ARCHIVE", archive),
 		output.NewField("discardNotes", "NOTES DELETED", notes),
 	)

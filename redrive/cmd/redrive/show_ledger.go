@@ -69,11 +69,11 @@ func entryFields(n *dlq.LedgerRecord) []output.Field {
 	return []output.Field{
 		output.NewField("state", "", state),
 		output.NewField("at", "", at),
-		output.NewField("run", "", orNil(e.Run)),
-		output.NewField("by", "", orNil(e.By)),
-		output.NewField("why", "", orNil(e.Why)),
-		output.NewField("target", "", positionOf(e.Target)),
-		output.NewField("class", "", orNil(e.Class)),
+		output.NewField("run", "", output.OrNil(e.Run)),
+		output.NewField("by", "", output.OrNil(e.By)),
+		output.NewField("why", "", output.OrNil(e.Why)),
+		output.NewField("target", "", output.PositionOf(e.Target)),
+		output.NewField("class", "", output.OrNil(e.Class)),
 		output.NewField("edited", "", e.Edited),
 		output.NewField("error", "", wrong),
 	}

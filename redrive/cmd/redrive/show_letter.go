@@ -47,7 +47,7 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 		output.NewField("redacted", "", redacted),
 	)
 	if near != nil {
-		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", orNil(near.missing)))
+		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", output.OrNil(near.missing)))
 	}
 	return t.screen.Object(fields...)
 }
@@ -79,26 +79,26 @@ func shownFields(l *dlq.Letter) []output.Field {
 		output.NewField("partition", "PARTITION", r.Partition),
 		output.NewField("offset", "OFFSET", r.Offset),
 		output.NewField("appendedAt", "APPENDED", r.Timestamp),
-		output.NewField("original", "ORIGINAL", positionOf(m.Original)),
+		output.NewField("original", "ORIGINAL", output.PositionOf(m.Original)),
 		output.NewField("originalTimestamp", "PRODUCED", m.Original.Timestamp),
-		output.NewField("group", "GROUP", orNil(m.Group)),
-		output.NewField("reason", "REASON", orNil(string(m.Reason))),
-		output.NewField("class", "CLASS", orNil(m.Class)),
-		output.NewField("fingerprint", "FINGERPRINT", orNil(m.Fingerprint)),
-		output.NewField("message", "MESSAGE", orNil(m.Message)),
+		output.NewField("group", "GROUP", output.OrNil(m.Group)),
+		output.NewField("reason", "REASON", output.OrNil(string(m.Reason))),
+		output.NewField("class", "CLASS", output.OrNil(m.Class)),
+		output.NewField("fingerprint", "FINGERPRINT", output.OrNil(m.Fingerprint)),
+		output.NewField("message", "MESSAGE", output.OrNil(m.Message)),
 		output.NewField("attempts", "ATTEMPTS", m.Attempts),
 		output.NewField("firstFailedAt", "FIRST FAILED", m.FirstFailedAt),
 		output.NewField("failedAt", "LAST FAILED", m.FailedAt),
 		output.NewField("history", "", output.RowsOf(m.History, attemptFields)),
-		output.NewField("redriveId", "REDRIVEN BY", orNil(m.Redrive.ID)),
+		output.NewField("redriveId", "REDRIVEN BY", output.OrNil(m.Redrive.ID)),
 		output.NewField("redriveCount", "REDRIVEN", output.Pair{Table: timesText(m.Redrive.Count), JSON: m.Redrive.Count}),
-		output.NewField("redriveFrom", "REDRIVEN FROM", positionOf(m.Redrive.From)),
+		output.NewField("redriveFrom", "REDRIVEN FROM", output.PositionOf(m.Redrive.From)),
 		output.NewField("redriveAt", "REDRIVEN AT", m.Redrive.At),
-		output.NewField("redriveMaxAttempts", "MAX ATTEMPTS", unlessZero(m.Redrive.MaxAttempts)),
-		output.NewField("consumerVersion", "VERSION", orNil(m.Version)),
-		output.NewField("environment", "ENVIRONMENT", orNil(m.Environment)),
-		output.NewField("host", "HOST", orNil(m.Host)),
-		output.NewField("valueOmitted", "VALUE OMITTED", unlessZero(m.ValueOmitted)),
+		output.NewField("redriveMaxAttempts", "MAX ATTEMPTS", output.UnlessZero(m.Redrive.MaxAttempts)),
+		output.NewField("consumerVersion", "VERSION", output.OrNil(m.Version)),
+		output.NewField("environment", "ENVIRONMENT", output.OrNil(m.Environment)),
+		output.NewField("host", "HOST", output.OrNil(m.Host)),
+		output.NewField("valueOmitted", "VALUE OMITTED", output.UnlessZero(m.ValueOmitted)),
 		output.NewField("headersError", "UNREADABLE", unread),
 	}
 }
@@ -148,7 +148,7 @@ func callText(a headers.Attempt) string {
 
 func attemptFields(a headers.Attempt) []output.Field {
 	return []output.Field{
-		output.NewField("attempt", "", a.Number), output.NewField("run", "", unlessZero(a.Run)), output.NewField("class", "", a.Class),
-		output.NewField("at", "", a.At), output.NewField("verdict", "", orNil(a.Verdict)), output.NewField("message", "", orNil(a.Message)),
+		output.NewField("attempt", "", a.Number), output.NewField("run", "", output.UnlessZero(a.Run)), output.NewField("class", "", a.Class),
+		output.NewField("at", "", a.At), output.NewField("verdict", "", output.OrNil(a.Verdict)), output.NewField("message", "", output.OrNil(a.Message)),
 	}
 }

@@ -17,12 +17,12 @@ func totals(sum *dlq.Summary) []output.Field {
 	return []output.Field{
 		output.NewField("topic", "TOPIC", sum.Topic),
 		output.NewField("open", "OPEN", sum.Open),
-		output.NewField("pending", "PENDING", explained(sum.Pending, ": redriven, without a recorded outcome; redrive runs "+sum.Topic+" names the run, status RUN shows what is known by now, plan records it")),
+		output.NewField("pending", "PENDING", output.Explained(sum.Pending, ": redriven, without a recorded outcome; redrive runs "+sum.Topic+" names the run, status RUN shows what is known by now, plan records it")),
 		output.NewField("resolved", "RESOLVED", output.Pair{Table: resolvedText(sum), JSON: sum.Resolved}),
 		output.NewField("resolvedAs", "", sum.ResolvedAs),
 		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
-		output.NewField("foreign", "FOREIGN", unlessZero(sum.Foreign)),
-		output.NewField("malformed", "MALFORMED", unlessZero(sum.Malformed)),
+		output.NewField("foreign", "FOREIGN", output.UnlessZero(sum.Foreign)),
+		output.NewField("malformed", "MALFORMED", output.UnlessZero(sum.Malformed)),
 		output.NewField("oldest", "OLDEST OPEN", output.Ago(oldest.Oldest)),
 	}
 }
@@ -46,21 +46,21 @@ func failureFields(sum *dlq.Summary) func(dlq.Failure) []output.Field {
 	return func(f dlq.Failure) []output.Field {
 		return []output.Field{
 			field("count", "COUNT", f.Count).Right(),
-			field("class", "CLASS", orOther(f.Class, f.Folded)),
-			field("fingerprint", "FINGERPRINT", orOther(f.Fingerprint, f.Folded)).Spare(1),
+			field("class", "CLASS", output.OrOther(f.Class, f.Folded)),
+			field("fingerprint", "FINGERPRINT", output.OrOther(f.Fingerprint, f.Folded)).Spare(1),
 			field("other", "", f.Folded),
 			field("groups", groups, slices.Concat([]string{}, f.Groups)).MayCut(),
 			field("first", "FIRST", output.Ago(f.First)).Spare(2),
 			field("last", "LAST", output.Ago(f.Last)),
 			field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
-			field("sample", "SAMPLE", orNil(f.Sample)).MayCut().Last(1),
+			field("sample", "SAMPLE", output.OrNil(f.Sample)).MayCut().Last(1),
 		}
 	}
 }
 
 func groupFields(g dlq.GroupCount) []output.Field {
 	field := output.NewField
-	return []output.Field{field("open", "OPEN", g.Open).Right(), field("group", "GROUP", orOther(g.Group, g.Folded)), field("other", "", g.Folded)}
+	return []output.Field{field("open", "OPEN", g.Open).Right(), field("group", "GROUP", output.OrOther(g.Group, g.Folded)), field("other", "", g.Folded)}
 }
 
 func partitionFields(p dlq.PartitionCount) []output.Field {

@@ -281,7 +281,7 @@ func contentsOf(sum *dlq.Summary) topicContents {
 			groups = append(groups, g.Group)
 		}
 	}
-	return topicContents{sum.Open, sum.Pending, sum.Resolved, output.Ago(oldest.Oldest), orNil(topClass(sum)), groups}
+	return topicContents{sum.Open, sum.Pending, sum.Resolved, output.Ago(oldest.Oldest), output.OrNil(topClass(sum)), groups}
 }
 
 // topClass is the class of the most open letters, whatever their fingerprints; of several classes
