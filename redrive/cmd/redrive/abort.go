@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func newAbort(t *tool) *cobra.Command {
-	var o *operator
+func newAbort(t *cli.Tool) *cobra.Command {
+	var o *cli.Operator
 	cmd := &cobra.Command{
 		Use:   "abort RUN",
 		Short: "End a run for good, wherever its process is",
@@ -27,20 +28,20 @@ prints which process owned the run. An aborted run can't be resumed.`,
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				before, known := readRun(ctx, r, topic, id)
 				over := before.State.Finished()
-				if err := r.Abort(ctx, topic, id, redrive.AbortOptions{By: o.by, Why: o.why}); err != nil {
+				if err := r.Abort(ctx, topic, id, redrive.AbortOptions{By: o.By, Why: o.Why}); err != nil {
 					return err
 				}
 				out, err := r.Status(ctx, topic, id)
 				switch {
 				case over:
-					t.screen.Say("run %s/%s had already ended, and nothing was changed", topic, id)
+					t.Screen.Say("run %s/%s had already ended, and nothing was changed", topic, id)
 				case err != nil:
-					t.screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
+					t.Screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
 				}
 				if owner, active := activeOwner(t, before); active && !over {
-					t.screen.Say("the run was still active: %s", owner)
+					t.Screen.Say("the run was still active: %s", owner)
 				} else if !known {
-					t.screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
+					t.Screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
 				}
 				if err != nil {
 					return err
@@ -50,10 +51,10 @@ prints which process owned the run. An aborted run can't be resumed.`,
 				}
 				reportLeft(t, out)
 				return nil
-			}, o.check())
+			}, o.Check())
 		},
 	}
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })
+	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) { o = cli.AddOperator(t, set) })
 	return cmd
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestAbort_EndsARunOfAnotherProcess(t *testing.T) {
@@ -17,15 +19,15 @@ func TestAbort_EndsARunOfAnotherProcess(t *testing.T) {
 			name, aborted = run, s.redrive(t, "abort", run, "-o", "json")
 		})
 		o := outcomeOf(t, aborted.stdout)
-		if aborted.code != exitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "the run was still active: oncall on ") ||
+		if aborted.code != cli.ExitDone || o.State != "aborted" || o.Sent == o.Selected || !strings.Contains(aborted.stderr, "the run was still active: oncall on ") ||
 			!strings.Contains(aborted.stderr, fmt.Sprintf("\nnot sent, still open: %d letters\n", o.Selected-o.Sent)) {
 			t.Errorf("abort: %+v", aborted)
 		}
 		// The process that lost the run reports that, and the run's state.
-		if o := outcomeOf(t, got.stdout); got.code != exitError || o.State != "aborted" || !strings.Contains(got.stderr, ": it was aborted by oncall on ") ||
+		if o := outcomeOf(t, got.stdout); got.code != cli.ExitError || o.State != "aborted" || !strings.Contains(got.stderr, ": it was aborted by oncall on ") ||
 			strings.Contains(got.stderr, "unfinished") || strings.Contains(got.stderr, "EPOCH") || strings.Count(got.stderr, "canary: ") != 1 {
 			t.Errorf("run: %+v", got)
 		}
-		prints(t, s.redrive(t, "abort", name), exitDone, "STATE         aborted\n", "run "+name+" had already ended, and nothing was changed\n")
+		prints(t, s.redrive(t, "abort", name), cli.ExitDone, "STATE         aborted\n", "run "+name+" had already ended, and nothing was changed\n")
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 func TestConfirm_TakesTheCountOnly(t *testing.T) {
@@ -22,9 +25,9 @@ func TestConfirm_TakesTheCountOnly(t *testing.T) {
 		{"y\n", `"y" is not 40, nothing was done`},
 		{"4\n0\n", `"4" is not 40`},
 	} {
-		tl, words := quietTool(strings.NewReader(c.typed))
-		err := confirm(t.Context(), tl, "40 letters of orders.dlq will be discarded", 40)
-		if c.want == "" && err != nil || c.want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), c.want)) {
+		tl, words := clitest.NewTool(strings.NewReader(c.typed))
+		err := cli.Confirm(t.Context(), tl, "40 letters of orders.dlq will be discarded", 40)
+		if c.want == "" && err != nil || c.want != "" && (cli.ExitCode(err) != cli.ExitRefused || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %v, want %q", c.typed, err, c.want)
 		}
 		if got, want := words.String(), "40 letters of orders.dlq will be discarded; type 40 to continue:\n"; got != want {
@@ -39,9 +42,9 @@ func TestAgree_TakesYForYes(t *testing.T) {
 	for typed, want := range map[string]string{
 		"y\n": "", "Y\n": "", "yes\n": "", " YES\n": "", "n\n": `"n" is not yes, nothing was done`, "no\n": `"no" is not yes`, "yess\n": "is not yes", "\n": "yes was not typed",
 	} {
-		tl, words := quietTool(strings.NewReader(typed))
-		err := agree(t.Context(), tl, "it would lose the run")
-		if want == "" && err != nil || want != "" && (exitCode(err) != exitRefused || !strings.Contains(err.Error(), want)) {
+		tl, words := clitest.NewTool(strings.NewReader(typed))
+		err := cli.Agree(t.Context(), tl, "it would lose the run")
+		if want == "" && err != nil || want != "" && (cli.ExitCode(err) != cli.ExitRefused || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", typed, err, want)
 		}
 		if got, want := words.String(), "it would lose the run; type yes to continue:\n"; got != want {
@@ -55,11 +58,11 @@ func TestConfirm_TakesNoInterruptForAnAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r, w := io.Pipe()
 	defer w.Close()
-	tl, words := quietTool(r)
-	cancel(errInterrupted)
-	err := confirm(ctx, tl, "x", 1)
-	if !errors.Is(err, errInterrupted) {
-		t.Errorf("%v, want %v", err, errInterrupted)
+	tl, words := clitest.NewTool(r)
+	cancel(cli.ErrInterrupted)
+	err := cli.Confirm(ctx, tl, "x", 1)
+	if !errors.Is(err, cli.ErrInterrupted) {
+		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
 	}
 	words.Reset() // the question
 	inform(ctx, tl, nil, err)

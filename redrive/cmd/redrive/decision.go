@@ -10,6 +10,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 	letterset "github.com/sidingkafka/siding/redrive/internal/letters"
@@ -18,7 +19,7 @@ import (
 
 // A decision is what an operator records in the ledger about letters, without a run.
 type decision struct {
-	*operator
+	*cli.Operator
 	verb  string // "discard"
 	done  string // "discarded"
 	takes string // "open letter"
@@ -31,7 +32,7 @@ type decision struct {
 }
 
 // make counts the letters, asks, and records the decision.
-func (d *decision) make(ctx context.Context, s *session, topic string, sel *selection.Selection, yes bool) error {
+func (d *decision) make(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, yes bool) error {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
@@ -42,18 +43,18 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 	}
 	asked, err := d.find(ctx, s, ledger, sel, frozen)
 	most := asked.Len()
-	warnOfWhere(s.tool, sel)
+	warnOfWhere(s.Tool, sel)
 	switch {
 	case err != nil:
 		return readFailed(topic, err) // what can't be read can't be asked about
 	case most == 0:
 		if how := resolved.Describe(ctx, ledger, &sel.Filter); how != "" {
-			return refuse("nothing was %s: %s", d.done, how)
+			return cli.Refuse("nothing was %s: %s", d.done, how)
 		}
-		return refuse("nothing was %s: no %s of %s fits: redrive summary %s shows what is there", d.done, d.takes, topic, topic)
+		return cli.Refuse("nothing was %s: no %s of %s fits: redrive summary %s shows what is there", d.done, d.takes, topic, topic)
 	}
 	if !yes {
-		if err := confirm(ctx, s.tool, fmt.Sprintf("%s of %s will be %s", letters(most), topic, d.done), most); err != nil {
+		if err := cli.Confirm(ctx, s.Tool, fmt.Sprintf("%s of %s will be %s", cli.Letters(most), topic, d.done), most); err != nil {
 			return err
 		}
 	}
@@ -67,33 +68,33 @@ func (d *decision) make(ctx context.Context, s *session, topic string, sel *sele
 	var written int64
 	n, err := d.write(ctx, ledger, filter, frozen, func(headers.Position, error) {
 		if written++; written%1000 == 0 {
-			s.screen.Status("%s %s", d.verb, output.Bar(written, most))
+			s.Screen.Status("%s %s", d.verb, output.Bar(written, most))
 		}
 	})
 	if err != nil {
 		if n > 0 {
-			s.screen.Say("%s of %s were %s before the error: run %s again for the rest", letters(n), topic, d.done, d.verb)
+			s.Screen.Say("%s of %s were %s before the error: run %s again for the rest", cli.Letters(n), topic, d.done, d.verb)
 		}
-		return onTopic("WRITE", ledger.Name(), err)
+		return cli.OnTopic("WRITE", ledger.Name(), err)
 	}
 	if *later > 0 {
-		s.screen.Say("not %s: %s of %s came to fit after the others were counted: run %s again for more", d.done, letters(*later), topic, d.verb)
+		s.Screen.Say("not %s: %s of %s came to fit after the others were counted: run %s again for more", d.done, cli.Letters(*later), topic, d.verb)
 	}
 	if err := stillIdle(ctx, ledger); err != nil {
-		s.screen.Warn("%v; %s: redrive show reports what became of a letter", err, d.raced)
+		s.Screen.Warn("%v; %s: redrive show reports what became of a letter", err, d.raced)
 	}
-	return s.screen.Object(
+	return s.Screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField(d.done, strings.ToUpper(d.done), n),
-		output.NewField("by", "BY", d.by),
-		output.NewField("why", "WHY", d.why),
+		output.NewField("by", "BY", d.By),
+		output.NewField("why", "WHY", d.Why),
 	)
 }
 
 // find finds the letters about which the operator will be asked.
-func (d *decision) find(ctx context.Context, s *session, ledger *dlq.Ledger, sel *selection.Selection, until dlq.Cursor) (letterset.Set, error) {
+func (d *decision) find(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, sel *selection.Selection, until dlq.Cursor) (letterset.Set, error) {
 	found, classes := letterset.Set{}, map[string]bool{}
-	s.screen.Status("counting letters of %s …", ledger.Topic())
+	s.Screen.Status("counting letters of %s …", ledger.Topic())
 	for l, err := range ledger.Letters(ctx, sel.Filter, until, d.scope) {
 		if err != nil {
 			return found, err
@@ -104,10 +105,10 @@ func (d *decision) find(ctx context.Context, s *session, ledger *dlq.Ledger, sel
 		found.Add(letterset.At(l.Record.Partition, l.Record.Offset))
 		classes[l.Meta.Class] = true
 		if n := found.Len(); n%1000 == 0 {
-			s.screen.Status("counting letters of %s: %d", ledger.Topic(), n)
+			s.Screen.Status("counting letters of %s: %d", ledger.Topic(), n)
 		}
 	}
-	warnOfClasses(s.tool, ledger.Topic(), sel, maps.Keys(classes))
+	warnOfClasses(s.Tool, ledger.Topic(), sel, maps.Keys(classes))
 	return found, nil
 }
 
@@ -125,5 +126,5 @@ func (d *decision) unchanged(ledger *dlq.Ledger, topic string, asked letterset.S
 	if changed == 0 {
 		return nil
 	}
-	return refuse("nothing was %s: %d of the %s changed since they were counted; %s: run %s again", d.done, changed, letters(asked.Len()), first, d.verb)
+	return cli.Refuse("nothing was %s: %d of the %s changed since they were counted; %s: run %s again", d.done, changed, cli.Letters(asked.Len()), first, d.verb)
 }

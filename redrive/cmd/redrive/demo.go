@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/serve"
 )
@@ -23,7 +24,7 @@ const demoTime = time.Minute
 var errDemoTime = errors.New("the demo takes more than a minute, so it was stopped: this machine is too busy for it")
 
 // newDemo takes the function that runs a command line: the demo types some.
-func newDemo(t *tool, run func(context.Context, process, []string) int) *cobra.Command {
+func newDemo(t *cli.Tool, run func(context.Context, cli.Process, []string) int) *cobra.Command {
 	var serves bool
 	var listen string
 	cmd := &cobra.Command{
@@ -52,12 +53,12 @@ would type it, and takes less than a minute. The rate and the window are set to 
 }
 
 // serveDemo runs a server over an incident that goes on: some records fail each second.
-func serveDemo(ctx context.Context, t *tool, listen string) error {
-	c, err := t.flags.Redaction(t.env)
+func serveDemo(ctx context.Context, t *cli.Tool, listen string) error {
+	c, err := t.Flags.Redaction(t.Env)
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
-	i, err := startIncident(t.listen, t.env.Dial,
+	i, err := startIncident(t.Listen, t.Env.Dial,
 		bug{"tax.TableMiss", "no tax rate for region", 1200, false}, bug{"payment.Declined", "the bank said no", 500, false},
 		bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
 	)
@@ -65,7 +66,7 @@ func serveDemo(ctx context.Context, t *tool, listen string) error {
 		return err
 	}
 	defer i.stop()
-	t.screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.broker)
+	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.broker)
 	if _, err := i.fail(ctx); err != nil {
 		return err
 	}
@@ -74,39 +75,39 @@ func serveDemo(ctx context.Context, t *tool, listen string) error {
 	goes.Go(func() { i.goOn(going) })
 	defer goes.Wait()
 	defer cancel()
-	return runServer(ctx, &session{tool: t, Cluster: c, kafka: i.kafka}, serve.Config{Listen: listen})
+	return runServer(ctx, &cli.Session{Tool: t, Cluster: c, Kafka: i.kafka}, serve.Config{Listen: listen})
 }
 
 // demoPace makes a run short enough to be watched.
 const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // playDemo plays the incident. It counts the records that it reports at the end.
-func playDemo(ctx context.Context, t *tool, run func(context.Context, process, []string) int) error {
+func playDemo(ctx context.Context, t *cli.Tool, run func(context.Context, cli.Process, []string) int) error {
 	tax := bug{"tax.TableMiss", "no tax rate for region", 1200, false}
-	i, err := startIncident(t.listen, t.env.Dial, tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
+	i, err := startIncident(t.Listen, t.Env.Dial, tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
 	if err != nil {
 		return err
 	}
 	defer i.stop()
-	t.screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.", i.broker)
+	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.", i.broker)
 	failed, err := i.fail(ctx)
 	if err != nil {
 		return err
 	}
-	d := &demo{tool: t, incident: i, run: run}
+	d := &demo{Tool: t, incident: i, run: run}
 
 	d.narrate("It has put %d records into orders.dlq. What happened?", failed)
-	d.types(ctx, exitDone, "summary orders.dlq")
+	d.types(ctx, cli.ExitDone, "summary orders.dlq")
 	d.narrate("The tax table was out of date. A new one is rolled out now; the other two causes are still there.\nWhat would a run do?")
 	i.fix(tax.class)
-	d.types(ctx, exitDone, "plan orders.dlq --class tax.TableMiss "+demoPace)
+	d.types(ctx, cli.ExitDone, "plan orders.dlq --class tax.TableMiss "+demoPace)
 	d.narrate("The run sends one record first, the canary, and waits for its outcome.")
-	d.types(ctx, exitDone, "run orders.dlq --class tax.TableMiss "+demoPace+" --why OPS-4711")
+	d.types(ctx, cli.ExitDone, "run orders.dlq --class tax.TableMiss "+demoPace+" --why OPS-4711")
 	d.narrate("An operator believes that the payments are fixed, too. They are not.")
-	d.types(ctx, exitFailedAgain, "run orders.dlq --class payment.Declined "+demoPace+" --why OPS-4712")
+	d.types(ctx, cli.ExitFailedAgain, "run orders.dlq --class payment.Declined "+demoPace+" --why OPS-4712")
 	d.narrate("The run aborted by itself, with exit code 3. What was sent, and what is left?")
-	d.types(ctx, exitDone, "runs orders.dlq")
-	d.types(ctx, exitDone, "summary orders.dlq")
+	d.types(ctx, cli.ExitDone, "runs orders.dlq")
+	d.types(ctx, cli.ExitDone, "summary orders.dlq")
 	if d.err != nil {
 		return d.err
 	}
@@ -121,15 +122,15 @@ func playDemo(ctx context.Context, t *tool, run func(context.Context, process, [
 // A demo prints and runs the commands of the story. It stops at the first command that ends with
 // another exit code than expected.
 type demo struct {
-	*tool
+	*cli.Tool
 	*incident
-	run func(context.Context, process, []string) int
+	run func(context.Context, cli.Process, []string) int
 	err error
 }
 
 func (d *demo) narrate(format string, args ...any) {
 	if d.err == nil {
-		d.screen.Say("\n# "+strings.ReplaceAll(format, "\n", "\n# "), args...)
+		d.Screen.Say("\n# "+strings.ReplaceAll(format, "\n", "\n# "), args...)
 	}
 }
 
@@ -139,9 +140,9 @@ func (d *demo) types(ctx context.Context, want int, line string) {
 	if d.err != nil {
 		return
 	}
-	d.screen.Say("\n$ redrive %s", line)
-	p, getenv := d.process, d.env.Getenv
-	p.env = connect.Environment{Dial: d.env.Dial, Getenv: func(name string) string {
+	d.Screen.Say("\n$ redrive %s", line)
+	p, getenv := d.Process, d.Env.Getenv
+	p.Env = connect.Environment{Dial: d.Env.Dial, Getenv: func(name string) string {
 		switch {
 		case name == connect.Variable("brokers"):
 			return d.broker

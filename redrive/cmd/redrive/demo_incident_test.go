@@ -23,6 +23,8 @@ import (
 	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )
 
@@ -57,7 +59,7 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 	})
 	switch diff := cmp.Diff(loose(told), loose(ran)); {
 	case diff == "":
-	case !*update:
+	case !*clitest.Update:
 		t.Errorf("%s differs from what the commands print (-page +commands); go test ./redrive/cmd/redrive -run TheDocumentedNight -update writes it:\n%s", file, diff)
 	case !t.Failed():
 		if err := os.WriteFile(file, []byte(before+nightBegins+ran+nightEnds+after), 0o644); err != nil {
@@ -260,7 +262,7 @@ func (n *night) run(s step, words string, begin func()) string {
 	p := n.process(writer(add))
 	if s.typed != "" {
 		typed := strings.NewReader(s.typed)
-		p.stdin = reader(func(b []byte) (int, error) {
+		p.Stdin = reader(func(b []byte) (int, error) {
 			_, _ = add([]byte(s.typed)) // a terminal shows it
 			return typed.Read(b)
 		})
@@ -277,11 +279,11 @@ func (n *night) run(s step, words string, begin func()) string {
 }
 
 // process is what a command of the night gets from the operating system.
-func (n *night) process(out io.Writer) process {
-	return process{
-		stdin: strings.NewReader(""), stdout: out, stderr: out, user: "ada",
-		now: func() time.Time { return time.Now().UTC() },
-		env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.broker}[name] }},
+func (n *night) process(out io.Writer) cli.Process {
+	return cli.Process{
+		Stdin: strings.NewReader(""), Stdout: out, Stderr: out, User: "ada",
+		Now: func() time.Time { return time.Now().UTC() },
+		Env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.broker}[name] }},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // The demo is often the first use of the program, and the runbook quotes it. So its comments must
@@ -32,7 +33,7 @@ func TestPlayDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 			"SIDING_BROKERS": "127.0.0.1:1", "SIDING_SASL": "PLAIN", "SIDING_DLQ_NAME": "{topic}.dead",
 		}}
 		got := i.run(t, "demo")
-		if took := time.Since(began); got.code != exitDone || took > demoTime {
+		if took := time.Since(began); got.code != cli.ExitDone || took > demoTime {
 			t.Fatalf("exit code %d after %s: %s", got.code, took, got.stderr)
 		}
 		inOrder(t, got.stderr,

@@ -10,12 +10,13 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-func newDiscard(t *tool) *cobra.Command {
+func newDiscard(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
-	var o *operator
+	var o *cli.Operator
 	var yes, compensated bool
 	cmd := &cobra.Command{
 		Use:   "discard TOPIC --why REASON",
@@ -34,24 +35,24 @@ that it has read already; discard warns of that, and show reports what became of
 		Example: `  redrive discard orders.dlq --class orders.SKUError --why sold-out
   redrive discard orders.dlq --offset 3:41 --by ada --why "refunded, OPS-4713" --compensated --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err := flags.Compile(t.now())
+			sel, err := flags.Compile(t.Now())
 			d := &decision{
-				operator: o, verb: "discard", done: "discarded", takes: "open letter",
+				Operator: o, verb: "discard", done: "discarded", takes: "open letter",
 				scope: dlq.WithCopies, takesState: func(s dlq.State) bool { return !s.Resolves() },
 				write: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
-					return l.Discard(ctx, f, until, dlq.DiscardOptions{By: o.by, Why: o.why, Compensated: compensated, Done: done})
+					return l.Discard(ctx, f, until, dlq.DiscardOptions{By: o.By, Why: o.Why, Compensated: compensated, Done: done})
 				},
 				raced: "the run redrives the letters that it read before the discard",
 			}
 			if compensated {
 				d.done = "compensated"
 			}
-			return t.with(cmd.Context(), func(s *session) error { return d.make(cmd.Context(), s, args[0], sel, yes) }, o.check(), o.reasoned(), err)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return d.make(cmd.Context(), s, args[0], sel, yes) }, o.Check(), o.Reasoned(), err)
 		},
 	}
-	flags = addSelection(cmd)
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) {
-		o = addOperator(t, set)
+	flags = cli.AddSelection(cmd)
+	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) {
+		o = cli.AddOperator(t, set)
 		set.BoolVar(&compensated, "compensated", false, "record that a compensating action resolved the letters")
 	})
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")

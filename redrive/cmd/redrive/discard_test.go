@@ -11,6 +11,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 func TestDiscard_DiscardsWhatWasTypedFor(t *testing.T) {
@@ -19,12 +21,12 @@ func TestDiscard_DiscardsWhatWasTypedFor(t *testing.T) {
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "2\n"}
 	got := i.run(t, "discard", "orders.dlq", "--class", "decode", "--why", "bad\nfile", "-o", "json")
 	want := `{"topic":"orders.dlq","discarded":2,"by":"oncall","why":"bad\nfile"}` + "\n"
-	exactly(t, got, exitDone, want, "2 letters of orders.dlq will be discarded; type 2 to continue:\n")
+	exactly(t, got, cli.ExitDone, want, "2 letters of orders.dlq will be discarded; type 2 to continue:\n")
 	b.wantOpen(t, "0:1 0:3 1:2")
-	prints(t, b.redrive(t, "show", "orders.dlq", "1:1"), exitDone, ` by oncall: bad\nfile`, "")
+	prints(t, b.redrive(t, "show", "orders.dlq", "1:1"), cli.ExitDone, ` by oncall: bad\nfile`, "")
 	// The copy is discarded with its letter.
 	got = b.redrive(t, "discard", "orders.dlq", "--partition", "0", "--by", "ada", "--why", "x", "--yes")
-	prints(t, got, exitDone, "DISCARDED  2\nBY         ada\n", "")
+	prints(t, got, cli.ExitDone, "DISCARDED  2\nBY         ada\n", "")
 	b.wantOpen(t, "1:2")
 }
 
@@ -35,7 +37,7 @@ func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
 	i.typed = func() { b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "later"})) }
 	got := i.run(t, "discard", "orders.dlq", "--why", "x", "-o", "json")
-	prints(t, got, exitDone, `"discarded":5,`, "type 5 to continue:\n")
+	prints(t, got, cli.ExitDone, `"discarded":5,`, "type 5 to continue:\n")
 	b.wantOpen(t, "0:4")
 }
 
@@ -43,13 +45,13 @@ func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 func TestDiscard_LeavesLettersThatAreReopenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "1:0-1", "--why", "x", "--compensated", "--yes"), exitDone, "COMPENSATED  2", "")
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "1:0-1", "--why", "x", "--compensated", "--yes"), cli.ExitDone, "COMPENSATED  2", "")
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "3\n"}
 	i.typed = func() {
-		prints(t, b.redrive(t, "reopen", "orders.dlq", "--offset", "1:0-1", "--why", "not refunded", "--yes"), exitDone, "REOPENED  2", "")
+		prints(t, b.redrive(t, "reopen", "orders.dlq", "--offset", "1:0-1", "--why", "not refunded", "--yes"), cli.ExitDone, "REOPENED  2", "")
 	}
 	got := i.run(t, "discard", "orders.dlq", "--why", "cleanup")
-	prints(t, got, exitDone, "DISCARDED  3\n", "not discarded: 2 letters of orders.dlq came to fit after the others were counted: run discard again for more\n")
+	prints(t, got, cli.ExitDone, "DISCARDED  3\n", "not discarded: 2 letters of orders.dlq came to fit after the others were counted: run discard again for more\n")
 	b.wantOpen(t, "1:0 1:1")
 }
 
@@ -58,9 +60,11 @@ func TestDiscard_RefusesIfALetterHasAnOutcomeMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "5\n"}
-	i.typed = func() { b.note(t, 1, 2, dlq.Entry{State: dlq.Compensated, At: noon, By: "ada", Why: "refunded"}) }
+	i.typed = func() {
+		b.note(t, 1, 2, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded"})
+	}
 	got := i.run(t, "discard", "orders.dlq", "--why", "x")
-	prints(t, got, exitRefused, "", "nothing was discarded: 1 of the 5 letters changed since they were counted; orders.dlq/1/2 is compensated by now: run discard again")
+	prints(t, got, cli.ExitRefused, "", "nothing was discarded: 1 of the 5 letters changed since they were counted; orders.dlq/1/2 is compensated by now: run discard again")
 	b.wantOpen(t, "0:1 0:3 1:0 1:1")
 }
 
@@ -73,19 +77,19 @@ func TestDiscard_DoesNothingUnlessItShould(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"--why", "x"}, "", "5 was not typed, nothing was done", exitRefused},
-		{[]string{"--why", "x"}, "7\n", `"7" is not 5, nothing was done`, exitRefused},
-		{[]string{"--yes"}, "", "--why is missing: the ledger records the reason", exitUsage},
-		{[]string{"--why", "x", "--by", "", "--yes"}, "", `invalid argument "" for "--by" flag: the value is empty`, exitUsage},
-		{[]string{"--why", "x", "--class", "none", "--yes"}, "", "nothing was discarded: no open letter of orders.dlq fits", exitRefused},
-		{[]string{"--why", "x", "--yes", "--ledger-name", "{topic}.fates"}, "", "topic orders.fates does not exist, so nothing can be recorded", exitError},
+		{[]string{"--why", "x"}, "", "5 was not typed, nothing was done", cli.ExitRefused},
+		{[]string{"--why", "x"}, "7\n", `"7" is not 5, nothing was done`, cli.ExitRefused},
+		{[]string{"--yes"}, "", "--why is missing: the ledger records the reason", cli.ExitUsage},
+		{[]string{"--why", "x", "--by", "", "--yes"}, "", `invalid argument "" for "--by" flag: the value is empty`, cli.ExitUsage},
+		{[]string{"--why", "x", "--class", "none", "--yes"}, "", "nothing was discarded: no open letter of orders.dlq fits", cli.ExitRefused},
+		{[]string{"--why", "x", "--yes", "--ledger-name", "{topic}.fates"}, "", "topic orders.fates does not exist, so nothing can be recorded", cli.ExitError},
 	} {
 		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: c.typed}
 		got := i.run(t, append([]string{"discard", "orders.dlq"}, c.args...)...)
 		prints(t, got, c.code, "", c.want, c.args)
 	}
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("0"), Value: []byte(`{"v":9}`)})
-	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), exitError, "", "a newer siding wrote it")
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), cli.ExitError, "", "a newer siding wrote it")
 	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 }
 
@@ -93,14 +97,14 @@ func TestDiscard_NamesWhatItMayNotWrite(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), exitError, "", "redrive: not authorized: the user needs WRITE on topic orders.dlq.ledger")
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), cli.ExitError, "", "redrive: not authorized: the user needs WRITE on topic orders.dlq.ledger")
 }
 
 // The copy is outside of the range of --offset, and would be open once its letter has expired.
 func TestDiscard_RecordsCopiesThatNoFlagNames(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	if got := b.redrive(t, "discard", "orders.dlq", "--offset", "0:1", "--why", "sold-out", "--yes"); got.code != exitDone {
+	if got := b.redrive(t, "discard", "orders.dlq", "--offset", "0:1", "--why", "sold-out", "--yes"); got.code != cli.ExitDone {
 		t.Fatalf("%+v", got)
 	}
 	if err := b.DeleteRecords("orders.dlq", 0, 2); err != nil {
@@ -115,13 +119,13 @@ func TestDiscard_RecordsCopiesThatNoFlagNames(t *testing.T) {
 func TestDiscard_SaysHowANamedLetterWasResolved(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "1:1", "--why", "refunded", "--by", "ada", "--compensated", "--yes", "-o", "json"), exitDone, `"compensated":1,`, "")
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "1:1", "--why", "refunded", "--by", "ada", "--compensated", "--yes", "-o", "json"), cli.ExitDone, `"compensated":1,`, "")
 	const how = "letter orders.dlq/1/1: ada recorded at 2"
 	for _, args := range []string{"discard orders.dlq --offset 1:1 --why x --yes", "plan orders.dlq --offset 1:1", "run orders.dlq --offset 1:1"} {
 		got := b.redrive(t, strings.Fields(args)...)
-		prints(t, got, exitRefused, "", how)
-		prints(t, got, exitRefused, "", " that it is compensated: refunded; reopen it first")
+		prints(t, got, cli.ExitRefused, "", how)
+		prints(t, got, cli.ExitRefused, "", " that it is compensated: refunded; reopen it first")
 	}
 	// The reason is text of another person, and must not reach the terminal as it is.
-	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "0:0", "--why", "x", "--yes"), exitRefused, "", `ada discarded it at 2026-11-20T11:59:00Z: paid\x1b[2J by hand; reopen it first`)
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--offset", "0:0", "--why", "x", "--yes"), cli.ExitRefused, "", `ada discarded it at 2026-11-20T11:59:00Z: paid\x1b[2J by hand; reopen it first`)
 }

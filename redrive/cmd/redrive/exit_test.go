@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestExitCode_IsWhatItWas(t *testing.T) {
@@ -16,14 +18,14 @@ func TestExitCode_IsWhatItWas(t *testing.T) {
 	}{
 		{nil, 0},
 		{errors.New("x"), 1},
-		{errInterrupted, 1},
-		{onTopic("READ", "orders.dlq", kerr.TopicAuthorizationFailed), 1},
-		{usage(errors.New("x")), 2},
-		{fmt.Errorf("list: %w", usage(errors.New("x"))), 2},
-		{refuse("another run"), 4},
-		{fmt.Errorf("run: %w", refuse("another run")), 4},
+		{cli.ErrInterrupted, 1},
+		{cli.OnTopic("READ", "orders.dlq", kerr.TopicAuthorizationFailed), 1},
+		{cli.Usage(errors.New("x")), 2},
+		{fmt.Errorf("list: %w", cli.Usage(errors.New("x"))), 2},
+		{cli.Refuse("another run"), 4},
+		{fmt.Errorf("run: %w", cli.Refuse("another run")), 4},
 	} {
-		if got := exitCode(c.err); got != c.want {
+		if got := cli.ExitCode(c.err); got != c.want {
 			t.Errorf("%v: %d, want %d", c.err, got, c.want)
 		}
 	}

@@ -17,12 +17,13 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
-func newExport(t *tool) *cobra.Command {
+func newExport(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var how exporting
 	cmd := &cobra.Command{
@@ -46,16 +47,16 @@ Export changes nothing. To discard what was exported, give discard the same filt
   redrive export orders.dlq --archive s3://letters/
   redrive export orders.dlq --decoded | jq 'select(.decoded.value.amount > 100)'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err1 := flags.Compile(t.now())
+			sel, err1 := flags.Compile(t.Now())
 			target, err2 := archiveTarget(how.archive)
-			return t.with(cmd.Context(), func(s *session) error { return export(cmd.Context(), s, args[0], sel, how, target) }, err1, err2)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return export(cmd.Context(), s, args[0], sel, how, target) }, err1, err2)
 		},
 	}
-	flags = addSelection(cmd)
+	flags = cli.AddSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
 	cmd.Flags().BoolVar(&how.decoded, "decoded", false, "add key, value and headers as JSON or text")
 	cmd.Flags().StringVar(&how.archive, "archive", "", "write a new `archive` and not to stdout: a file, a folder/, or s3://bucket/key")
-	offerFiles(cmd, "archive")
+	cli.OfferFiles(cmd, "archive")
 	return cmd
 }
 
@@ -77,16 +78,16 @@ func archiveTarget(location string) (*archive.Target, error) {
 	return target, nil
 }
 
-func export(ctx context.Context, s *session, topic string, sel *selection.Selection, how exporting, target *archive.Target) error {
+func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, how exporting, target *archive.Target) error {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
 	switch {
 	case s.Redact != nil && how.decoded:
-		s.screen.Warn("import refuses these lines, since parts of the letters are hidden")
+		s.Screen.Warn("import refuses these lines, since parts of the letters are hidden")
 	case s.Redact != nil:
-		s.screen.Warn("export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted")
+		s.Screen.Warn("export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted")
 	}
 	found, err := chosen(ctx, s, f, sel, frozen, how.all)
 	if err != nil {
@@ -94,21 +95,21 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 	}
 	write := dlq.Export
 	if how.decoded {
-		write = decoded(s.redact)
+		write = decoded(s.Redact)
 	}
 	if target != nil {
-		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.tool, found)) })
+		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.Tool, found)) })
 	}
-	n, err := write(s.screen.Data(), counted(s.tool, found))
-	warnOfWhere(s.tool, sel)
+	n, err := write(s.Screen.Data(), counted(s.Tool, found))
+	warnOfWhere(s.Tool, sel)
 	if err != nil {
 		if n > 0 {
-			s.screen.Say("%s of %s were exported before the error: the output is incomplete", letters(n), topic)
+			s.Screen.Say("%s of %s were exported before the error: the output is incomplete", cli.Letters(n), topic)
 		}
 		return readFailed(topic, err)
 	}
 	if n == 0 {
-		s.screen.Say("%s", nothing(topic, how.all))
+		s.Screen.Say("%s", nothing(topic, how.all))
 	}
 	return nil
 }
@@ -117,23 +118,23 @@ func export(ctx context.Context, s *session, topic string, sel *selection.Select
 var errNothing = errors.New("there are no letters")
 
 // exportTo exports letters to an archive.
-func exportTo(ctx context.Context, s *session, topic string, sel *selection.Selection, how exporting, target *archive.Target, write func(io.Writer) (int64, error)) error {
-	a, err := target.Write(ctx, topic, archive.NewID(s.now()), func(w io.Writer) (int64, error) {
+func exportTo(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, how exporting, target *archive.Target, write func(io.Writer) (int64, error)) error {
+	a, err := target.Write(ctx, topic, archive.NewID(s.Now()), func(w io.Writer) (int64, error) {
 		n, err := write(w)
 		if err == nil && n == 0 {
 			return 0, errNothing
 		}
 		return n, readFailed(topic, err)
 	})
-	warnOfWhere(s.tool, sel)
+	warnOfWhere(s.Tool, sel)
 	switch {
 	case errors.Is(err, errNothing):
-		s.screen.Say("%s, so no archive was written", nothing(topic, how.all))
+		s.Screen.Say("%s, so no archive was written", nothing(topic, how.all))
 		return nil
 	case err != nil:
 		return err
 	}
-	return s.screen.Object(
+	return s.Screen.Object(
 		output.NewField("topic", "TOPIC", topic), output.NewField("exported", "EXPORTED", a.Letters),
 		output.NewField("archive", "ARCHIVE", a.Location), output.NewField("sha256", "SHA-256", a.SHA256),
 	)
@@ -202,12 +203,12 @@ func decodedLine(l *dlq.Letter, rules *redact.Rules) ([]byte, error) {
 }
 
 // counted shows the number of letters that were taken.
-func counted(t *tool, found iter.Seq2[*dlq.Letter, error]) iter.Seq2[*dlq.Letter, error] {
+func counted(t *cli.Tool, found iter.Seq2[*dlq.Letter, error]) iter.Seq2[*dlq.Letter, error] {
 	return func(yield func(*dlq.Letter, error) bool) {
 		n := 0
 		for l, err := range found {
 			if n++; n%1000 == 0 {
-				t.screen.Status("exported %s", fmt.Sprint(n))
+				t.Screen.Status("exported %s", fmt.Sprint(n))
 			}
 			if !yield(l, err) {
 				return

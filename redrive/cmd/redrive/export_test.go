@@ -9,12 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 func TestExport_OfNothingIsEmpty(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	prints(t, b.redrive(t, "export", "orders.dlq", "--class", "none"), exitDone, "", "no open letter of orders.dlq fits")
+	prints(t, b.redrive(t, "export", "orders.dlq", "--class", "none"), cli.ExitDone, "", "no open letter of orders.dlq fits")
 }
 
 // An archive without a part of its letters would be none. So an export is byte for byte, also where
@@ -24,7 +27,7 @@ func TestExport_WarnsThatItRedactsNothing(t *testing.T) {
 	b := aftermath(t)
 	plain := b.redrive(t, "export", "orders.dlq", "--offset", "0:1")
 	got := b.redrive(t, "export", "orders.dlq", "--offset", "0:1", "--redact", "sku")
-	exactly(t, got, exitDone, plain.stdout, "warning: export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted\n")
+	exactly(t, got, cli.ExitDone, plain.stdout, "warning: export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted\n")
 }
 
 // jq could not look into an export, whose bytes are in base64.
@@ -35,8 +38,8 @@ func TestExport_DecodesForPrograms(t *testing.T) {
 	b.topic(t, "orders.dlq", 1, map[string]string{"retention.ms": "-1"})
 	b.topic(t, "orders.dlq.ledger", 1, nil)
 	b.produce(t,
-		&kgo.Record{Topic: "orders.dlq", Timestamp: noon, Key: []byte("7"), Value: []byte(`{"card":"4111","n":9007199254740993}`), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b\u009b")}, {Key: "a"}}},
-		&kgo.Record{Topic: "orders.dlq", Timestamp: noon, Value: []byte("\xff")},
+		&kgo.Record{Topic: "orders.dlq", Timestamp: clitest.Noon, Key: []byte("7"), Value: []byte(`{"card":"4111","n":9007199254740993}`), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b\u009b")}, {Key: "a"}}},
+		&kgo.Record{Topic: "orders.dlq", Timestamp: clitest.Noon, Value: []byte("\xff")},
 	)
 	plain := b.redrive(t, "export", "orders.dlq")
 	got := b.redrive(t, "export", "orders.dlq", "--decoded")
@@ -46,14 +49,14 @@ func TestExport_DecodesForPrograms(t *testing.T) {
 		`,"decoded":{"key":null,"keyEncoding":"text","value":"/w==","encoding":"base64","headers":[]}}` + "\n",
 	}
 	for i, line := range strings.SplitAfter(plain.stdout, "\n")[:2] {
-		if want := strings.TrimSuffix(line, "}\n") + wants[i]; got.code != exitDone || lines[i] != want || !json.Valid([]byte(lines[i])) {
+		if want := strings.TrimSuffix(line, "}\n") + wants[i]; got.code != cli.ExitDone || lines[i] != want || !json.Valid([]byte(lines[i])) {
 			t.Errorf("got\n%s\nwant\n%s", lines[i], want)
 		}
 	}
 	// It is an export like any other.
 	before := b.hold(t, "orders.dlq")
 	b.deleteTo(t, "orders.dlq", 0, -1)
-	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout), "--keep-timestamps"), exitDone, "IMPORTED  2", "")
+	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout), "--keep-timestamps"), cli.ExitDone, "IMPORTED  2", "")
 	after := b.hold(t, "orders.dlq")
 	for i := range after[0] {
 		after[0][i].Offset -= 2
@@ -64,8 +67,8 @@ func TestExport_DecodesForPrograms(t *testing.T) {
 	// Redacted it is none: the bytes would show what is hidden.
 	got = b.redrive(t, "export", "orders.dlq", "--decoded", "--redact", "card")
 	want := `{"v":1,"topic":"orders.dlq","partition":0,"offset":2,"timestamp":1795176000000,"redacted":true,"decoded":{"key":"7","keyEncoding":"text","value":{"card":"[redacted]","n":9007199254740993},`
-	prints(t, got, exitDone, want, "warning: import refuses these lines")
-	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout)), exitError, "", "line 1: not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
+	prints(t, got, cli.ExitDone, want, "warning: import refuses these lines")
+	prints(t, b.redrive(t, "import", "orders.dlq", save(t, got.stdout)), cli.ExitError, "", "line 1: not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
 }
 
 // An archive has what stdout would have, compressed, and import takes it.
@@ -75,16 +78,16 @@ func TestExport_WritesAnArchive(t *testing.T) {
 	b.topic(t, "again.dlq", 2, nil)
 	file := filepath.Join(t.TempDir(), "letters.jsonl.gz")
 	got := b.redrive(t, "export", "orders.dlq", "--all", "--archive", file, "-o", "json")
-	if got.code != exitDone || got.stderr != "" || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","exported":7,"archive":"`+file+`","sha256":"`) {
+	if got.code != cli.ExitDone || got.stderr != "" || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","exported":7,"archive":"`+file+`","sha256":"`) {
 		t.Errorf("%+v", got)
 	}
-	prints(t, b.redrive(t, "import", "again.dlq", file), exitDone, "IMPORTED  7\n", "")
+	prints(t, b.redrive(t, "import", "again.dlq", file), cli.ExitDone, "IMPORTED  7\n", "")
 	b.wantHeld(t, "again.dlq", b.hold(t, "orders.dlq"))
-	prints(t, b.redrive(t, "export", "orders.dlq", "--archive", file), exitError, "", file+" already exists and is never overwritten")
+	prints(t, b.redrive(t, "export", "orders.dlq", "--archive", file), cli.ExitError, "", file+" already exists and is never overwritten")
 	absent := filepath.Join(t.TempDir(), "none.jsonl")
-	prints(t, b.redrive(t, "export", "orders.dlq", "--class", "none", "--archive", absent), exitDone, "", "no archive was written")
+	prints(t, b.redrive(t, "export", "orders.dlq", "--class", "none", "--archive", absent), cli.ExitDone, "", "no archive was written")
 	if _, err := os.Stat(absent); err == nil {
 		t.Error("there is an archive of no letters")
 	}
-	prints(t, b.redrive(t, "export", "orders.dlq", "--archive", "s3://"), exitUsage, "", "is not s3://bucket/folder/")
+	prints(t, b.redrive(t, "export", "orders.dlq", "--archive", "s3://"), cli.ExitUsage, "", "is not s3://bucket/folder/")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/bubble"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // broker is an embedded cluster of a test.
@@ -91,7 +92,7 @@ func (b *broker) produce(t *testing.T, records ...*kgo.Record) {
 
 // letter is a dead letter that failed some time before noon.
 func letter(topic string, partition int32, ago time.Duration, m headers.Meta) *kgo.Record {
-	at := noon.Add(-ago)
+	at := clitest.Noon.Add(-ago)
 	if m.Reason == "" {
 		m.Reason = headers.ReasonTerminal
 	}
@@ -193,9 +194,9 @@ func guarded(t *testing.T, permissions []kfake.ACL) *broker {
 	// A resolved letter, an open one, and a copy of the first. The ledger gets an entry about the
 	// copy when the first letter is pruned.
 	for _, offset := range []int64{7, 8, 7} {
-		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "orders", Offset: offset, Timestamp: noon}}))
+		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "orders", Offset: offset, Timestamp: clitest.Noon}}))
 	}
-	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "x"})
+	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"})
 	joined := make(chan struct{})
 	member := b.client(t, admin, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, _ map[string][]int32) { close(joined) }))
@@ -235,7 +236,7 @@ func (b *broker) aftermath(t *testing.T) *broker {
 	b.topic(t, "orders.dlq.ledger", 2, map[string]string{"cleanup.policy": "compact"})
 	failed := func(partition int32, ago time.Duration, offset int64, group, class, print, message string) *kgo.Record {
 		return letter("orders.dlq", partition, ago, headers.Meta{
-			Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: partition, Offset: offset, Timestamp: noon.Add(-ago)},
+			Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: partition, Offset: offset, Timestamp: clitest.Noon.Add(-ago)},
 			Group:    group, Attempts: 3, Class: class, Fingerprint: print, Reason: headers.ReasonExhausted, Message: message,
 		})
 	}
@@ -246,9 +247,9 @@ func (b *broker) aftermath(t *testing.T) *broker {
 		failed(0, time.Hour, 3, "billing", "http.503", "00000000000000aa", "timeout"),
 		failed(1, 3*time.Hour, 1, "mail", "decode", "00000000000000bb", "bad JSON"),
 		failed(1, 2*time.Hour, 2, "mail", "decode", "00000000000000cc", "no JSON"),
-		&kgo.Record{Topic: "orders.dlq", Partition: 1, Timestamp: noon.Add(-time.Hour), Value: []byte("foreign")},
+		&kgo.Record{Topic: "orders.dlq", Partition: 1, Timestamp: clitest.Noon.Add(-time.Hour), Value: []byte("foreign")},
 	)
-	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon.Add(-time.Minute), By: "ada", Why: "paid\x1b[2J by hand"})
+	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(-time.Minute), By: "ada", Why: "paid\x1b[2J by hand"})
 	return b
 }
 

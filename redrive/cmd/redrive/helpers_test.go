@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -20,19 +19,16 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/bubble"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
-
-var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // result is the output of a command and its exit code.
 type result struct {
@@ -62,15 +58,15 @@ func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	if i.now == nil {
-		i.now = func() time.Time { return noon }
+		i.now = func() time.Time { return clitest.Noon }
 	}
-	p := process{
-		stdin: typist{strings.NewReader(i.stdin), i.typed}, stdout: &stdout, stderr: listener{&stderr, i.heard},
-		env:    connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder, Dial: i.dial},
-		listen: i.listen, now: i.now, user: "oncall",
+	p := cli.Process{
+		Stdin: typist{strings.NewReader(i.stdin), i.typed}, Stdout: &stdout, Stderr: listener{&stderr, i.heard},
+		Env:    connect.Environment{Getenv: func(k string) string { return i.env[k] }, Folder: i.folder, Dial: i.dial},
+		Listen: i.listen, Now: i.now, User: "oncall",
 	}
 	if i.full {
-		p.stdout = fullDisk{}
+		p.Stdout = fullDisk{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -115,23 +111,6 @@ func (b *broker) redrive(t *testing.T, args ...string) result {
 	return invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, dial: b.dial}.run(t, args...)
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
 // prints checks a command's exit code, and that it printed the given texts on stdout and on stderr.
 // Where a text is empty, the command must have printed nothing.
 func prints(t *testing.T, got result, code int, stdout, stderr string, about ...any) {
@@ -146,10 +125,10 @@ func prints(t *testing.T, got result, code int, stdout, stderr string, about ...
 // control character.
 func printsGolden(t *testing.T, got result, name string) {
 	t.Helper()
-	if got.code != exitDone || got.stderr != "" || strings.ContainsAny(got.stdout, "\x1b\u009b") || !utf8.ValidString(got.stdout) {
+	if got.code != cli.ExitDone || got.stderr != "" || strings.ContainsAny(got.stdout, "\x1b\u009b") || !utf8.ValidString(got.stdout) {
 		t.Errorf("%s: %+v", name, got)
 	}
-	golden(t, name, got.stdout)
+	clitest.Golden(t, name, got.stdout)
 }
 
 // exactly checks a command's exit code, and that it printed these texts and no other.
@@ -162,14 +141,7 @@ func exactly(t *testing.T, got result, code int, stdout, stderr string, about ..
 
 // newCommands are all verbs and their flags.
 func newCommands() *cobra.Command {
-	return newRoot(&tool{screen: output.NewScreen(nil, nil, func(string) string { return "" })})
-}
-
-// quietTool returns a tool at noon, and the buffer to which it writes its words.
-func quietTool(stdin io.Reader) (*tool, *bytes.Buffer) {
-	words := new(bytes.Buffer)
-	p := process{stdin: stdin, now: func() time.Time { return noon }}
-	return &tool{process: p, screen: output.NewScreen(io.Discard, words, func(string) string { return "" })}, words
+	return newRoot(&cli.Tool{Screen: output.NewScreen(nil, nil, func(string) string { return "" })})
 }
 
 // inOrder checks that texts come one after the other.
@@ -304,13 +276,13 @@ func (s *service) interruptedRun(t *testing.T) outcome {
 	i := s.as()
 	i.heard = func(words string) {
 		if strings.HasPrefix(words, "the canary succeeded") {
-			time.AfterFunc(500*time.Millisecond, func() { stop(errInterrupted) })
+			time.AfterFunc(500*time.Millisecond, func() { stop(cli.ErrInterrupted) })
 		}
 	}
 	got := i.in(ctx, t, "run", "orders.dlq", "--class", "tax", "--rate", "20", "--ramp", "0", "--window", "4s", "-o", "json")
 	o := outcomeOf(t, got.stdout)
 	want := fmt.Sprintf("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it\nredrive: interrupted\n", o.Run, o.Run)
-	if got.code != exitError || o.State != "sending" || o.Sent == 0 || o.Sent == o.Selected || o.Ended != nil || !strings.HasSuffix(got.stderr, want) {
+	if got.code != cli.ExitError || o.State != "sending" || o.Sent == 0 || o.Sent == o.Selected || o.Ended != nil || !strings.HasSuffix(got.stderr, want) {
 		t.Fatalf("%+v", got)
 	}
 	return o

@@ -10,11 +10,12 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
-func newImport(t *tool) *cobra.Command {
+func newImport(t *cli.Tool) *cobra.Command {
 	var how dlq.ImportOptions
 	var yes bool
 	cmd := &cobra.Command{
@@ -48,7 +49,7 @@ new dead letters for failures.`,
 			if err == nil {
 				defer func() { _ = file.Close() }() // it was only read
 			}
-			return t.with(cmd.Context(), func(s *session) error { return importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return importLetters(cmd.Context(), s, args[0], file, how, yes) }, err)
 		},
 	}
 	cmd.Flags().BoolVar(&how.KeepTimestamps, "keep-timestamps", false, "keep the letters' timestamps, where the topic allows that; retention goes by them")
@@ -56,7 +57,7 @@ new dead letters for failures.`,
 	return cmd
 }
 
-func importLetters(ctx context.Context, s *session, topic string, file *archive.Reader, how dlq.ImportOptions, yes bool) error {
+func importLetters(ctx context.Context, s *cli.Session, topic string, file *archive.Reader, how dlq.ImportOptions, yes bool) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
@@ -69,32 +70,32 @@ func importLetters(ctx context.Context, s *session, topic string, file *archive.
 	if err != nil {
 		return err
 	}
-	preview, err := ledger.PreviewImport(ctx, file, progress(s.tool, "reading "+topic))
+	preview, err := ledger.PreviewImport(ctx, file, cli.Progress(s.Tool, "reading "+topic))
 	if err != nil {
 		return readFailed(topic, err)
 	}
 	if n := reopened(preview); n > 0 && !yes && preview.Broken == nil {
-		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", letters(n), file.Name(), countsText(preview.Reopened))
-		if err := confirm(ctx, s.tool, what, n); err != nil {
+		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", cli.Letters(n), file.Name(), cli.CountsText(preview.Reopened))
+		if err := cli.Confirm(ctx, s.Tool, what, n); err != nil {
 			return err
 		}
 		if err := stillIdle(ctx, ledger); err != nil {
 			return err
 		}
 	}
-	s.screen.Status("importing %s …", file.Name())
-	n, err := dlq.Import(ctx, topic, file, how, s.kafka...)
+	s.Screen.Status("importing %s …", file.Name())
+	n, err := dlq.Import(ctx, topic, file, how, s.Kafka...)
 	if err != nil {
 		if n > 0 {
-			s.screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", letters(n), file.Name())
+			s.Screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", cli.Letters(n), file.Name())
 		}
 		err = fmt.Errorf("%s: %w", file.Name(), err)
-		if denied := onTopic("WRITE", topic, err); isA[*redrive.DeniedError](denied) {
+		if denied := cli.OnTopic("WRITE", topic, err); cli.IsA[*redrive.DeniedError](denied) {
 			return denied
 		}
 		return err // it names the topic
 	}
-	return s.screen.Object(
+	return s.Screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("imported", "IMPORTED", n),
 		output.NewField("reopened", "OPEN AGAIN", output.UnlessZero(reopened(preview))),

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // TestMain makes the test's program the command itself where a test starts it as such.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		deaf()
 		return // it outlives a test that was killed, and must not become the tests themselves
 	}
-	outlivePipes() // the first signal that a process asks for must not be asked for in virtual time
+	cli.OutlivePipes() // the first signal that a process asks for must not be asked for in virtual time
 	if flag.Parse(); !cases.Few {
 		_ = flag.Set("test.parallel", "8")
 	}
@@ -40,13 +41,13 @@ func TestMain(m *testing.M) {
 
 // deaf is a command that goes on after the first Ctrl-C, as one does that has work to finish.
 func deaf() {
-	together = 3 * time.Second // for a test that is late with its signals
-	ctx, stop := interruptible(context.Background(), os.Stderr)
+	cli.Together = 3 * time.Second // for a test that is late with its signals
+	ctx, stop := cli.Interruptible(context.Background(), os.Stderr)
 	defer stop()
 	fmt.Println("working")
 	<-ctx.Done()
 	fmt.Println("finishing:", context.Cause(ctx))
-	time.Sleep(2 * together)
+	time.Sleep(2 * cli.Together)
 	fmt.Println("still finishing")
 	time.Sleep(time.Minute)
 }
@@ -137,8 +138,8 @@ func TestInterruptible_EndsAVerbWithItsCode(t *testing.T) {
 	asked := time.Now()
 	err = cmd.Wait()
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != exitError || time.Since(asked) > 50*time.Second {
-		t.Errorf("it ended by %v after %s, want exit code %d at once", err, time.Since(asked), exitError)
+	if !ok || exit.ExitCode() != cli.ExitError || time.Since(asked) > 50*time.Second {
+		t.Errorf("it ended by %v after %s, want exit code %d at once", err, time.Since(asked), cli.ExitError)
 	}
 	if want := "\nstopping; once more ends at once\nredrive: interrupted\n"; stderr.String() != want {
 		t.Errorf("stderr = %q, want %q", stderr, want)
@@ -148,7 +149,7 @@ func TestInterruptible_EndsAVerbWithItsCode(t *testing.T) {
 // A run in virtual time is over, and somewhere in the process a pipe breaks.
 func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(*testing.T) { outlivePipes() })
+	synctest.Test(t, func(*testing.T) { cli.OutlivePipes() })
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGPIPE)
 	t.Cleanup(func() { signal.Stop(heard) })
@@ -187,8 +188,8 @@ func TestOutlivePipes_ARunGoesOnWithoutReaders(t *testing.T) {
 	}
 	out.Close()
 	err = cmd.Wait()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitError {
-		t.Errorf("it ended by %v, want exit code %d", err, exitError)
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitError {
+		t.Errorf("it ended by %v, want exit code %d", err, cli.ExitError)
 	}
-	prints(t, s.redrive(t, "runs", "orders.dlq", "-o", "json"), exitDone, `"state":"done"`, "")
+	prints(t, s.redrive(t, "runs", "orders.dlq", "-o", "json"), cli.ExitDone, `"state":"done"`, "")
 }

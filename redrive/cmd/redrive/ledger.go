@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -18,7 +19,7 @@ import (
 func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
 	names, err := naming.Siblings(f.Source, f.Group)
 	if err != nil {
-		return "", usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.topic, err))
+		return "", cli.Usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.topic, err))
 	}
 	return names.Ledger, nil
 }
@@ -34,32 +35,32 @@ const (
 )
 
 // readLedger reads all entries about a topic's dead letters.
-func readLedger(ctx context.Context, s *session, f sibling, why purpose) (*dlq.Ledger, error) {
+func readLedger(ctx context.Context, s *cli.Session, f sibling, why purpose) (*dlq.Ledger, error) {
 	name, err := ledgerName(s.Naming, f)
 	if err != nil {
 		return nil, err
 	}
-	l := dlq.NewLedger(f.topic, name, s.kafka...)
-	err = l.Read(ctx, progress(s.tool, "reading "+name), nil)
+	l := dlq.NewLedger(f.topic, name, s.Kafka...)
+	err = l.Read(ctx, cli.Progress(s.Tool, "reading "+name), nil)
 	switch {
 	case err != nil && (why == toWrite || !errors.Is(err, dlq.ErrNewerVersion)):
-		return nil, onTopic("READ", name, err)
+		return nil, cli.OnTopic("READ", name, err)
 	case err != nil:
-		s.screen.Warn("%v; these letters count as open", err)
+		s.Screen.Warn("%v; these letters count as open", err)
 		return l, nil
 	}
-	warnOfBroken(s.tool, l)
+	warnOfBroken(s.Tool, l)
 	switch {
 	case l.Missing() && why == toWrite:
 		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
 	case l.Missing() && why == toInspect:
-		s.screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
+		s.Screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
 	}
 	return l, nil
 }
 
 // warnOfBroken warns of entries that can't be read.
-func warnOfBroken(t *tool, l *dlq.Ledger) {
+func warnOfBroken(t *cli.Tool, l *dlq.Ledger) {
 	n, some := l.Broken()
 	if n == 0 {
 		return
@@ -68,19 +69,19 @@ func warnOfBroken(t *tool, l *dlq.Ledger) {
 	if len(some) > 0 {
 		first = fmt.Sprintf("; the first: %v", some[0])
 	}
-	t.screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", l.Name(), letters(n), first)
+	t.Screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", l.Name(), cli.Letters(n), first)
 }
 
 // idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,
 // and where the user lacks an operation that the verb needs on the topic or on the ledger, so that
 // the verb does all of it or nothing.
-func idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
+func idleLedger(ctx context.Context, s *cli.Session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
 	l, err := readLedger(ctx, s, f, why)
 	if err == nil {
 		err = guard.RefuseUnfinished(l)
 	}
 	if err == nil {
-		err = permission.Check(ctx, s.client, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
+		err = permission.Check(ctx, s.Client, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
 	}
 	return l, err
 }
@@ -89,19 +90,19 @@ func idleLedger(ctx context.Context, s *session, f sibling, why purpose, onTopic
 // have taken long to answer.
 func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
-		return onTopic("READ", ledger.Name(), err)
+		return cli.OnTopic("READ", ledger.Name(), err)
 	}
 	return guard.RefuseUnfinished(ledger)
 }
 
 // writeOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
 // will never be known are open again. An error does not stop the verb: tell prints it as a warning.
-func writeOutcomes(ctx context.Context, t *tool, r *redrive.Redriver, topic string) (tell func()) {
-	t.screen.Status("checking the outcomes of earlier runs …")
+func writeOutcomes(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic string) (tell func()) {
+	t.Screen.Status("checking the outcomes of earlier runs …")
 	_, err := r.WriteOutcomes(ctx, topic)
 	return func() {
 		if err != nil {
-			t.screen.Warn("the outcomes of earlier runs could not be recorded: %v", err)
+			t.Screen.Warn("the outcomes of earlier runs could not be recorded: %v", err)
 		}
 	}
 }

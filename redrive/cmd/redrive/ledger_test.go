@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // A verb names each broken record of the ledger and its remedy, and uses the other records.
@@ -19,12 +20,12 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	// The letter of a broken entry counts as open, and each verb that counts it warns of that.
 	for _, args := range [][]string{{"summary", "orders.dlq"}, {"list", "orders.dlq"}, {"prune", "orders.dlq", "--yes"}, {"topics"}} {
 		got := b.redrive(t, args...)
-		if got.code != exitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
+		if got.code != cli.ExitDone || !strings.Contains(got.stderr, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open; the first: dlq: ledger record orders.dlq.ledger/0/") || !strings.Contains(got.stderr, ` with key "1": `) {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}
 	// That letter may have been redriven already, so the plan names it.
-	prints(t, b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"), exitDone, "LETTERS        5\n", "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ")
+	prints(t, b.redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"), cli.ExitDone, "LETTERS        5\n", "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ")
 	// If a run's record cannot be read, the run may be unfinished.
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
 	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
@@ -39,14 +40,14 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		{"resume", "orders.dlq/r-1"},
 	} {
 		got := b.redrive(t, args...)
-		prints(t, got, exitError, "", says, args)
+		prints(t, got, cli.ExitError, "", says, args)
 	}
-	prints(t, b.redrive(t, "runs", "orders.dlq", "-o", "jsonl"), exitError, `"run":"orders.dlq/r-2"`, says)
+	prints(t, b.redrive(t, "runs", "orders.dlq", "-o", "jsonl"), cli.ExitError, `"run":"orders.dlq/r-2"`, says)
 	b.wantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as the message advises
-	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), exitDone, "DISCARDED  5\n", "warning: orders.dlq.ledger: the entries about 1 letter can't be read")
+	prints(t, b.redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), cli.ExitDone, "DISCARDED  5\n", "warning: orders.dlq.ledger: the entries about 1 letter can't be read")
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
-	if got := b.redrive(t, "plan", "orders.dlq"); got.code != exitError || !strings.Contains(got.stderr, "it has version 2, and this siding reads version 1: use a newer siding") || strings.Contains(got.stderr, "to remove it") {
+	if got := b.redrive(t, "plan", "orders.dlq"); got.code != cli.ExitError || !strings.Contains(got.stderr, "it has version 2, and this siding reads version 1: use a newer siding") || strings.Contains(got.stderr, "to remove it") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -56,10 +57,10 @@ func TestReadLedger_WarnsOfWhatItLacks(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte("{")})
-	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":6,`, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open")
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json"), cli.ExitDone, `"open":6,`, "warning: orders.dlq.ledger: the entries about 1 letter can't be read, so these letters count as open")
 	b.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 0, Key: []byte("0"), Value: []byte(`{"v":9}`)})
-	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":6,`, "a newer siding wrote it")
-	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json", "--ledger-name", "{topic}.fates"), exitDone, `"open":6,`, "orders.fates does not exist: all letters of orders.dlq count as open")
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json"), cli.ExitDone, `"open":6,`, "a newer siding wrote it")
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json", "--ledger-name", "{topic}.fates"), cli.ExitDone, `"open":6,`, "orders.fates does not exist: all letters of orders.dlq count as open")
 }
 
 // The operator may take a while to answer the question. A run that begins meanwhile counts.
@@ -74,7 +75,7 @@ func TestStillIdle_SeesARunThatBeginsMeanwhile(t *testing.T) {
 		i.typed = func() { b.produce(t, run("canary")) }
 		before := b.openLetters(t)
 		got := i.run(t, args...)
-		prints(t, got, exitRefused, "", "run orders.dlq/r-1 of ada is canary", args)
+		prints(t, got, cli.ExitRefused, "", "run orders.dlq/r-1 of ada is canary", args)
 		b.produce(t, run("done"))
 		b.wantOpen(t, before)
 	}

@@ -11,53 +11,54 @@ import (
 	"strings"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
 // choose finds the topic of the letters that a verb is about, and its end when the verb began.
-func choose(ctx context.Context, s *session, topic string, sel *selection.Selection) (f sibling, frozen dlq.Cursor, err error) {
+func choose(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection) (f sibling, frozen dlq.Cursor, err error) {
 	f, err = findTopic(ctx, s, topic)
 	if err != nil {
 		return f, frozen, err
 	}
 	if gone := sel.Missing(int32(f.partitions)); len(gone) > 0 {
-		return f, frozen, usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
+		return f, frozen, cli.Usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
 	}
-	frozen, err = dlq.Freeze(ctx, topic, s.kafka...)
-	return f, frozen, onTopic("DESCRIBE", topic, err)
+	frozen, err = dlq.Freeze(ctx, topic, s.Kafka...)
+	return f, frozen, cli.OnTopic("DESCRIBE", topic, err)
 }
 
 // warnOfWhere warns of letters on which the expression of --where failed.
-func warnOfWhere(t *tool, sel *selection.Selection) {
+func warnOfWhere(t *cli.Tool, sel *selection.Selection) {
 	// The text of such an error may quote what it is about.
-	if d := sel.WhereProblem(t.redact == nil); d != "" {
-		t.screen.Warn("%s", d)
+	if d := sel.WhereProblem(t.Redaction == nil); d != "" {
+		t.Screen.Warn("%s", d)
 	}
 }
 
 // warnOfClasses warns of the classes of --class that none of the letters has: one with a typo looks
 // like a class without letters. With no letter at all the verb itself says so.
-func warnOfClasses(t *tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
+func warnOfClasses(t *cli.Tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
 	classes := slices.Collect(has)
 	for _, c := range sel.Filter.Classes {
 		begin, prefix := strings.CutSuffix(c, "*")
 		fits := func(class string) bool { return class == c || prefix && strings.HasPrefix(class, begin) }
 		if len(classes) > 0 && !slices.ContainsFunc(classes, fits) {
-			t.screen.Warn("--class %s fits none of these letters of %s: redrive summary %s shows the classes there are", c, topic, topic)
+			t.Screen.Warn("--class %s fits none of these letters of %s: redrive summary %s shows the classes there are", c, topic, topic)
 		}
 	}
 }
 
 // readFailed is an error of reading a dead-letter topic.
 func readFailed(topic string, errs ...error) error {
-	return onTopic("READ", topic, errors.Join(errs...))
+	return cli.OnTopic("READ", topic, errors.Join(errs...))
 }
 
 // chosen yields the letters of a selection from the cursor on: the open letters, or all. With
 // --state the states decide.
-func chosen(ctx context.Context, s *session, f sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+func chosen(ctx context.Context, s *cli.Session, f sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all && len(sel.Filter.States) == 0 {
-		return dlq.Read(ctx, f.topic, sel.Filter, from, s.kafka...), nil
+		return dlq.Read(ctx, f.topic, sel.Filter, from, s.Kafka...), nil
 	}
 	ledger, err := readLedger(ctx, s, f, toInspect)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestWarnOfWhere_AFailingExpressionIsAWarning(t *testing.T) {
@@ -13,7 +15,7 @@ func TestWarnOfWhere_AFailingExpressionIsAWarning(t *testing.T) {
 	b.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 0, Value: []byte("no JSON")})
 	for _, verb := range readers {
 		got := b.redrive(t, append(append([]string{}, verb...), "orders.dlq", "--where", `value.sku == "x"`)...)
-		if got.code != exitDone || !strings.Contains(got.stderr, "warning: --where failed on 2 of the letters, which are not chosen; the first: orders.dlq/") {
+		if got.code != cli.ExitDone || !strings.Contains(got.stderr, "warning: --where failed on 2 of the letters, which are not chosen; the first: orders.dlq/") {
 			t.Errorf("%q: %+v", verb, got)
 		}
 	}
@@ -25,8 +27,8 @@ func TestWarnOfClasses_NamesThoseWithoutLetters(t *testing.T) {
 	s := inTrouble(t)
 	const says = "warning: --class bussy.* fits none of these letters of orders.dlq: redrive summary orders.dlq shows the classes there are\n"
 	got := s.redrive(t, "plan", "orders.dlq", "--class", "tax,bussy.*,pay*")
-	if got.code != exitDone || got.stderr != says {
+	if got.code != cli.ExitDone || got.stderr != says {
 		t.Errorf("%+v", got)
 	}
-	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax,bussy.*", "--why", "x"), exitRefused, "", says+"60 letters")
+	prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax,bussy.*", "--why", "x"), cli.ExitRefused, "", says+"60 letters")
 }

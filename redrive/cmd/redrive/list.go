@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -23,7 +24,7 @@ type listing struct {
 	values         bool
 }
 
-func newList(t *tool) *cobra.Command {
+func newList(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var how listing
 	cmd := &cobra.Command{
@@ -50,16 +51,16 @@ them in its ledger if Policy.NoteDiscards is set. Of the filters it takes --clas
   redrive list orders.dlq --limit 0 -o jsonl | jq -r .key
   redrive list orders.dlq --discarded --since 24h`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err1 := flags.Compile(t.now())
+			sel, err1 := flags.Compile(t.Now())
 			from, err2 := how.from(args)
 			if how.discarded {
 				err3 := errors.Join(onlyOfNotes(cmd.LocalFlags()), oneTopic(args))
-				return t.with(cmd.Context(), func(s *session) error { return listDiscarded(cmd.Context(), s, args[0], sel, how.limit) }, err1, err2, err3)
+				return t.With(cmd.Context(), func(s *cli.Session) error { return listDiscarded(cmd.Context(), s, args[0], sel, how.limit) }, err1, err2, err3)
 			}
-			return t.with(cmd.Context(), func(s *session) error { return listAll(cmd.Context(), s, args, sel, from, how) }, err1, err2)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return listAll(cmd.Context(), s, args, sel, from, how) }, err1, err2)
 		},
 	}
-	flags = addSelection(cmd)
+	flags = cli.AddSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
 	cmd.Flags().BoolVar(&how.values, "values", false, "print the letters' values, too")
 	cmd.Flags().BoolVar(&how.discarded, "discarded", false, "list the records that consumers discarded, by their notes in the ledger")
@@ -100,8 +101,8 @@ func (l listing) from(topics []string) (*dlq.Cursor, error) {
 
 // listAll lists the letters of topics, one after the other. An error about one leaves the others as
 // they are.
-func listAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
-	rows := s.screen.List()
+func listAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
+	rows := s.Screen.List()
 	var words []string // about what is not listed
 	err := onEach(ctx, s, topics, func(topic string) (bool, error) {
 		more, err := list(ctx, s, rows, topic, sel, from, how, len(topics) > 1)
@@ -110,18 +111,18 @@ func listAll(ctx context.Context, s *session, topics []string, sel *selection.Se
 		}
 		return false, err
 	})
-	if exitCode(err) != exitUsage {
+	if cli.ExitCode(err) != cli.ExitUsage {
 		err = errors.Join(err, rows.Close())
 	}
-	warnOfWhere(s.tool, sel)
+	warnOfWhere(s.Tool, sel)
 	for _, w := range words {
-		s.screen.Say("%s", w)
+		s.Screen.Say("%s", w)
 	}
 	return err
 }
 
 // list lists a page of a topic's letters. more says how to continue, or that there are none.
-func list(ctx context.Context, s *session, rows *output.List, topic string, sel *selection.Selection, from *dlq.Cursor, how listing, among bool) (more string, err error) {
+func list(ctx context.Context, s *cli.Session, rows *output.List, topic string, sel *selection.Selection, from *dlq.Cursor, how listing, among bool) (more string, err error) {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return "", err
@@ -131,7 +132,7 @@ func list(ctx context.Context, s *session, rows *output.List, topic string, sel 
 		at = *from
 		has := func(r dlq.Range) bool { _, ok := at.End[r.Partition]; return ok }
 		if ranges := sel.Filter.Ranges; len(ranges) > 0 && !slices.ContainsFunc(ranges, has) {
-			return "", usage(errors.New("--cursor: the filters choose none of its partitions"))
+			return "", cli.Usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}
 	found, err := chosen(ctx, s, f, sel, at, how.all)

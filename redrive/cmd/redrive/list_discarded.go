@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -31,7 +32,7 @@ func onlyOfNotes(flags *pflag.FlagSet) (err error) {
 }
 
 // listDiscarded lists the records that consumers discarded.
-func listDiscarded(ctx context.Context, s *session, topic string, sel *selection.Selection, limit int) error {
+func listDiscarded(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, limit int) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
@@ -40,18 +41,18 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 	if err != nil {
 		return err
 	}
-	s.screen.Status("reading %s …", name)
-	list := s.screen.List()
+	s.Screen.Status("reading %s …", name)
+	list := s.Screen.List()
 	var failed error
 	notes, more := 0, false
 	classes := map[string]int64{} // of all that fit, also of those behind the limit
-	for n, err := range dlq.NewLedger(topic, name, s.kafka...).DiscardNotes(ctx) {
-		if isA[*dlq.EntryError](err) {
-			s.screen.Warn("%v", err)
+	for n, err := range dlq.NewLedger(topic, name, s.Kafka...).DiscardNotes(ctx) {
+		if cli.IsA[*dlq.EntryError](err) {
+			s.Screen.Warn("%v", err)
 			continue
 		}
 		if err != nil {
-			failed = onTopic("READ", name, err)
+			failed = cli.OnTopic("READ", name, err)
 			break
 		}
 		notes++
@@ -63,7 +64,7 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 		} else {
 			classes["(other)"]++
 		}
-		if more = limit > 0 && list.Rows() == limit; more && s.screen.Format != output.Table {
+		if more = limit > 0 && list.Rows() == limit; more && s.Screen.Format != output.Table {
 			break
 		} else if more {
 			continue
@@ -75,17 +76,17 @@ func listDiscarded(ctx context.Context, s *session, topic string, sel *selection
 	if err := list.Close(); err != nil {
 		return err
 	}
-	if err := s.screen.Tables(classRows(classes)); err != nil {
+	if err := s.Screen.Tables(classRows(classes)); err != nil {
 		return err
 	}
 	switch {
 	case more:
-		s.screen.Say("more discarded records follow: --limit 0 lists all")
+		s.Screen.Say("more discarded records follow: --limit 0 lists all")
 	case failed != nil || list.Rows() > 0:
 	case notes > 0:
-		s.screen.Say("of the discarded records that %s knows of, none fits", name)
+		s.Screen.Say("of the discarded records that %s knows of, none fits", name)
 	default:
-		s.screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set; prune --discarded-older-than and the ledger's retention delete them", name)
+		s.Screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set; prune --discarded-older-than and the ledger's retention delete them", name)
 	}
 	return failed
 }

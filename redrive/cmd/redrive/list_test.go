@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -37,7 +38,7 @@ func TestList_HasTheOpenLettersOrAll(t *testing.T) {
 		{[]string{"--reason", "terminal"}, ""},
 	} {
 		got := b.redrive(t, append([]string{"list", "orders.dlq", "-o", "jsonl"}, c.args...)...)
-		if found := strings.Join(places(t, got), " "); got.code != exitDone || found != c.want {
+		if found := strings.Join(places(t, got), " "); got.code != cli.ExitDone || found != c.want {
 			t.Errorf("%q: %s, want %s; %+v", c.args, found, c.want, got)
 		}
 		if c.want == "" && !strings.Contains(got.stderr, "no open letter of orders.dlq fits: redrive summary orders.dlq shows") {
@@ -57,7 +58,7 @@ func TestList_PagesAreOneList(t *testing.T) {
 		for range 10 {
 			got := b.redrive(t, slices.Concat([]string{"list", "orders.dlq", "-o", "jsonl", "--limit", "2"}, all, from)...)
 			page := places(t, got)
-			if len(page) > 2 || got.code != exitDone {
+			if len(page) > 2 || got.code != cli.ExitDone {
 				t.Fatalf("%q: %+v", from, got)
 			}
 			found = append(found, page...)
@@ -81,7 +82,7 @@ func TestList_APageBehindTheLastOneIsEmpty(t *testing.T) {
 	b := aftermath(t)
 	for _, filter := range []string{"--partition=0", "--offset=0:0-2", "--class=http.503"} {
 		got := b.redrive(t, "list", "orders.dlq", filter, "--cursor", "v1/orders.dlq/0:4-4,1:0-3")
-		prints(t, got, exitDone, "", "", filter)
+		prints(t, got, cli.ExitDone, "", "", filter)
 	}
 }
 
@@ -99,7 +100,7 @@ func TestListing_RefusesWhatCannotBe(t *testing.T) {
 		{[]string{"--cursor", "v1/orders.dlq/0:1-2", "--partition", "1"}, "--cursor: the filters choose none of its partitions"},
 	} {
 		got := b.redrive(t, append([]string{"list", "orders.dlq"}, c.args...)...)
-		prints(t, got, exitUsage, "", c.want, c.args)
+		prints(t, got, cli.ExitUsage, "", c.want, c.args)
 	}
 }
 
@@ -117,7 +118,7 @@ func TestList_PrintsValues(t *testing.T) {
 		printsGolden(t, b.redrive(t, "list", "orders.dlq", "--utc", "--values", "-o", f), "list-values."+f)
 	}
 	got := b.redrive(t, "list", "orders.dlq", "--values", "--redact", "sku", "--limit", "1")
-	prints(t, got, exitDone, "\n  {\"sku\":\"[redacted]\"}", "more letters may follow")
+	prints(t, got, cli.ExitDone, "\n  {\"sku\":\"[redacted]\"}", "more letters may follow")
 }
 
 // One key of 900 KB made every row of a list without a terminal as wide.
@@ -131,8 +132,8 @@ func TestList_CutsALongKey(t *testing.T) {
 	long.Key = bytes.Repeat([]byte("k"), 100_000)
 	b.produce(t, long, letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1}))
 	got := b.redrive(t, "list", "orders.dlq", "--all")
-	if got.code != exitDone || len(got.stdout) > 3000 || !strings.Contains(got.stdout, strings.Repeat("k", 400)+"…") {
+	if got.code != cli.ExitDone || len(got.stdout) > 3000 || !strings.Contains(got.stdout, strings.Repeat("k", 400)+"…") {
 		t.Errorf("%d bytes, exit code %d: %.300s", len(got.stdout), got.code, got.stdout)
 	}
-	prints(t, b.redrive(t, "list", "orders.dlq", "--all", "-o", "json"), exitDone, string(long.Key), "")
+	prints(t, b.redrive(t, "list", "orders.dlq", "--all", "-o", "json"), cli.ExitDone, string(long.Key), "")
 }

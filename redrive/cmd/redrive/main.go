@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
@@ -29,57 +30,57 @@ func main() {
 	if err != nil {
 		folder = "" // then only --config names a configuration file
 	}
-	p := process{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env: connect.Environment{Getenv: os.Getenv, Folder: folder},
-		now: time.Now,
+	p := cli.Process{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Env: connect.Environment{Getenv: os.Getenv, Folder: folder},
+		Now: time.Now,
 	}
 	if u, err := user.Current(); err == nil {
-		p.user = u.Username
+		p.User = u.Username
 	}
-	ctx, stop := interruptible(context.Background(), os.Stderr)
+	ctx, stop := cli.Interruptible(context.Background(), os.Stderr)
 	code := run(ctx, p, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
 // run is the whole command: it returns the exit code.
-func run(ctx context.Context, p process, args []string) int {
-	t := &tool{process: p, screen: output.NewScreen(p.stdout, p.stderr, p.env.Getenv)}
+func run(ctx context.Context, p cli.Process, args []string) int {
+	t := &cli.Tool{Process: p, Screen: output.NewScreen(p.Stdout, p.Stderr, p.Env.Getenv)}
 	root := newRoot(t)
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !t.started {
-		err = usage(err)
+	if err != nil && !t.Started {
+		err = cli.Usage(err)
 	}
-	t.screen.Status("")
+	t.Screen.Status("")
 	inform(ctx, t, cmd, err)
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 // inform prints the message of a command that failed.
-func inform(ctx context.Context, t *tool, cmd *cobra.Command, err error) {
+func inform(ctx context.Context, t *cli.Tool, cmd *cobra.Command, err error) {
 	switch {
 	case err == nil:
 		return
-	case errors.Is(context.Cause(ctx), errInterrupted):
-		if !errors.Is(err, errUnanswered) {
-			err = errInterrupted
+	case errors.Is(context.Cause(ctx), cli.ErrInterrupted):
+		if !errors.Is(err, cli.ErrUnanswered) {
+			err = cli.ErrInterrupted
 		}
-		t.screen.Say("redrive: %v", err)
+		t.Screen.Say("redrive: %v", err)
 		return
 	}
 	// the engine's errors begin with it, too
-	lines := strings.Split(strings.TrimPrefix(withoutGuess(err.Error()), "redrive: "), "\n")
+	lines := strings.Split(strings.TrimPrefix(cli.WithoutGuess(err.Error()), "redrive: "), "\n")
 	prefix := "redrive: "
 	for _, line := range lines {
-		t.screen.Say("%s%s", prefix, line)
+		t.Screen.Say("%s%s", prefix, line)
 		prefix = "  "
 	}
 	if hint := remedy(t, err); hint != "" {
-		t.screen.Say("  %s", hint)
+		t.Screen.Say("  %s", hint)
 	}
-	if exitCode(err) == exitUsage {
-		t.screen.Say("see %s --help", cmd.CommandPath())
+	if cli.ExitCode(err) == cli.ExitUsage {
+		t.Screen.Say("see %s --help", cmd.CommandPath())
 	}
 }

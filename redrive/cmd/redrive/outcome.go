@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -44,10 +45,12 @@ func runFields(o redrive.Outcome, now time.Time) []output.Field {
 }
 
 // showOutcome prints a run.
-func showOutcome(t *tool, o redrive.Outcome) error { return t.screen.Object(outcomeFields(t, o)...) }
+func showOutcome(t *cli.Tool, o redrive.Outcome) error {
+	return t.Screen.Object(outcomeFields(t, o)...)
+}
 
 // outcomeFields are a run as an object.
-func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
+func outcomeFields(t *cli.Tool, o redrive.Outcome) []output.Field {
 	c := o.Counts
 	heartbeat, waits := "HEARTBEAT", "WAITS FOR"
 	if o.State.Finished() {
@@ -59,7 +62,7 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 	field := output.NewField
 	return []output.Field{
 		field("run", "RUN", o.Topic+"/"+o.ID),
-		stateField(o, t.now()),
+		stateField(o, t.Now()),
 		field("waiting", waits, output.OrNil(o.Waiting)),
 		field("cause", "CAUSE", output.OrNil(o.Cause)),
 		field("by", "BY", o.By),
@@ -69,7 +72,7 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 		field("started", "STARTED", output.Ago(o.Started)),
 		field("stopped", "STOPPED", output.Ago(o.Stopped)),
 		field("ended", "ENDED", output.Ago(o.Ended)),
-		leftField(o, t.now()),
+		leftField(o, t.Now()),
 		field("windowEnds", "", output.Ago(o.WindowEnds)),
 		field("rate", "", rateCell(o.Pace.Rate)),
 		field("selected", "SELECTED", c.Selected),
@@ -82,7 +85,7 @@ func outcomeFields(t *tool, o redrive.Outcome) []output.Field {
 		field("pending", "PENDING", c.Pending),
 		field("unknown", "UNKNOWN", output.UnlessZero(c.Unknown)),
 		field("unfollowed", "NOT FOLLOWED", output.UnlessZero(c.Unfollowed)),
-		field("skipped", "NOT SENT", output.Pair{Table: countsText(c.Skipped), JSON: output.OrEmpty(c.Skipped)}),
+		field("skipped", "NOT SENT", output.Pair{Table: cli.CountsText(c.Skipped), JSON: output.OrEmpty(c.Skipped)}),
 	}
 }
 
@@ -170,8 +173,8 @@ func targetsOf(p *redrive.Plan) string {
 }
 
 // activeOwner returns the process that seems to own a run, in words.
-func activeOwner(t *tool, o redrive.Outcome) (owner string, active bool) {
-	since, gone := silent(o, t.now())
+func activeOwner(t *cli.Tool, o redrive.Outcome) (owner string, active bool) {
+	since, gone := silent(o, t.Now())
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
 		return "", false
 	}
@@ -179,14 +182,14 @@ func activeOwner(t *tool, o redrive.Outcome) (owner string, active bool) {
 }
 
 // warnOfSilence warns of an unfinished run without a heartbeat for some time.
-func warnOfSilence(t *tool, o redrive.Outcome) {
-	if since, gone := silent(o, t.now()); gone {
+func warnOfSilence(t *cli.Tool, o redrive.Outcome) {
+	if since, gone := silent(o, t.Now()); gone {
 		run := o.Topic + "/" + o.ID
 		where := ""
 		if o.Waiting != "" {
 			where = " (" + o.Waiting + ")"
 		}
-		t.screen.Warn("run %s is unfinished%s, and %s was last heard from %s ago: redrive resume %s continues it, redrive abort %s ends it",
+		t.Screen.Warn("run %s is unfinished%s, and %s was last heard from %s ago: redrive resume %s continues it, redrive abort %s ends it",
 			run, where, o.Owner, since.Round(time.Second), run, run)
 	}
 }

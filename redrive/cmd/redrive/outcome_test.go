@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -15,31 +17,31 @@ import (
 // null.
 func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	t.Parallel()
-	begun := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Canary, By: "ada", Owner: "host/1", Started: noon, Heartbeat: noon}
+	begun := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Canary, By: "ada", Owner: "host/1", Started: clitest.Noon, Heartbeat: clitest.Noon}
 	begun.Counts.Selected = 60
 	over := begun
-	over.State, over.Cause, over.Why, over.Ended = redrive.Aborted, "it failed again", "OPS-1", noon.Add(time.Minute)
+	over.State, over.Cause, over.Why, over.Ended = redrive.Aborted, "it failed again", "OPS-1", clitest.Noon.Add(time.Minute)
 	over.Counts = redrive.Counts{
 		Selected: 60, Sent: 12, Succeeded: 3, Failed: 2, FailedByClass: map[string]int64{"http.503": 1, "tax": 1}, Pending: 4, Retrying: 1,
 		Discarded: 1, Unknown: 2, Skipped: map[string]int64{redrive.SkippedExpired: 1, redrive.SkippedEdit: 20},
 	}
 	stopped := begun
-	stopped.State, stopped.Stopped, stopped.Waiting = redrive.Sending, noon.Add(time.Second), "it was stopped"
+	stopped.State, stopped.Stopped, stopped.Waiting = redrive.Sending, clitest.Noon.Add(time.Second), "it was stopped"
 	sending, watching := begun, begun
 	sending.State, sending.Pace, sending.Counts.Sent = redrive.Sending, redrive.Pace{Rate: 2, Window: 30 * time.Second}, 20
-	watching.State, watching.Pace, watching.WindowEnds = redrive.Watching, sending.Pace, noon.Add(20*time.Second)
+	watching.State, watching.Pace, watching.WindowEnds = redrive.Watching, sending.Pace, clitest.Noon.Add(20*time.Second)
 	for name, o := range map[string]redrive.Outcome{"run-begun": begun, "run-over": over, "run-stopped": stopped, "run-sending": sending, "run-watching": watching} {
 		for _, f := range output.Formats {
 			var data bytes.Buffer
-			tl := &tool{process: process{now: func() time.Time { return noon.Add(time.Second) }}, screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}
-			tl.screen.Look = output.Look{Now: func() time.Time { return noon.Add(time.Hour) }, Zone: time.UTC}
-			if err := tl.screen.Format.Set(f); err != nil {
+			tl := &cli.Tool{Process: cli.Process{Now: func() time.Time { return clitest.Noon.Add(time.Second) }}, Screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}
+			tl.Screen.Look = output.Look{Now: func() time.Time { return clitest.Noon.Add(time.Hour) }, Zone: time.UTC}
+			if err := tl.Screen.Format.Set(f); err != nil {
 				t.Fatal(err)
 			}
 			if err := showOutcome(tl, o); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+"."+f, data.String())
+			clitest.Golden(t, name+"."+f, data.String())
 		}
 	}
 }
@@ -53,15 +55,15 @@ func TestStateField_HasTheToneOfTheState(t *testing.T) {
 	}{
 		{redrive.Outcome{State: redrive.Done}, "\x1b[32mdone\x1b[0m"},
 		{redrive.Outcome{State: redrive.Aborted}, "\x1b[31maborted\x1b[0m"},
-		{redrive.Outcome{State: redrive.Sending, Heartbeat: noon}, "\x1b[36msending\x1b[0m"},
-		{redrive.Outcome{State: redrive.Waiting, Heartbeat: noon}, "\x1b[33mwaiting\x1b[0m"},
-		{redrive.Outcome{State: redrive.Sending, Heartbeat: noon, Stopped: noon}, "\x1b[33mstopped\x1b[0m"},
+		{redrive.Outcome{State: redrive.Sending, Heartbeat: clitest.Noon}, "\x1b[36msending\x1b[0m"},
+		{redrive.Outcome{State: redrive.Waiting, Heartbeat: clitest.Noon}, "\x1b[33mwaiting\x1b[0m"},
+		{redrive.Outcome{State: redrive.Sending, Heartbeat: clitest.Noon, Stopped: clitest.Noon}, "\x1b[33mstopped\x1b[0m"},
 		{redrive.Outcome{State: redrive.Sending}, "\x1b[33munfinished\x1b[0m"},
 	} {
 		var data bytes.Buffer
 		screen := output.NewScreen(&data, io.Discard, func(string) string { return "" })
 		screen.SetColour(output.Always)
-		if err := screen.Object(stateField(c.o, noon)); err != nil {
+		if err := screen.Object(stateField(c.o, clitest.Noon)); err != nil {
 			t.Fatal(err)
 		}
 		if got := data.String(); !strings.HasSuffix(got, "  "+c.want+"\n") {
@@ -74,9 +76,9 @@ func TestStateField_HasTheToneOfTheState(t *testing.T) {
 // no longer true.
 func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 	t.Parallel()
-	o := redrive.Outcome{State: redrive.Sending, Heartbeat: noon}
+	o := redrive.Outcome{State: redrive.Sending, Heartbeat: clitest.Noon}
 	stopped, over := o, o
-	stopped.Stopped = noon
+	stopped.Stopped = clitest.Noon
 	over.State = redrive.Done
 	for name, c := range map[string]struct {
 		o     redrive.Outcome
@@ -89,7 +91,7 @@ func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 		"was stopped, a while ago": {stopped, time.Hour, "stopped"},
 		"is over":                  {over, time.Hour, "done"},
 	} {
-		if got := stateOf(c.o, noon.Add(c.after)); got != c.want {
+		if got := stateOf(c.o, clitest.Noon.Add(c.after)); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}

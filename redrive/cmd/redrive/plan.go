@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func newPlan(t *tool) *cobra.Command {
+func newPlan(t *cli.Tool) *cobra.Command {
 	var i *runFlags
 	var file string
 	cmd := &cobra.Command{
@@ -39,7 +40,7 @@ Several topics are one plan after the other: with -o json an array, with -o json
 			if file != "" && len(args) > 1 {
 				err = errors.Join(err, errors.New("--save is for one topic: a run has one"))
 			}
-			return t.with(cmd.Context(), func(s *session) error {
+			return t.With(cmd.Context(), func(s *cli.Session) error {
 				return eachTopic(cmd.Context(), s, args, func(topic string, show func(...output.Field) error) error {
 					r, p, err := planRun(cmd.Context(), s, topic, i, sel, e)
 					if err != nil {
@@ -53,7 +54,7 @@ Several topics are one plan after the other: with -o json an array, with -o json
 						if err := savePlan(p, file); err != nil {
 							return err
 						}
-						t.screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", file, topic, file, i.pace.given())
+						t.Screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", file, topic, file, i.pace.given())
 					}
 					return showPlan(t, p, pace, show)
 				})
@@ -62,11 +63,11 @@ Several topics are one plan after the other: with -o json an array, with -o json
 	}
 	i = addRunFlags(t, cmd)
 	cmd.Flags().StringVar(&file, "save", "", "write the plan to a new `file`, which run --plan takes")
-	offerFiles(cmd, "save")
+	cli.OfferFiles(cmd, "save")
 	return cmd
 }
 
-func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.Field) error) error {
+func showPlan(t *cli.Tool, p *redrive.Plan, pace redrive.Pace, show func(...output.Field) error) error {
 	field := output.NewField
 	var takes any
 	if pace.Rate > 0 {
@@ -80,7 +81,7 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.F
 		field("seenBy", "SEEN BY", output.Pair{Table: strings.Join(p.SeenBy, ", "), JSON: p.SeenBy}),
 		field("watched", "WATCHED", output.Pair{Table: strings.Join(p.Watched, ", "), JSON: p.Watched}),
 		field("sendingMs", "SENDING TAKES", output.Pair{Table: sendingTakes(p, pace), JSON: takes}),
-		field("skipped", "SKIPPED", output.Pair{Table: countsText(p.Skipped), JSON: output.OrEmpty(p.Skipped)}),
+		field("skipped", "SKIPPED", output.Pair{Table: cli.CountsText(p.Skipped), JSON: output.OrEmpty(p.Skipped)}),
 		field("maxAttempts", "MAX ATTEMPTS", output.UnlessZero(p.Selection.MaxAttempts)),
 		editText(p.Selection.Edit),
 		field("classes", "", classes),
@@ -92,9 +93,9 @@ func showPlan(t *tool, p *redrive.Plan, pace redrive.Pace, show func(...output.F
 		return err
 	}
 	for _, w := range p.Warnings {
-		t.screen.Warn("%s", w)
+		t.Screen.Warn("%s", w)
 	}
-	return t.screen.Tables(classes, partitions)
+	return t.Screen.Tables(classes, partitions)
 }
 
 // sendingTakes is how long the sending would take, and at which rate.

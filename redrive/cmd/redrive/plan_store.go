@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // savePlan writes a plan to a new file. Only its owner can read it, since edits may be personal
@@ -58,7 +59,7 @@ func readPlan(topic, name string) (*redrive.Plan, error) {
 func onlyPlan(cmd *cobra.Command) error {
 	var others []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains([]string{sectionLetters, sectionTarget, sectionEdit}, sectionOf(f)) {
+		if slices.Contains([]string{cli.SectionLetters, cli.SectionTarget, cli.SectionEdit}, cli.SectionOf(f)) {
 			others = append(others, "--"+f.Name)
 		}
 	})
@@ -70,14 +71,14 @@ func onlyPlan(cmd *cobra.Command) error {
 
 // storedPlan makes the engine that can run a stored plan. Like planRun it first records outcomes of
 // earlier runs.
-func storedPlan(ctx context.Context, s *session, p *redrive.Plan) (*redrive.Redriver, *redrive.Plan, error) {
+func storedPlan(ctx context.Context, s *cli.Session, p *redrive.Plan) (*redrive.Redriver, *redrive.Plan, error) {
 	if _, err := findTopic(ctx, s, p.Selection.Topic); err != nil {
 		return nil, nil, err
 	}
-	r, err := s.redriver()
+	r, err := s.Redriver()
 	if err != nil {
 		return nil, nil, err
 	}
-	writeOutcomes(ctx, s.tool, r, p.Selection.Topic)()
+	writeOutcomes(ctx, s.Tool, r, p.Selection.Topic)()
 	return r, p, nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // A plan is reviewed by one person, and run by a job on another machine.
@@ -15,18 +17,18 @@ func TestPlan_IsSavedAndRun(t *testing.T) {
 		s.fix("tax")
 		file := filepath.Join(t.TempDir(), "tax.plan")
 		hint := "the plan is in " + file + ": redrive run orders.dlq --plan " + file + " --rate=20 --tolerate=3,25% --ramp=0s runs it\n"
-		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file, "--rate", "20", "--ramp", "0", "--tolerate", "3,25%"), exitDone, "LETTERS        60\n", hint)
+		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file, "--rate", "20", "--ramp", "0", "--tolerate", "3,25%"), cli.ExitDone, "LETTERS        60\n", hint)
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("the file is %v, %v", info.Mode(), err)
 		}
-		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitError, "", "the plan was not saved: "+file+" already exists and is never overwritten")
-		prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax", "--partition", "0", "--why", "x", "--yes"), exitDone, "DISCARDED", "")
+		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), cli.ExitError, "", "the plan was not saved: "+file+" already exists and is never overwritten")
+		prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "tax", "--partition", "0", "--why", "x", "--yes"), cli.ExitDone, "DISCARDED", "")
 		got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file, "--why", "OPS-1", "-o", "json"}, fast...)...)
 		o := outcomeOf(t, got.stdout)
-		if got.code != exitDone || o.State != "done" || o.Selected != 60 || o.Sent == 60 || o.Sent == 0 || o.Succeeded != o.Sent {
+		if got.code != cli.ExitDone || o.State != "done" || o.Selected != 60 || o.Sent == 60 || o.Sent == 0 || o.Succeeded != o.Sent {
 			t.Errorf("%+v", got)
 		}
-		prints(t, s.redrive(t, "run", "orders.dlq", "--plan", file), exitRefused, "", "the plan was run already, as "+o.Run)
+		prints(t, s.redrive(t, "run", "orders.dlq", "--plan", file), cli.ExitRefused, "", "the plan was run already, as "+o.Run)
 	})
 }
 
@@ -38,7 +40,7 @@ func TestRun_ShowsTheWarningsOfAStoredPlanAsOfNow(t *testing.T) {
 		s.topic(t, "copies", 4, nil)
 		file := filepath.Join(t.TempDir(), "tax.plan")
 		const warning = "warning: the outcomes of the letters will not be known, and there is no canary: copies is neither the source topic orders nor its retry topic"
-		prints(t, s.redrive(t, "plan", "orders.dlq", "--target", "copies", "--save", file), exitDone, "copies", warning)
+		prints(t, s.redrive(t, "plan", "orders.dlq", "--target", "copies", "--save", file), cli.ExitDone, "copies", warning)
 		got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file}, fast...)...)
 		if inOrder(t, got.stderr, "2 letters to copies", warning); strings.Count(got.stderr, "warning: ") != 1 {
 			t.Errorf("%+v", got)
@@ -50,7 +52,7 @@ func TestPlan_RefusesAStoredOneThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	s := inTrouble(t)
 	file := filepath.Join(t.TempDir(), "tax.plan")
-	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), exitDone, "LETTERS        60\n", "the plan is in ")
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file), cli.ExitDone, "LETTERS        60\n", "the plan is in ")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func TestPlan_RefusesAStoredOneThatIsNotWhole(t *testing.T) {
 		"of other": {"bills.dlq --plan " + file, "is a plan of orders.dlq, not of bills.dlq"},
 		"filters":  {"orders.dlq --class tax --wait --plan " + file, "--plan has its own letters, target and changes: omit --class, --wait"},
 	} {
-		if got := s.redrive(t, append([]string{"run"}, strings.Fields(c.args)...)...); got.code != exitUsage || !strings.Contains(got.stderr, c.want) {
+		if got := s.redrive(t, append([]string{"run"}, strings.Fields(c.args)...)...); got.code != cli.ExitUsage || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%s: %+v, want %q", name, got, c.want)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -33,7 +35,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 		Targets, Classes, Partitions, Groups []share
 	}
 	got := s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "10", "--ramp", "0")
-	if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || got.code != exitDone || got.stderr != "" {
+	if err := json.Unmarshal([]byte(got.stdout), &p); err != nil || got.code != cli.ExitDone || got.stderr != "" {
 		t.Fatalf("%+v: %v", got, err)
 	}
 	if p.Topic != "orders.dlq" || p.Letters != 100 || fmt.Sprint(p.SeenBy) != "[billing]" || fmt.Sprint(p.Watched) != "[orders.retry.1s orders.retry.5s]" || p.SendingMs == nil || *p.SendingMs != 10_000 || p.Warnings == nil ||
@@ -41,7 +43,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 		!slices.Equal(p.Classes, []share{{Letters: 60, Class: "tax"}, {Letters: 40, Class: "payment"}}) {
 		t.Errorf("the plan is %+v", p)
 	}
-	prints(t, s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "0"), exitDone, `"sendingMs":null,"skipped":{},`, "")
+	prints(t, s.redrive(t, "plan", "orders.dlq", "-o", "json", "--rate", "0"), cli.ExitDone, `"sendingMs":null,"skipped":{},`, "")
 	var sum int64
 	for _, of := range p.Partitions {
 		sum += of.Letters
@@ -68,7 +70,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 	} {
 		for format, want := range map[string]string{"table": c.table, "json": c.json} {
 			got := s.redrive(t, append([]string{"plan", "orders.dlq", "-o", format}, c.flags...)...)
-			prints(t, got, exitDone, want, "", c.flags)
+			prints(t, got, cli.ExitDone, want, "", c.flags)
 		}
 	}
 	e := redrive.Edit{Patch: []byte("{}"), Set: []kgo.RecordHeader{{Key: "b"}, {Key: "a"}, {Key: "a"}}}
@@ -78,7 +80,7 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 	for _, f := range output.Formats {
 		got := s.redrive(t, "runs", "orders.dlq", "-o", f)
 		want := map[string]string{"json": "[]\n"}[f]
-		exactly(t, got, exitDone, want, "orders.dlq has no runs, or its ledger no longer has them\n")
+		exactly(t, got, cli.ExitDone, want, "orders.dlq has no runs, or its ledger no longer has them\n")
 	}
 }
 
@@ -124,7 +126,7 @@ func TestPlan_NamesAllMissingPermissions(t *testing.T) {
 			for _, m := range regexp.MustCompile(`not authorized: the user needs (.*): have it granted`).FindAllStringSubmatch(got.stderr, -1) {
 				named = append(named, m[1])
 			}
-			if got.code != exitError || got.stdout != "" || !slices.Equal(named, c.want) {
+			if got.code != cli.ExitError || got.stdout != "" || !slices.Equal(named, c.want) {
 				t.Errorf("%+v, it names %q, want %q", got, named, c.want)
 			}
 		})
@@ -140,21 +142,21 @@ func TestPlan_OfSeveralTopics(t *testing.T) {
 	s.topic(t, "payments.dlq", 1, nil)
 	s.topic(t, "payments.dlq.ledger", 1, map[string]string{"cleanup.policy": "compact"})
 	got := s.redrive(t, "plan", "payments.dlq", "orders.dlq", "--class", "tax")
-	if got.code != exitRefused || !strings.HasPrefix(got.stdout, "TOPIC          orders.dlq\n") || !strings.Contains(got.stderr, "redrive: payments.dlq: refused: nothing selected") {
+	if got.code != cli.ExitRefused || !strings.HasPrefix(got.stdout, "TOPIC          orders.dlq\n") || !strings.Contains(got.stderr, "redrive: payments.dlq: refused: nothing selected") {
 		t.Errorf("%+v", got)
 	}
-	s.produce(t, letter("payments.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "payments", Timestamp: noon}}))
+	s.produce(t, letter("payments.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "payments", Timestamp: clitest.Noon}}))
 	for format, want := range map[string]string{
 		"table": "\n\nTOPIC          orders.dlq\n", "json": "[\n  {\"topic\":\"payments.dlq\",", "jsonl": "{\"topic\":\"payments.dlq\",",
 	} {
 		got := s.redrive(t, "plan", "payments.dlq", "orders.dlq", "--class", "tax", "-o", format, "--target", "orders", "--wait")
-		if got.code != exitDone || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "orders.dlq") {
+		if got.code != cli.ExitDone || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, "orders.dlq") {
 			t.Errorf("%s: %+v", format, got)
 		}
 	}
 	for _, c := range []struct{ args, says string }{
 		{"orders.dlq payments.dlq --save x.plan", "--save is for one topic"}, {"orders.dlq orders.dlq", "orders.dlq is given twice"},
 	} {
-		prints(t, s.redrive(t, append([]string{"plan"}, strings.Fields(c.args)...)...), exitUsage, "", c.says)
+		prints(t, s.redrive(t, append([]string{"plan"}, strings.Fields(c.args)...)...), cli.ExitUsage, "", c.says)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 	"github.com/sidingkafka/siding/serve/archive"
@@ -20,7 +21,7 @@ import (
 
 // A pruning is the flags of prune.
 type pruning struct {
-	*operator
+	*cli.Operator
 	olderThan, archive string
 	discarded          string
 	maxAge             string
@@ -28,7 +29,7 @@ type pruning struct {
 	yes, dryRun        bool
 }
 
-func newPrune(t *tool) *cobra.Command {
+func newPrune(t *cli.Tool) *cobra.Command {
 	var p pruning
 	cmd := &cobra.Command{
 		Use:   "prune TOPIC",
@@ -63,11 +64,11 @@ letters as expired, and does not send them.`,
   redrive prune orders.dlq --max-age 180d --max-count 1000000 --archive s3://letters/ --dry-run
   redrive prune orders.dlq --discarded-older-than 90d --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, err1 := beforeNow("older-than", p.olderThan, t.now(), "open letters")
-			notes, err2 := beforeNow("discarded-older-than", p.discarded, t.now(), "notes")
+			before, err1 := beforeNow("older-than", p.olderThan, t.Now(), "open letters")
+			notes, err2 := beforeNow("discarded-older-than", p.discarded, t.Now(), "notes")
 			target, err3 := archiveTarget(p.archive)
-			err4 := p.limits(t.now())
-			return t.with(cmd.Context(), func(s *session) error { return prune(cmd.Context(), s, args[0], before, notes, p, target) }, err1, err2, err3, err4)
+			err4 := p.limits(t.Now())
+			return t.With(cmd.Context(), func(s *cli.Session) error { return prune(cmd.Context(), s, args[0], before, notes, p, target) }, err1, err2, err3, err4)
 		},
 	}
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
@@ -78,8 +79,8 @@ letters as expired, and does not send them.`,
 	cmd.Flags().StringVar(&p.discarded, "discarded-older-than", "", "also delete notes of records that consumers discarded before this `time`")
 	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `archive`, which import reads: a file, a folder/, or s3://bucket/key")
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask for confirmation")
-	offerFiles(cmd, "archive")
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { p.operator = addOperator(t, set) })
+	cli.OfferFiles(cmd, "archive")
+	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) { p.Operator = cli.AddOperator(t, set) })
 	return cmd
 }
 
@@ -125,18 +126,18 @@ func beforeNow(flag, text string, now time.Time, what string) (time.Time, error)
 }
 
 // pruneNotes deletes notes of discarded records, and returns how many; nil without the flag.
-func pruneNotes(ctx context.Context, s *session, ledger *dlq.Ledger, before time.Time) (deleted any, err error) {
+func pruneNotes(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, before time.Time) (deleted any, err error) {
 	if before.IsZero() {
 		return nil, nil
 	}
-	s.screen.Status("deleting notes of discarded records …")
+	s.Screen.Status("deleting notes of discarded records …")
 	n, err := ledger.PruneDiscardNotes(ctx, before)
-	return n, onTopic("WRITE", ledger.Name(), err)
+	return n, cli.OnTopic("WRITE", ledger.Name(), err)
 }
 
 // pruneQuestion says what would be deleted, and which of it somebody could miss.
 func pruneQuestion(topic string, found *dlq.Prunable) string {
-	what := fmt.Sprintf("%s of %s will be deleted", letters(found.Letters), topic)
+	what := fmt.Sprintf("%s of %s will be deleted", cli.Letters(found.Letters), topic)
 	if found.Open > 0 {
 		what += fmt.Sprintf(", %d of them open or without an outcome, the newest written at %s", found.Open, found.NewestOpen.UTC().Format(time.RFC3339))
 	}
@@ -146,49 +147,49 @@ func pruneQuestion(topic string, found *dlq.Prunable) string {
 	return what
 }
 
-func prune(ctx context.Context, s *session, topic string, before, notesBefore time.Time, p pruning, target *archive.Target) error {
+func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefore time.Time, p pruning, target *archive.Target) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	r, err := s.redriver()
+	r, err := s.Redriver()
 	if err != nil {
 		return err
 	}
 	unresolved := func() {}
 	if !p.dryRun {
-		unresolved = writeOutcomes(ctx, s.tool, r, topic)
+		unresolved = writeOutcomes(ctx, s.Tool, r, topic)
 	}
 	ledger, err := idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
 	unresolved()
-	found, err := p.find(ctx, ledger, before, s.now(), progress(s.tool, "reading "+topic))
+	found, err := p.find(ctx, ledger, before, s.Now(), cli.Progress(s.Tool, "reading "+topic))
 	switch {
 	case err != nil:
 		return readFailed(topic, err)
 	case p.dryRun:
-		return showPrunable(s.tool, topic, found)
+		return showPrunable(s.Tool, topic, found)
 	case len(found.Until) == 0:
 		why := ""
 		if p.keep.MaxAge > 0 || p.keep.MaxCount > 0 {
 			why = ", or is within the limits"
 		}
-		s.screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome%s", topic, why)
-		reportPending(s.tool, topic, found)
+		s.Screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome%s", topic, why)
+		reportPending(s.Tool, topic, found)
 		notes, err := pruneNotes(ctx, s, ledger, notesBefore)
-		return errors.Join(showPruned(s.tool, topic, found, nil, notes), err)
+		return errors.Join(showPruned(s.Tool, topic, found, nil, notes), err)
 	}
-	if p.archive != "" && s.redact != nil {
-		s.screen.Warn("the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted")
+	if p.archive != "" && s.Redact != nil {
+		s.Screen.Warn("the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted")
 	}
 	if !p.yes {
-		if err := confirm(ctx, s.tool, pruneQuestion(topic, found), found.Letters); err != nil {
+		if err := cli.Confirm(ctx, s.Tool, pruneQuestion(topic, found), found.Letters); err != nil {
 			return err
 		}
 	} else if found.Open > 0 { // nobody saw the question
-		s.screen.Say("%s", pruneQuestion(topic, found))
+		s.Screen.Say("%s", pruneQuestion(topic, found))
 	}
 	var written any
 	where := ""
@@ -204,38 +205,38 @@ func prune(ctx context.Context, s *session, topic string, before, notesBefore ti
 		}
 		return err
 	}
-	s.screen.Status("deleting …")
-	err = ledger.Prune(ctx, found, dlq.PruneOptions{By: p.by, Why: p.why, Archive: where})
+	s.Screen.Status("deleting …")
+	err = ledger.Prune(ctx, found, dlq.PruneOptions{By: p.By, Why: p.Why, Archive: where})
 	if err != nil {
-		err = onTopic("DELETE", topic, err)
+		err = cli.OnTopic("DELETE", topic, err)
 		if errors.Is(err, dlq.ErrChanged) {
-			err = coded(exitRefused, err)
+			err = cli.Coded(cli.ExitRefused, err)
 		}
 		if where != "" {
 			err = fmt.Errorf("%w; the archive %s exists and is complete: choose another name next time", err, where)
 		}
 		return err
 	}
-	reportPending(s.tool, topic, found)
+	reportPending(s.Tool, topic, found)
 	notes, err := pruneNotes(ctx, s, ledger, notesBefore)
-	return errors.Join(showPruned(s.tool, topic, found, written, notes), err)
+	return errors.Join(showPruned(s.Tool, topic, found, written, notes), err)
 }
 
 // reportPending reports the letters that keep the letters behind them in the topic.
-func reportPending(t *tool, topic string, found *dlq.Prunable) {
+func reportPending(t *cli.Tool, topic string, found *dlq.Prunable) {
 	if found.Copies > 0 && len(found.Until) > 0 {
-		t.screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", letters(found.Copies), topic)
+		t.Screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", cli.Letters(found.Copies), topic)
 	}
 	if found.Pending == 0 {
 		return
 	}
-	t.screen.Say("%s of %s without an outcome yet, and all later letters of their partitions stay: redrive runs %s lists the runs, "+
-		"status RUN reports what is known; --older-than deletes by age alone", letters(found.Pending), topic, topic)
+	t.Screen.Say("%s of %s without an outcome yet, and all later letters of their partitions stay: redrive runs %s lists the runs, "+
+		"status RUN reports what is known; --older-than deletes by age alone", cli.Letters(found.Pending), topic, topic)
 }
 
 // showPrunable shows what would be deleted.
-func showPrunable(t *tool, topic string, p *dlq.Prunable) error {
-	return t.screen.Object(
+func showPrunable(t *cli.Tool, topic string, p *dlq.Prunable) error {
+	return t.Screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("wouldDelete", "WOULD DELETE", p.Letters),
 		output.NewField("open", "OPEN", output.UnlessZero(p.Open)),
@@ -245,8 +246,8 @@ func showPrunable(t *tool, topic string, p *dlq.Prunable) error {
 	)
 }
 
-func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) error {
-	return t.screen.Object(
+func showPruned(t *cli.Tool, topic string, p *dlq.Prunable, archive, notes any) error {
+	return t.Screen.Object(
 		output.NewField("topic", "TOPIC", topic),
 		output.NewField("deleted", "DELETED", p.Letters),
 		output.NewField("open", "OPEN", output.UnlessZero(p.Open)),
@@ -258,11 +259,11 @@ func showPruned(t *tool, topic string, p *dlq.Prunable, archive, notes any) erro
 
 // writeArchive writes all letters that prune is going to delete to an archive, and returns where it
 // is.
-func writeArchive(ctx context.Context, s *session, topic string, p *dlq.Prunable, target *archive.Target) (string, error) {
-	a, err := target.Write(ctx, topic, archive.NewID(s.now()), func(w io.Writer) (int64, error) {
-		n, err := dlq.Export(w, counted(s.tool, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.kafka...)))
+func writeArchive(ctx context.Context, s *cli.Session, topic string, p *dlq.Prunable, target *archive.Target) (string, error) {
+	a, err := target.Write(ctx, topic, archive.NewID(s.Now()), func(w io.Writer) (int64, error) {
+		n, err := dlq.Export(w, counted(s.Tool, dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{Topic: topic, End: p.Until}, s.Kafka...)))
 		if err == nil && n < p.Letters {
-			err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, letters(p.Letters))
+			err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, cli.Letters(p.Letters))
 		}
 		return n, readFailed(topic, err)
 	})

@@ -17,22 +17,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 func TestPrune_SparesOpenLetters(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: noon}) // behind an open one: it stays
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon}) // behind an open one: it stays
 	before := b.openLetters(t)
 	got := b.redrive(t, "prune", "orders.dlq", "-o", "json", "--yes")
-	exactly(t, got, exitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null,"discardNotes":null}`+"\n", "")
+	exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null,"discardNotes":null}`+"\n", "")
 	b.wantOpen(t, before)
 	held := b.hold(t, "orders.dlq")
 	if len(held[0]) != 3 || held[0][0].Offset != 1 || len(held[1]) != 3 {
 		t.Errorf("it holds %v", held)
 	}
 	got = b.redrive(t, "prune", "orders.dlq", "-o", "json")
-	prints(t, got, exitDone, `"deleted":0,`, "nothing of orders.dlq can be deleted")
+	prints(t, got, cli.ExitDone, `"deleted":0,`, "nothing of orders.dlq can be deleted")
 }
 
 // A colleague may reopen a letter while prune asks. It stays, and so do the letters that nobody was
@@ -43,17 +45,17 @@ func TestPrune_SparesWhatWasReopenedMeanwhile(t *testing.T) {
 	was := b.hold(t, "orders.dlq")
 	archive := filepath.Join(t.TempDir(), "archive.jsonl")
 	for _, args := range [][]string{nil, {"--older-than", "1m"}, {"--archive", archive}} {
-		b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon})
+		b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon})
 		i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, stdin: "1\n"}
 		if len(args) > 0 && args[0] == "--older-than" {
 			i.stdin = "7\n"
 		}
 		i.typed = func() {
-			prints(t, b.redrive(t, "reopen", "orders.dlq", "--offset", "0:0", "--why", "wanted after all", "--yes"), exitDone, "REOPENED  1", "")
+			prints(t, b.redrive(t, "reopen", "orders.dlq", "--offset", "0:0", "--why", "wanted after all", "--yes"), cli.ExitDone, "REOPENED  1", "")
 		}
 		got := i.run(t, append([]string{"prune", "orders.dlq"}, args...)...)
-		prints(t, got, exitRefused, "", "nothing was deleted: ", args)
-		prints(t, got, exitRefused, "", "letters changed since they were counted: count them again", args)
+		prints(t, got, cli.ExitRefused, "", "nothing was deleted: ", args)
+		prints(t, got, cli.ExitRefused, "", "letters changed since they were counted: count them again", args)
 		b.wantHeld(t, "orders.dlq", was)
 	}
 }
@@ -63,9 +65,9 @@ func TestPrune_SparesWhatWasReopenedMeanwhile(t *testing.T) {
 func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	b.note(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: noon})
+	b.note(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: clitest.Noon})
 	got := b.redrive(t, "prune", "orders.dlq", "-o", "json")
-	prints(t, got, exitDone, `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null,"discardNotes":null}`, "nothing of orders.dlq can be deleted")
+	prints(t, got, cli.ExitDone, `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null,"discardNotes":null}`, "nothing of orders.dlq can be deleted")
 	inOrder(t, got.stderr, "nothing of orders.dlq can be deleted", "1 letter of orders.dlq without an outcome yet", "redrive runs orders.dlq", "status RUN", "--older-than")
 }
 
@@ -80,16 +82,16 @@ func TestPrune_ByAgeAsksForOpenLettersAndArchives(t *testing.T) {
 	// of partition 1.
 	args := []string{"prune", "orders.dlq", "--older-than", "150m", "--archive", file, "-o", "json"}
 	got := invocation{env: env, stdin: "3\n"}.run(t, args...)
-	prints(t, got, exitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome, the newest written at 2026-11-20T09:00:00Z, 1 of them discarded or compensated, which reopen could still open; type 4 to continue:")
+	prints(t, got, cli.ExitRefused, "", "4 letters of orders.dlq will be deleted, 3 of them open or without an outcome, the newest written at 2026-11-20T09:00:00Z, 1 of them discarded or compensated, which reopen could still open; type 4 to continue:")
 	b.wantHeld(t, "orders.dlq", was)
 	got = invocation{env: env}.run(t, append(args, "--redact", "sku")...)
-	prints(t, got, exitRefused, "", "warning: the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted\n4 letters of")
+	prints(t, got, cli.ExitRefused, "", "warning: the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted\n4 letters of")
 	got = invocation{env: env, stdin: "4\n"}.run(t, args...)
-	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
+	if got.code != cli.ExitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":4,"open":3,"pending":0,"archive":"`) {
 		t.Errorf("%+v", got)
 	}
 	b.wantOpen(t, "0:3 1:1 1:2")
-	prints(t, b.redrive(t, "import", "again.dlq", file), exitDone, "IMPORTED  4\n", "")
+	prints(t, b.redrive(t, "import", "again.dlq", file), cli.ExitDone, "IMPORTED  4\n", "")
 	want := map[int32][]content{0: was[0][:3], 1: was[1][:1]}
 	b.wantHeld(t, "again.dlq", want)
 }
@@ -105,12 +107,12 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--yes", "--archive", taken}, exitError, "nothing was deleted: archive: " + taken + " already exists and is never overwritten: choose another name"},
-		{[]string{"--yes", "--archive", filepath.Join(absent, "x")}, exitError, "nothing was deleted: archive: "},
-		{[]string{"--older-than", "0s"}, exitUsage, "--older-than: 0s is not in the past"},
-		{[]string{"--older-than", "soon"}, exitUsage, `--older-than: "soon" is neither a duration`},
-		{[]string{"--older-than", "1h"}, exitRefused, "was not typed"},
-		{nil, exitRefused, "1 letter of orders.dlq will be deleted, 1 of them discarded or compensated, which reopen could still open; type 1 to continue:\nredrive: 1 was not typed, nothing was done: --yes skips the question"},
+		{[]string{"--yes", "--archive", taken}, cli.ExitError, "nothing was deleted: archive: " + taken + " already exists and is never overwritten: choose another name"},
+		{[]string{"--yes", "--archive", filepath.Join(absent, "x")}, cli.ExitError, "nothing was deleted: archive: "},
+		{[]string{"--older-than", "0s"}, cli.ExitUsage, "--older-than: 0s is not in the past"},
+		{[]string{"--older-than", "soon"}, cli.ExitUsage, `--older-than: "soon" is neither a duration`},
+		{[]string{"--older-than", "1h"}, cli.ExitRefused, "was not typed"},
+		{nil, cli.ExitRefused, "1 letter of orders.dlq will be deleted, 1 of them discarded or compensated, which reopen could still open; type 1 to continue:\nredrive: 1 was not typed, nothing was done: --yes skips the question"},
 	} {
 		got := b.redrive(t, append([]string{"prune", "orders.dlq"}, c.args...)...)
 		prints(t, got, c.code, "", c.want, c.args)
@@ -119,10 +121,10 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 		t.Errorf("the file has %q, %v", b, err)
 	}
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes"), exitError, "", "redrive: not authorized: the user needs DELETE on topic orders.dlq")
+	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes"), cli.ExitError, "", "redrive: not authorized: the user needs DELETE on topic orders.dlq")
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
 	got := b.redrive(t, "prune", "orders.dlq", "--yes", "--archive", file)
-	if got.code != exitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists and is complete") {
+	if got.code != cli.ExitError || !strings.Contains(got.stderr, "the user needs DELETE on topic orders.dlq") || !strings.Contains(got.stderr, "; the archive "+file+" exists and is complete") {
 		t.Errorf("with an archive: %+v", got)
 	}
 	b.wantHeld(t, "orders.dlq", was)
@@ -132,10 +134,10 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 func TestPrune_LeavesACopyWithoutAnEntryToTheNext(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: noon})
+	b.note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
 	got := b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json")
-	prints(t, got, exitDone, `"deleted":2,`, "1 letter of orders.dlq: copies of resolved letters, without an entry in the ledger")
-	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json"), exitDone, `"deleted":1,`, "")
+	prints(t, got, cli.ExitDone, `"deleted":2,`, "1 letter of orders.dlq: copies of resolved letters, without an entry in the ledger")
+	prints(t, b.redrive(t, "prune", "orders.dlq", "--yes", "-o", "json"), cli.ExitDone, `"deleted":1,`, "")
 }
 
 // The limits are those of the server. What a dry run counts is what is then deleted, archived and
@@ -153,25 +155,25 @@ func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
 		return told
 	}
 	got := b.redrive(t, "prune", "orders.dlq", "--max-count", "1", "--dry-run", "-o", "json")
-	exactly(t, got, exitDone, `{"topic":"orders.dlq","wouldDelete":1,"open":0,"discarded":1,"pending":0,"held":5}`+"\n", "")
+	exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","wouldDelete":1,"open":0,"discarded":1,"pending":0,"held":5}`+"\n", "")
 	got = b.redrive(t, "prune", "orders.dlq", "--max-age", "1m", "--max-count", "1", "--open", "--dry-run")
-	prints(t, got, exitDone, "WOULD DELETE  7\n", "")
+	prints(t, got, cli.ExitDone, "WOULD DELETE  7\n", "")
 	got = b.redrive(t, "prune", "orders.dlq", "--max-count", "7", "--yes")
-	prints(t, got, exitDone, "DELETED  0\n", "or is within the limits")
+	prints(t, got, cli.ExitDone, "DELETED  0\n", "or is within the limits")
 	b.wantHeld(t, "orders.dlq", was)
 	if told := ledger(); len(told) > 0 {
 		t.Errorf("the ledger tells of %+v", told)
 	}
 	folder := t.TempDir() + "/"
 	got = b.redrive(t, "prune", "orders.dlq", "--max-count", "1", "--open", "--yes", "--archive", folder, "--by", "ada", "--why", "OPS-1", "-o", "json")
-	if got.code != exitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":6,`) || !strings.Contains(got.stdout, `"archive":"`+folder+"orders.dlq/") {
+	if got.code != cli.ExitDone || !strings.HasPrefix(got.stdout, `{"topic":"orders.dlq","deleted":6,`) || !strings.Contains(got.stdout, `"archive":"`+folder+"orders.dlq/") {
 		t.Errorf("%+v", got)
 	}
 	told := ledger()
 	if len(told) != 1 || told[0].By != "ada" || told[0].Why != "OPS-1" || told[0].Letters != 6 || !strings.HasPrefix(told[0].Archive, folder) {
 		t.Errorf("the ledger tells of %+v", told)
 	}
-	prints(t, b.redrive(t, "import", "again.dlq", folder), exitDone, "IMPORTED  6\n", "")
+	prints(t, b.redrive(t, "import", "again.dlq", folder), cli.ExitDone, "IMPORTED  6\n", "")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -182,7 +184,7 @@ func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
 		{[]string{"--max-age", "30d", "--older-than", "30d"}, "--older-than cannot be combined"},
 		{[]string{"--archive", "gs://letters"}, "--archive: \"gs://letters\": there is no storage gs://"},
 	} {
-		prints(t, b.redrive(t, append([]string{"prune", "orders.dlq", "--yes"}, c.args...)...), exitUsage, "", c.want, c.args)
+		prints(t, b.redrive(t, append([]string{"prune", "orders.dlq", "--yes"}, c.args...)...), cli.ExitUsage, "", c.want, c.args)
 	}
 }
 
@@ -213,15 +215,15 @@ func TestPrune_ArchivesToS3(t *testing.T) {
 	was := b.hold(t, "orders.dlq")
 	args := []string{"prune", "orders.dlq", "--max-age", "1m", "--open", "--yes", "--archive", "s3://letters/dead/", "-o", "json"}
 	refuses.Store(true)
-	prints(t, b.redrive(t, args...), exitError, "", "nothing was deleted: archive: write s3://letters/dead/orders.dlq/20")
+	prints(t, b.redrive(t, args...), cli.ExitError, "", "nothing was deleted: archive: write s3://letters/dead/orders.dlq/20")
 	b.wantHeld(t, "orders.dlq", was)
 	refuses.Store(false)
-	prints(t, b.redrive(t, "export", "orders.dlq", "--all", "--archive", "s3://letters/all.jsonl.gz"), exitDone, "EXPORTED  7\n", "")
+	prints(t, b.redrive(t, "export", "orders.dlq", "--all", "--archive", "s3://letters/all.jsonl.gz"), cli.ExitDone, "EXPORTED  7\n", "")
 	got := b.redrive(t, args...)
-	if got.code != exitDone || !strings.Contains(got.stdout, `"deleted":7,`) || !strings.Contains(got.stdout, `"archive":"s3://letters/dead/orders.dlq/20`) {
+	if got.code != cli.ExitDone || !strings.Contains(got.stdout, `"deleted":7,`) || !strings.Contains(got.stdout, `"archive":"s3://letters/dead/orders.dlq/20`) {
 		t.Errorf("%+v", got)
 	}
-	prints(t, b.redrive(t, "import", "again.dlq", "s3://letters/dead/"), exitDone, "IMPORTED  7\n", "")
+	prints(t, b.redrive(t, "import", "again.dlq", "s3://letters/dead/"), cli.ExitDone, "IMPORTED  7\n", "")
 	b.wantHeld(t, "again.dlq", was)
-	prints(t, b.redrive(t, "import", "again.dlq", "s3://letters/all.jsonl.gz"), exitDone, "COPIES", "")
+	prints(t, b.redrive(t, "import", "again.dlq", "s3://letters/all.jsonl.gz"), cli.ExitDone, "COPIES", "")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // remedies is the options for each refusal. TOPIC stands for the dead-letter topic.
@@ -27,7 +28,7 @@ var remedies = map[redrive.Refusal]string{
 }
 
 // remedy is what the user can do about an error, if anything is known.
-func remedy(t *tool, err error) string {
+func remedy(t *cli.Tool, err error) string {
 	r, ok := errors.AsType[*redrive.RefusedError](err)
 	if !ok {
 		return ""

@@ -11,13 +11,14 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/lost"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-func newReopen(t *tool) *cobra.Command {
+func newReopen(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
-	var o *operator
+	var o *cli.Operator
 	var yes, pending bool
 	cmd := &cobra.Command{
 		Use:   "reopen TOPIC --why REASON",
@@ -37,27 +38,27 @@ refused while a run on the topic is unfinished.`,
   redrive reopen orders.dlq --class orders.SKUError --state compensated --why OPS-4714
   redrive reopen orders.dlq --pending --why "orders has 2 partitions now"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err := flags.Compile(t.now())
+			sel, err := flags.Compile(t.Now())
 			reopens := &decision{
-				operator: o, verb: "reopen", done: "reopened", takes: "discarded letter",
+				Operator: o, verb: "reopen", done: "reopened", takes: "discarded letter",
 				scope: dlq.DiscardedOnly, takesState: dlq.State.Discards,
 				write: func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
-					return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: o.by, Why: o.why, Done: done})
+					return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: o.By, Why: o.Why, Done: done})
 				},
 				raced: "the run may have begun before the letters were open, and does not redrive them then",
 			}
-			return t.with(cmd.Context(), func(s *session) error {
+			return t.With(cmd.Context(), func(s *cli.Session) error {
 				if pending {
 					if err := ofPending(cmd.Context(), reopens, s, args[0], sel); err != nil {
 						return err
 					}
 				}
 				return reopens.make(cmd.Context(), s, args[0], sel, yes)
-			}, o.check(), o.reasoned(), err)
+			}, o.Check(), o.Reasoned(), err)
 		},
 	}
-	flags = addSelection(cmd)
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addOperator(t, set) })
+	flags = cli.AddSelection(cmd)
+	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) { o = cli.AddOperator(t, set) })
 	cmd.Flags().BoolVar(&pending, "pending", false, "take redriven letters whose copies no consumer can have")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
@@ -65,7 +66,7 @@ refused while a run on the topic is unfinished.`,
 
 // ofPending makes a decision one about pending letters whose copies no consumer can have. It names
 // the first ten copies.
-func ofPending(ctx context.Context, d *decision, s *session, topic string, sel *selection.Selection) error {
+func ofPending(ctx context.Context, d *decision, s *cli.Session, topic string, sel *selection.Selection) error {
 	f, err := findTopic(ctx, s, topic)
 	if err != nil {
 		return err
@@ -74,14 +75,14 @@ func ofPending(ctx context.Context, d *decision, s *session, topic string, sel *
 	if err != nil {
 		return err
 	}
-	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.kafka, Naming: s.Naming}, dlq.NewLedger(topic, name, s.kafka...))
+	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.Kafka, Naming: s.Naming}, dlq.NewLedger(topic, name, s.Kafka...))
 	if err != nil {
 		return err
 	}
-	lost.Narrow(&sel.Filter, copies, func(text string) { s.screen.Say("%s", text) })
+	lost.Narrow(&sel.Filter, copies, func(text string) { s.Screen.Say("%s", text) })
 	d.takes, d.scope, d.takesState = "pending letter whose copy no consumer can have", dlq.PendingOnly, func(state dlq.State) bool { return state == dlq.Redriven }
 	d.write = func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
-		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.by, Why: d.why, Done: done, Pending: copies.Has})
+		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.By, Why: d.Why, Done: done, Pending: copies.Has})
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestResource_NamesWhatTheUserMayNotDo(t *testing.T) {
@@ -17,10 +19,10 @@ func TestResource_NamesWhatTheUserMayNotDo(t *testing.T) {
 		data string
 		want string
 	}{
-		{blind, []string{"show", "orders.dlq", "0:0"}, exitError, "", "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
-		{half, []string{"show", "orders.dlq", "0:0"}, exitError, "", "not authorized: the user needs READ on topic orders.dlq"},
-		{blind, []string{"topics"}, exitDone, "", "or this user may see none"},
-		{half, []string{"topics"}, exitDone, "orders.dlq", "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
+		{blind, []string{"show", "orders.dlq", "0:0"}, cli.ExitError, "", "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
+		{half, []string{"show", "orders.dlq", "0:0"}, cli.ExitError, "", "not authorized: the user needs READ on topic orders.dlq"},
+		{blind, []string{"topics"}, cli.ExitDone, "", "or this user may see none"},
+		{half, []string{"topics"}, cli.ExitDone, "orders.dlq", "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
 	} {
 		got := c.b.as("ann").run(t, c.args...)
 		prints(t, got, c.code, c.data, c.want, c.args)

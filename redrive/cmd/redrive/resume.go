@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func newResume(t *tool) *cobra.Command {
-	var o *operator
+func newResume(t *cli.Tool) *cobra.Command {
+	var o *cli.Operator
 	var noWait *bool
 	var pace *paceFlags
 	var yes bool
@@ -34,31 +35,31 @@ Resume also asks if the ledger can't be read in time.`,
 			changes, wrong := pace.changes()
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {
-					t.screen.Say("run %s/%s: %d of %s were sent; %s", topic, id, e.Counts.Sent, letters(e.Counts.Selected), rateText(e.Pace))
+					t.Screen.Say("run %s/%s: %d of %s were sent; %s", topic, id, e.Counts.Sent, cli.Letters(e.Counts.Selected), rateText(e.Pace))
 				})
 				var conditions []redrive.Condition
 				if !yes {
 					conditions = append(conditions, redrive.IfSilent())
 				}
-				outlivePipes()
+				cli.OutlivePipes()
 				for {
-					t.screen.Status("checking which process owns %s/%s …", topic, id)
-					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.by, Pace: changes, On: on}, conditions...)
+					t.Screen.Status("checking which process owns %s/%s …", topic, id)
+					out, err := r.Resume(ctx, topic, id, redrive.RunOptions{By: o.By, Pace: changes, On: on}, conditions...)
 					held, ok := errors.AsType[*redrive.RefusedError](err)
 					if !ok || held.Reason != redrive.RefusedOwned {
 						return finish(ctx, t, r, out, err, *noWait)
 					}
-					if err := agree(ctx, t, held.Detail+". To resume it here takes it from that process"); err != nil {
+					if err := cli.Agree(ctx, t, held.Detail+". To resume it here takes it from that process"); err != nil {
 						return err
 					}
 					// from that process only
 					conditions = []redrive.Condition{redrive.IfClaim(held.Run.Claim)}
 				}
-			}, errors.Join(wrong, o.check()))
+			}, errors.Join(wrong, o.Check()))
 		},
 	}
-	section(cmd, sectionPace, func(set *pflag.FlagSet) { pace = addResumePace(set) })
-	section(cmd, sectionLedger, func(set *pflag.FlagSet) { o = addBy(t, set) })
+	cli.Section(cmd, cli.SectionPace, func(set *pflag.FlagSet) { pace = addResumePace(set) })
+	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) { o = cli.AddBy(t, set) })
 	cmd.Flags().BoolVar(&yes, "yes", false, "take the run from a process that still owns it, without asking")
 	noWait = addNoWait(cmd)
 	return cmd

@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func newRoot(t *tool) *cobra.Command {
+func newRoot(t *cli.Tool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "redrive",
 		Short: "Show dead letters, and redrive them after a fix",
@@ -49,20 +50,20 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 
 		PersistentPreRun: func(*cobra.Command, []string) { begin(t) },
 	}
-	root.SetIn(t.stdin)
-	root.SetOut(t.stdout)
-	root.SetErr(t.screen.Words())
+	root.SetIn(t.Stdin)
+	root.SetOut(t.Stdout)
+	root.SetErr(t.Screen.Words())
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetFlagErrorFunc(wrongFlag)
 
 	all := root.PersistentFlags()
-	t.flags = connect.AddFlags(all)
-	all.VarP(&t.screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
-	t.colour = output.Auto
-	all.Var(&t.colour, "color", "`when` to use colour: "+strings.Join(output.Colours, ", ")+"; auto is in a terminal without NO_COLOR")
-	all.BoolVar(&t.utc, "utc", false, "tables show times in UTC instead of local time; JSON always does")
-	all.BoolVarP(&t.verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
+	t.Flags = connect.AddFlags(all)
+	all.VarP(&t.Screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
+	t.Colour = output.Auto
+	all.Var(&t.Colour, "color", "`when` to use colour: "+strings.Join(output.Colours, ", ")+"; auto is in a terminal without NO_COLOR")
+	all.BoolVar(&t.UTC, "utc", false, "tables show times in UTC instead of local time; JSON always does")
+	all.BoolVarP(&t.Verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
 
 	for _, g := range []struct {
 		title string
@@ -92,12 +93,12 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 }
 
 // begin is called once the command line is read. An error before that is an error of usage.
-func begin(t *tool) {
-	t.started = true
-	t.screen.SetColour(t.colour)
-	t.screen.Look = output.Look{Now: t.now, Zone: t.now().Location()}
-	if t.utc {
-		t.screen.Look.Zone = time.UTC
+func begin(t *cli.Tool) {
+	t.Started = true
+	t.Screen.SetColour(t.Colour)
+	t.Screen.Look = output.Look{Now: t.Now, Zone: t.Now().Location()}
+	if t.UTC {
+		t.Screen.Look.Zone = time.UTC
 	}
 }
 
@@ -129,7 +130,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 
 // checkArgs has a verb take the arguments that its Use names, and offers topics or runs for the
 // first one. TOPIC... is one topic or several.
-func checkArgs(t *tool, verb *cobra.Command) {
+func checkArgs(t *cli.Tool, verb *cobra.Command) {
 	names, _, _ := strings.Cut(verb.Use, " --")
 	several := strings.HasSuffix(names, "...")
 	want := strings.Fields(strings.TrimSuffix(names, "..."))[1:]

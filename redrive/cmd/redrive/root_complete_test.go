@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
@@ -45,13 +46,13 @@ func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
 			{[]string{"status", "nothing.dlq/"}, ":36\n"},
 		} {
 			i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, dial: b.dial, folder: folder}
-			if got := i.run(t, append([]string{"__complete"}, c.args...)...); got.stdout != c.want || got.code != exitDone {
+			if got := i.run(t, append([]string{"__complete"}, c.args...)...); got.stdout != c.want || got.code != cli.ExitDone {
 				t.Errorf("%q: %+v, want %q", c.args, got, c.want)
 			}
 		}
 		// Nobody there: nothing is offered, and nothing is said.
 		got := invocation{env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}, dial: b.dial}.run(t, "__complete", "show", "")
-		if got.stdout != ":4\n" || got.code != exitDone {
+		if got.stdout != ":4\n" || got.code != cli.ExitDone {
 			t.Errorf("without a cluster: %+v", got)
 		}
 	})
@@ -74,7 +75,7 @@ func TestCompleteRun_OffersRunsTheNewestFirst(t *testing.T) {
 			"resume": "orders.dlq/r-3\tsending\norders.dlq/r-2\tstopped\n:36\n",
 			"abort":  "orders.dlq/r-3\tsending\norders.dlq/r-2\tstopped\n:36\n",
 		} {
-			if got := b.redrive(t, "__complete", verb, "orders.dlq/"); got.stdout != want || got.code != exitDone {
+			if got := b.redrive(t, "__complete", verb, "orders.dlq/"); got.stdout != want || got.code != cli.ExitDone {
 				t.Errorf("%s: %+v, want %q", verb, got, want)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -24,8 +25,8 @@ func init() { cobra.EnableCommandSorting = false }
 
 // help writes how a verb is used, as cobra does, but for flags and verbs under headings, and flags
 // as wide as the terminal.
-func help(t *tool, cmd *cobra.Command) error {
-	w, wide := cmd.OutOrStdout(), output.TerminalWidth(t.stdout)
+func help(t *cli.Tool, cmd *cobra.Command) error {
+	w, wide := cmd.OutOrStdout(), output.TerminalWidth(t.Stdout)
 	fmt.Fprintf(w, "Usage:\n  %s\n", cmd.UseLine())
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
@@ -54,11 +55,11 @@ func helpVerbs(w io.Writer, cmd *cobra.Command) {
 
 func helpFlags(w io.Writer, cmd *cobra.Command, wide int) {
 	cmd.LocalFlags().SortFlags = false
-	for _, title := range sections {
+	for _, title := range cli.Sections {
 		set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		set.SortFlags = false
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if sectionOf(f) == title && f.Name != "help" { // the reader has found it already
+			if cli.SectionOf(f) == title && f.Name != "help" { // the reader has found it already
 				set.AddFlag(f)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // A variable that is not set, as in --class "$X", must not choose all letters, nor delete without
@@ -39,7 +41,7 @@ func TestRefuseEmpty_AnEmptyValueIsAnErrorOfUsage(t *testing.T) {
 			for _, value := range values {
 				tried++
 				got := b.redrive(t, append(append([]string{verb.Name()}, args...), "--"+f.Name+"="+value)...)
-				prints(t, got, exitUsage, "", "--"+f.Name, verb.Name(), f.Name, value)
+				prints(t, got, cli.ExitUsage, "", "--"+f.Name, verb.Name(), f.Name, value)
 			}
 		}
 		verb.Flags().VisitAll(func(f *pflag.Flag) {
@@ -56,7 +58,7 @@ func TestRefuseEmpty_AnEmptyValueIsAnErrorOfUsage(t *testing.T) {
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		tried++
 		got := b.redrive(t, "list", "orders.dlq", "--"+f.Name+"=")
-		prints(t, got, exitUsage, "", "--"+f.Name, f.Name)
+		prints(t, got, cli.ExitUsage, "", "--"+f.Name, f.Name)
 	})
 	if tried < 100 {
 		t.Errorf("%d were tried: the flags are not found", tried)
@@ -65,7 +67,7 @@ func TestRefuseEmpty_AnEmptyValueIsAnErrorOfUsage(t *testing.T) {
 		t.Errorf("something was done: open are %s", open)
 	}
 	// an empty key is one that a record may have
-	prints(t, b.redrive(t, "list", "orders.dlq", "--key", ""), exitDone, "", "no open letter of orders.dlq fits")
+	prints(t, b.redrive(t, "list", "orders.dlq", "--key", ""), cli.ExitDone, "", "no open letter of orders.dlq fits")
 }
 
 // Help does not show that a list of flags begins empty.

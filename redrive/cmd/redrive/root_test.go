@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
@@ -40,7 +42,7 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 	} {
 		got := invocation{}.run(t, c.args...)
 		for _, want := range c.want {
-			prints(t, got, exitUsage, "", want, c.args)
+			prints(t, got, cli.ExitUsage, "", want, c.args)
 		}
 		if strings.Contains(got.stderr, "hunter") {
 			t.Errorf("%q: a secret is in %s", c.args, got.stderr)
@@ -51,7 +53,7 @@ func TestRoot_AWrongCommandLineIsAnErrorOfUsage(t *testing.T) {
 func TestRoot_HelpAndVersionAreData(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--help"}, {"topics", "--help"}, {"help"}, {"help", "topics"}, {"help", "topcs"}, {"help", "completion", "zsh"}, {"version"}, {"completion", "bash"}} {
-		if got := (invocation{}).run(t, args...); got.code != exitDone || got.stdout == "" || got.stderr != "" {
+		if got := (invocation{}).run(t, args...); got.code != cli.ExitDone || got.stdout == "" || got.stderr != "" {
 			t.Errorf("%q: %+v", args, got)
 		}
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-func newRun(t *tool) *cobra.Command {
+func newRun(t *cli.Tool) *cobra.Command {
 	var i *runFlags
 	var noWait *bool
 	var yes bool
@@ -54,7 +55,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				stored, unread = readPlan(topic, file)
 				wrong = errors.Join(wrong, unread, onlyPlan(cmd))
 			}
-			return t.with(ctx, func(s *session) error {
+			return t.With(ctx, func(s *cli.Session) error {
 				prepare := func() (*redrive.Redriver, *redrive.Plan, error) { return planRun(ctx, s, topic, i, sel, e) }
 				if stored != nil {
 					prepare = func() (*redrive.Redriver, *redrive.Plan, error) { return storedPlan(ctx, s, stored) }
@@ -64,10 +65,10 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 					return err
 				}
 				for _, w := range p.Warnings {
-					t.screen.Warn("%s", w)
+					t.Screen.Warn("%s", w)
 				}
 				if what := runQuestion(s, p, chooses(cmd) || stored != nil); what != "" && !yes {
-					if err := confirm(ctx, t, what, p.Letters); err != nil {
+					if err := cli.Confirm(ctx, t, what, p.Letters); err != nil {
 						return err
 					}
 				}
@@ -77,9 +78,9 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 				}
 				// not before the first event: a refused run has no name
 				on := follow(t, func(redrive.Event) { sayRun(t, p, pace) })
-				t.screen.Status("beginning …")
-				outlivePipes()
-				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.by, Why: i.why, Pace: pace, On: on})
+				t.Screen.Status("beginning …")
+				cli.OutlivePipes()
+				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.By, Why: i.Why, Pace: pace, On: on})
 				return finish(ctx, t, r, o, err, *noWait)
 			}, err, wrong)
 		},
@@ -87,27 +88,27 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	i = addRunFlags(t, cmd)
 	noWait = addNoWait(cmd)
 	cmd.Flags().StringVar(&file, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
-	offerFiles(cmd, "plan")
+	cli.OfferFiles(cmd, "plan")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters or other groups process the records again")
 	return cmd
 }
 
 // sayRun prints what a run is about to do.
-func sayRun(t *tool, p *redrive.Plan, pace redrive.Pace) {
+func sayRun(t *cli.Tool, p *redrive.Plan, pace redrive.Pace) {
 	topic := p.Selection.Topic
-	t.screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
+	t.Screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, cli.Letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 	if len(p.Watched) > 0 {
-		t.screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
+		t.Screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
 	}
 }
 
 // runQuestion is what must be confirmed before a run; empty if nothing is. Without a flag that
 // chooses letters all open ones are redriven, and in a job a filter may have been lost on the way.
 // On their source all groups read the records, also those that did not fail.
-func runQuestion(s *session, p *redrive.Plan, chosen bool) string {
+func runQuestion(s *cli.Session, p *redrive.Plan, chosen bool) string {
 	var parts []string
 	if !chosen {
-		parts = append(parts, fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", letters(p.Letters), p.Selection.Topic, targetsOf(p)))
+		parts = append(parts, fmt.Sprintf("no flag chooses letters: all %s of %s will be redriven, to %s", cli.Letters(p.Letters), p.Selection.Topic, targetsOf(p)))
 	}
 	name, _ := s.Naming.Parse(p.Selection.Topic)
 	failed := maps.Clone(p.ByGroup)
@@ -115,26 +116,26 @@ func runQuestion(s *session, p *redrive.Plan, chosen bool) string {
 	others := slices.DeleteFunc(slices.Clone(p.SeenBy), func(group string) bool { return failed[group] > 0 })
 	// of letters without a group, the only group that reads the source is the one that failed
 	if unnamed := len(failed) == 0 && len(others) == 1; p.Selection.Target.Topic == name.Source && len(others) > 0 && !unnamed {
-		parts = append(parts, fmt.Sprintf("%s will be processed again on %s by groups that did not fail: %s", letters(p.Letters), name.Source, strings.Join(others, ", ")))
+		parts = append(parts, fmt.Sprintf("%s will be processed again on %s by groups that did not fail: %s", cli.Letters(p.Letters), name.Source, strings.Join(others, ", ")))
 	}
 	return strings.Join(parts, "; ")
 }
 
 // planRun makes the plan that the flags ask for, and the engine that can run it.
-func planRun(ctx context.Context, s *session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Redriver, *redrive.Plan, error) {
+func planRun(ctx context.Context, s *cli.Session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Redriver, *redrive.Plan, error) {
 	if _, _, err := choose(ctx, s, topic, sel); err != nil {
 		return nil, nil, err
 	}
-	r, err := s.redriver()
+	r, err := s.Redriver()
 	if err != nil {
 		return nil, nil, err
 	}
-	unresolved := writeOutcomes(ctx, s.tool, r, topic)
-	s.screen.Status("reading %s …", topic)
+	unresolved := writeOutcomes(ctx, s.Tool, r, topic)
+	s.Screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), MaxAttempts: i.maxAttempts, Edit: e})
-	warnOfWhere(s.tool, sel)
+	warnOfWhere(s.Tool, sel)
 	if err == nil {
-		warnOfClasses(s.tool, topic, sel, maps.Keys(p.ByClass))
+		warnOfClasses(s.Tool, topic, sel, maps.Keys(p.ByClass))
 		unresolved()
 	}
 	return r, p, err

@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // completeRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
 // typed its runs, the newest first: all, or those that are unfinished.
-func completeRun(t *tool, unfinished bool) cobra.CompletionFunc {
+func completeRun(t *cli.Tool, unfinished bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -23,15 +25,15 @@ func completeRun(t *tool, unfinished bool) cobra.CompletionFunc {
 			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
 		topic := typed[:slash]
-		lookUp(cmd.Context(), t, func(ctx context.Context, s *session) error {
-			r, err := s.redriver()
+		lookUp(cmd.Context(), t, func(ctx context.Context, s *cli.Session) error {
+			r, err := s.Redriver()
 			if err != nil {
 				return err
 			}
 			runs, err := r.Runs(ctx, topic)
 			for _, o := range slices.Backward(runs) {
 				if !unfinished || !o.State.Finished() {
-					found = append(found, topic+"/"+o.ID+"\t"+stateOf(o, t.now()))
+					found = append(found, topic+"/"+o.ID+"\t"+stateOf(o, t.Now()))
 				}
 			}
 			return err

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // A run ended with exit code 0 although all its letters failed again and were tolerated, or
@@ -18,12 +20,12 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	s := inTrouble(t)
 	got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "--canary", "0", "--tolerate", "40,100%", "-o", "json"}, fast...)...)
 	o := outcomeOf(t, got.stdout)
-	if got.code != exitFailedAgain || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows the causes\n") {
+	if got.code != cli.ExitFailedAgain || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows the causes\n") {
 		t.Errorf("failed: %+v", got)
 	}
 
 	s.fix("tax")
-	for flag, want := range map[string]int{"": exitPending, "--no-wait": exitDone} {
+	for flag, want := range map[string]int{"": cli.ExitPending, "--no-wait": cli.ExitDone} {
 		i := s.as()
 		var hangs sync.Once
 		i.heard = func(words string) {
@@ -42,8 +44,8 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 		})
 		s.mu.Unlock()
 		o := outcomeOf(t, got.stdout)
-		says := fmt.Sprintf("redrive: %s is done, without an outcome yet for %s\n", o.Run, letters(o.Pending))
-		if got.code != want || o.State != "done" || o.Pending == 0 || o.Failed != 0 || strings.HasSuffix(got.stderr, says) != (want == exitPending) {
+		says := fmt.Sprintf("redrive: %s is done, without an outcome yet for %s\n", o.Run, cli.Letters(o.Pending))
+		if got.code != want || o.State != "done" || o.Pending == 0 || o.Failed != 0 || strings.HasSuffix(got.stderr, says) != (want == cli.ExitPending) {
 			t.Errorf("pending, %q: %+v", flag, got)
 		}
 	}
@@ -58,7 +60,7 @@ func TestFinish_ABrokenStdoutHidesNoFailure(t *testing.T) {
 		i := s.as()
 		i.full = true
 		got := i.run(t, append([]string{"run", "orders.dlq", "--yes", "-o", "json"}, fast...)...)
-		if got.code != exitFailedAgain {
+		if got.code != cli.ExitFailedAgain {
 			t.Errorf("%+v", got)
 		}
 		inOrder(t, got.stderr, "not sent, still open: 9 letters\nfailures:\n", "redrive: orders.dlq/", " aborted: letter orders.dlq/", "\n  the outcome could not be printed: no space left on device\n")
@@ -90,7 +92,7 @@ func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 		{redrive.Counts{Selected: 3, Skipped: map[string]int64{redrive.SkippedExpired: 2, redrive.SkippedTooLarge: 1}}, true, 6, "done, and it sent nothing: 2 letters: expired; 1 letter: too large for the target"},
 	} {
 		err := unfinishedError(redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Done, Counts: c.counts}, c.noWait)
-		if got := exitCode(err); got != c.want || err != nil && !strings.HasSuffix(err.Error(), c.says) {
+		if got := cli.ExitCode(err); got != c.want || err != nil && !strings.HasSuffix(err.Error(), c.says) {
 			t.Errorf("%+v, %v: exit code %d, %v; want %d, %s", c.counts, c.noWait, got, err, c.want, c.says)
 		}
 	}
@@ -100,7 +102,7 @@ func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 // others are not.
 func TestReportLeft_ReportsWhatARunLeavesBehind(t *testing.T) {
 	t.Parallel()
-	tl, words := quietTool(nil)
+	tl, words := clitest.NewTool(nil)
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Aborted}
 	o.Counts = redrive.Counts{Selected: 60, Sent: 12, Failed: 1, Retrying: 11, Pending: 11, Skipped: map[string]int64{
 		redrive.SkippedExpired: 3, redrive.SkippedResolved: 5, redrive.SkippedEdit: 2,

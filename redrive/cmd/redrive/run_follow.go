@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -14,7 +15,7 @@ const reportEvery = time.Minute
 
 // follow shows the progress of a run: a status line, and a line for each change. It calls begin
 // before the first line.
-func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
+func follow(t *cli.Tool, begin func(redrive.Event)) func(redrive.Event) {
 	v := newView(t, begin)
 	return func(e redrive.Event) {
 		if e.Message == "" { // with one, the other fields may be old
@@ -26,7 +27,7 @@ func follow(t *tool, begin func(redrive.Event)) func(redrive.Event) {
 
 // view is what the screen shows of a run.
 type view struct {
-	*tool
+	*cli.Tool
 	first func(redrive.Event) // is called before the first line
 
 	begun    bool
@@ -37,8 +38,8 @@ type view struct {
 	clock    ownersClock
 }
 
-func newView(t *tool, begin func(redrive.Event)) *view {
-	return &view{tool: t, first: begin, reported: t.now()}
+func newView(t *cli.Tool, begin func(redrive.Event)) *view {
+	return &view{Tool: t, first: begin, reported: t.Now()}
 }
 
 func (v *view) show(e redrive.Event) {
@@ -47,32 +48,32 @@ func (v *view) show(e redrive.Event) {
 		v.first(e)
 	}
 	if e.Message != "" {
-		v.screen.Say("%v", errors.New(withoutGuess(e.Message)))
+		v.Screen.Say("%v", errors.New(cli.WithoutGuess(e.Message)))
 		return
 	}
 	switch {
 	// also when all is sent and the outcomes can't be read
 	case e.Waiting != "" && e.Waiting != v.waiting:
-		v.screen.Say("waiting: %s", e.Waiting)
+		v.Screen.Say("waiting: %s", e.Waiting)
 	case e.State == v.state || e.State.Finished():
 	case v.state == redrive.Waiting:
-		v.screen.Say("continuing: %s", e.State)
+		v.Screen.Say("continuing: %s", e.State)
 	case v.state == redrive.Canary && e.State == redrive.Sending && e.Counts.Succeeded > 0:
-		v.screen.Say("the canary succeeded; %s", stateWords[e.State])
+		v.Screen.Say("the canary succeeded; %s", stateWords[e.State])
 	case e.State != redrive.Waiting:
-		v.screen.Say("%s", stateWords[e.State])
+		v.Screen.Say("%s", stateWords[e.State])
 	}
 	if e.State != v.state || e.Waiting != "" {
 		v.waiting = e.Waiting
 	}
 	v.state = e.State
-	now := v.now()
+	now := v.Now()
 	phase := phaseOf(e.Outcome, v.speed.slow(), v.clock.at(e.Heartbeat, now))
-	if !e.State.Finished() && !v.screen.HasStatus() && now.Sub(v.reported) >= reportEvery {
+	if !e.State.Finished() && !v.Screen.HasStatus() && now.Sub(v.reported) >= reportEvery {
 		v.reported = now
-		v.screen.Say("%s, %s", phase, soFar(e.Counts, v.speed.perSecond))
+		v.Screen.Say("%s, %s", phase, soFar(e.Counts, v.speed.perSecond))
 	}
-	v.screen.Status("%s: %s  %s", phase, soFar(e.Counts, v.speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
+	v.Screen.Status("%s: %s  %s", phase, soFar(e.Counts, v.speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
 }
 
 var stateWords = map[redrive.State]string{

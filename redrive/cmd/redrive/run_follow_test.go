@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // Whoever followed a run saw counts some seconds apart, and took the average over a ramp for the
@@ -32,7 +33,7 @@ func TestSpeed_IsSlowOnlyBehindTheLimit(t *testing.T) {
 		{35, redrive.Sending, 1151, 0, "sending (1m28s left)"},
 		{40, redrive.Sending, 1651, 0, "sending (1m23s left)"},
 	} {
-		o.State, o.Counts.Sent, o.Heartbeat = c.state, c.sent, noon.Add(time.Duration(c.after)*time.Second)
+		o.State, o.Counts.Sent, o.Heartbeat = c.state, c.sent, clitest.Noon.Add(time.Duration(c.after)*time.Second)
 		if c.after == 5 {
 			o.RampBegan = o.Heartbeat
 		}
@@ -60,7 +61,7 @@ func TestFollow_ReportsOnceWhatARunWaitsFor(t *testing.T) {
 	message := func(state redrive.State, text string) redrive.Event {
 		return redrive.Event{Outcome: redrive.Outcome{State: state}, Message: text}
 	}
-	tl, words := quietTool(nil)
+	tl, words := clitest.NewTool(nil)
 	on := follow(tl, func(redrive.Event) {})
 	for _, e := range []redrive.Event{
 		event(redrive.Sending, ""),

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 )
 
@@ -71,7 +72,7 @@ func TestRun_AsADocumentedKubernetesJob(t *testing.T) {
 	}
 	got := s.redrive(t, append(pod.Containers[0].Args, fast...)...)
 	o := outcomeOf(t, got.stdout)
-	if got.code != exitDone || o.State != "done" || o.Succeeded != 30 || *o.Why != "OPS-4711" || o.By != "oncall" {
+	if got.code != cli.ExitDone || o.State != "done" || o.Succeeded != 30 || *o.Why != "OPS-4711" || o.By != "oncall" {
 		t.Errorf("%+v", got)
 	}
 }

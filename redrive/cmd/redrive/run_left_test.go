@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // The time left agrees with what plan says before the run, and shrinks as the run goes on.
@@ -49,22 +50,22 @@ func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 
 func TestPhaseOf_HasTheTimeLeft(t *testing.T) {
 	t.Parallel()
-	o := redrive.Outcome{Heartbeat: noon, Pace: redrive.Pace{Rate: 50}, Counts: redrive.Counts{Selected: 1100, Sent: 100}, WindowEnds: noon.Add(23 * time.Second)}
+	o := redrive.Outcome{Heartbeat: clitest.Noon, Pace: redrive.Pace{Rate: 50}, Counts: redrive.Counts{Selected: 1100, Sent: 100}, WindowEnds: clitest.Noon.Add(23 * time.Second)}
 	for state, want := range map[redrive.State]string{
 		redrive.Canary: "canary", redrive.Sending: "sending (20s left)", redrive.Waiting: "waiting", redrive.Watching: "watching (23s left)", redrive.Done: "done",
 	} {
 		o.State = state
-		if got := phaseOf(o, 0, noon); got != want {
+		if got := phaseOf(o, 0, clitest.Noon); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	o.State = redrive.Watching
 	// the last poll is still to come
-	if got := phaseOf(o, 0, noon.Add(time.Minute)); got != "watching" {
+	if got := phaseOf(o, 0, clitest.Noon.Add(time.Minute)); got != "watching" {
 		t.Errorf("after the window: %q", got)
 	}
 	o.Waiting = "outcomes unknown"
-	if got := phaseOf(o, 0, noon); got != "watching" {
+	if got := phaseOf(o, 0, clitest.Noon); got != "watching" {
 		t.Errorf("while it can't read: %q", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // parseRun reads topic/id, as run and runs print it.
@@ -19,13 +20,13 @@ func parseRun(s string) (topic, id string, err error) {
 }
 
 // onRun does something with the run that the user named, unless the flags are wrong.
-func onRun(ctx context.Context, t *tool, name string, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error, wrong error) error {
+func onRun(ctx context.Context, t *cli.Tool, name string, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error, wrong error) error {
 	topic, id, err := parseRun(name)
-	return t.with(ctx, func(s *session) error {
+	return t.With(ctx, func(s *cli.Session) error {
 		if _, err := findTopic(ctx, s, topic); err != nil {
 			return err
 		}
-		r, err := s.redriver()
+		r, err := s.Redriver()
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // paceFlags say how fast a run goes and when it stops by itself.
@@ -133,18 +134,18 @@ func (r *rate) Type() string { return "rate" }
 
 // paceOf is the pace of a plan. A share of the traffic of its groups becomes a rate, which takes
 // some seconds of measuring.
-func (p *paceFlags) paceOf(ctx context.Context, t *tool, r *redrive.Redriver, plan *redrive.Plan, pace redrive.Pace) (redrive.Pace, error) {
+func (p *paceFlags) paceOf(ctx context.Context, t *cli.Tool, r *redrive.Redriver, plan *redrive.Plan, pace redrive.Pace) (redrive.Pace, error) {
 	if p.rate.share == 0 {
 		return pace, nil
 	}
 	groups := strings.Join(slices.Sorted(maps.Keys(plan.ByGroup)), ", ")
-	t.screen.Status("measuring the traffic of %s for ten seconds …", groups)
+	t.Screen.Status("measuring the traffic of %s for ten seconds …", groups)
 	traffic, err := r.Traffic(ctx, plan, 0)
 	if err != nil {
 		return pace, err
 	}
 	pace.Rate = max(rounded(traffic*p.rate.share), leastRate)
-	t.screen.Say("%s finishes %g records a second now; %s of it is a rate of %g", groups, rounded(traffic), &p.rate, pace.Rate)
+	t.Screen.Say("%s finishes %g records a second now; %s of it is a rate of %g", groups, rounded(traffic), &p.rate, pace.Rate)
 	return pace, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestTolerance_IsANumberAShareOrBoth(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTolerance_IsANumberAShareOrBoth(t *testing.T) {
 			t.Errorf("%q: %d, %g, %v; want %+v", text, number, share, err, want)
 		}
 	}
-	prints(t, (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"), exitUsage, "", `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`)
+	prints(t, (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"), cli.ExitUsage, "", `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`)
 }
 
 func TestCheckRate_RefusesWhatMakesNoSense(t *testing.T) {
@@ -44,7 +45,7 @@ func TestCheckRate_RefusesWhatMakesNoSense(t *testing.T) {
 		"NaN": false, "Inf": false, "-Inf": false, "1e-300": false, "1e300": false, "-1": false, "0": true, "0.01": true, "1e6": true,
 	} {
 		got := invocation{}.run(t, "plan", "orders.dlq", "--rate="+rate)
-		if got.code != exitUsage || strings.Contains(got.stderr, "--rate") == fits {
+		if got.code != cli.ExitUsage || strings.Contains(got.stderr, "--rate") == fits {
 			t.Errorf("%s: %+v", rate, got)
 		}
 	}
@@ -66,7 +67,7 @@ func TestPace_RefusesABoundOfZero(t *testing.T) {
 			"--burst=0":   "--burst: with 0 the run would send nothing: give 1 or more, or omit it",
 			"--max-lag=0": "--max-lag: with 0 the run would always wait: give 1 or more, or -1 for any number",
 		} {
-			prints(t, (invocation{}).run(t, append(strings.Fields(verb), flag)...), exitUsage, "", want, verb)
+			prints(t, (invocation{}).run(t, append(strings.Fields(verb), flag)...), cli.ExitUsage, "", want, verb)
 		}
 		for _, flag := range []string{"--burst=1", "--max-lag=1", "--max-lag=-1"} {
 			if got := (invocation{}).run(t, append(strings.Fields(verb), flag)...); strings.Contains(got.stderr, strings.Split(flag, "=")[0]) {
@@ -119,9 +120,9 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 		}
 	})
 	for _, share := range []string{"0%", "101%", "-5%", "%", "x%", "NaN%"} {
-		prints(t, invocation{}.run(t, "run", "orders.dlq", "--rate="+share), exitUsage, "", `--rate: "`+share+`" is not a number of records a second, nor a share`)
+		prints(t, invocation{}.run(t, "run", "orders.dlq", "--rate="+share), cli.ExitUsage, "", `--rate: "`+share+`" is not a number of records a second, nor a share`)
 	}
-	prints(t, invocation{}.run(t, "resume", "orders.dlq/r-1", "--rate=10%"), exitUsage, "", "a share of the traffic is for a new run: give resume a number")
+	prints(t, invocation{}.run(t, "resume", "orders.dlq/r-1", "--rate=10%"), cli.ExitUsage, "", "a share of the traffic is for a new run: give resume a number")
 }
 
 // A share of the traffic was a rate of 0.19998774569088648 records a second.

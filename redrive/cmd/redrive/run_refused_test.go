@@ -12,6 +12,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // Each refusal has the same exit code, leaves everything as it was, and names the option that
@@ -23,7 +25,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	s.topic(t, "narrow", 1, nil)
 	s.topic(t, "short", 4, map[string]string{"retention.ms": "1"})
 	m := func(group string, redrives int) headers.Meta {
-		m := headers.Meta{Class: "x", Group: group, Attempts: 1, Original: headers.Position{Topic: "orders", Timestamp: noon}}
+		m := headers.Meta{Class: "x", Group: group, Attempts: 1, Original: headers.Position{Topic: "orders", Timestamp: clitest.Noon}}
 		if redrives > 0 {
 			m.Redrive = headers.Redrive{ID: "r-0", Count: redrives, From: headers.Position{Topic: "orders.dlq", Partition: 0, Offset: 7}}
 		}
@@ -56,7 +58,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	} {
 		for _, verb := range []string{"plan", "run"} {
 			got := s.redrive(t, append([]string{verb, "orders.dlq"}, strings.Fields(c.args)...)...)
-			if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: "+c.reason+": ") ||
+			if got.code != cli.ExitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: "+c.reason+": ") ||
 				!strings.Contains(got.stderr, c.says) || !strings.Contains(got.stderr, "\n  "+c.remedy) {
 				t.Errorf("%s %s: %+v", verb, c.args, got)
 			}
@@ -67,14 +69,14 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	}
 	// A plan is whole without the group, and says what a run would do.
 	absent := "no consumer would run the records: gone without members; "
-	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "gone"), exitDone, "LETTERS        1\nTARGET         orders.retry.1s\n", "warning: "+absent+"a run is refused until they are there, unless it waits\n")
-	prints(t, s.redrive(t, "run", "orders.dlq", "--class", "gone"), exitRefused, "", "redrive: orders.dlq: refused: no members: "+absent+"start the consumer, or let the run wait for it\n  --wait waits")
-	prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
+	prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "gone"), cli.ExitDone, "LETTERS        1\nTARGET         orders.retry.1s\n", "warning: "+absent+"a run is refused until they are there, unless it waits\n")
+	prints(t, s.redrive(t, "run", "orders.dlq", "--class", "gone"), cli.ExitRefused, "", "redrive: orders.dlq: refused: no members: "+absent+"start the consumer, or let the run wait for it\n  --wait waits")
+	prints(t, s.redrive(t, "runs", "orders.dlq"), cli.ExitDone, "", "orders.dlq has no runs")
 	// Each of them is a question of the option.
 	for _, args := range []string{
 		"--class often --max-redrives 4", "--class often --max-redrives 0", "--class gone --wait", "--class tax --target compacted --force", "--class tax --target narrow", "--class tax --target short", "--class foreign --target orders --wait",
 	} {
-		if got := s.redrive(t, append([]string{"plan", "orders.dlq"}, strings.Fields(args)...)...); got.code != exitDone || got.stdout == "" {
+		if got := s.redrive(t, append([]string{"plan", "orders.dlq"}, strings.Fields(args)...)...); got.code != cli.ExitDone || got.stdout == "" {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
@@ -95,7 +97,7 @@ func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 		return nil, nil, false
 	})
 	got := s.redrive(t, "run", "orders.dlq", "--class", "tax")
-	if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: unfinished run: run orders.dlq/r-1 of ada is canary") {
+	if got.code != cli.ExitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, "redrive: orders.dlq: refused: unfinished run: run orders.dlq/r-1 of ada is canary") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -119,7 +121,7 @@ func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 		} {
 			got := s.redrive(t, args...)
 			want := "redrive: orders.dlq: refused: unfinished run: run " + o.Run + " of oncall on "
-			if got.code != exitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" continues it, redrive abort "+o.Run+" ends it\n") {
+			if got.code != cli.ExitRefused || got.stdout != "" || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, " was stopped at ") || !strings.Contains(got.stderr, "\n  redrive resume "+o.Run+" continues it, redrive abort "+o.Run+" ends it\n") {
 				t.Errorf("%q: %+v", args, got)
 			}
 		}
@@ -129,11 +131,11 @@ func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 		if _, err := os.Stat(file + ".archive"); err == nil {
 			t.Error("there is an archive")
 		}
-		if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != exitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
+		if got := s.redrive(t, "abort", o.Run, "--why", "OPS-2"); got.code != cli.ExitDone || !strings.Contains(got.stdout, "STATE         aborted\nCAUSE         aborted by oncall on ") || !strings.Contains(got.stdout, ": OPS-2\n") ||
 			!strings.Contains(got.stderr, fmt.Sprintf("not sent, still open: %d letters\n", 60-o.Sent)) || strings.Contains(got.stderr, "still active") {
 			t.Errorf("abort: %+v", got)
 		}
-		prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"), exitDone, "DISCARDED  40\n", "")
+		prints(t, s.redrive(t, "discard", "orders.dlq", "--class", "payment", "--why", "x", "--yes"), cli.ExitDone, "DISCARDED  40\n", "")
 	})
 }
 
@@ -144,16 +146,16 @@ func TestRun_AsksWhereOtherGroupsProcessTheRecordsAgain(t *testing.T) {
 		s := inTrouble(t)
 		s.fix("tax")
 		run := append([]string{"run", "orders.dlq", "--class", "tax", "--target", "orders"}, fast...)
-		prints(t, s.redrive(t, run...), exitDone, "done\n", "60 letters to orders", "only the group that failed reads the source")
+		prints(t, s.redrive(t, run...), cli.ExitDone, "done\n", "60 letters to orders", "only the group that failed reads the source")
 		s.commit(t, "audit", "orders", 0, 0)
 		s.fix("payment")
 		run = append([]string{"run", "orders.dlq", "--class", "payment", "--target", "orders"}, fast...)
 		const question = "letters will be processed again on orders by groups that did not fail: audit; type "
 		got := s.redrive(t, run...)
-		prints(t, got, exitRefused, "", question, "nobody answers")
+		prints(t, got, cli.ExitRefused, "", question, "nobody answers")
 		if records, _ := s.processed(); records != 60 {
 			t.Errorf("%d records were processed: it sent some", records)
 		}
-		prints(t, s.redrive(t, append(run, "--yes")...), exitDone, "done\n", "40 letters to orders")
+		prints(t, s.redrive(t, append(run, "--yes")...), cli.ExitDone, "done\n", "40 letters to orders")
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
@@ -16,7 +18,7 @@ func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
 		s.fix("tax")
 		got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "tax", "--why", "OPS-1", "-o", "json"}, fast...)...)
 		o := outcomeOf(t, got.stdout)
-		if got.code != exitDone || o.State != "done" || o.Selected != 60 || o.Sent != 60 || o.Succeeded != 60 || o.Failed+o.Pending+o.Unknown != 0 || o.By != "oncall" || *o.Why != "OPS-1" || o.Ended == nil {
+		if got.code != cli.ExitDone || o.State != "done" || o.Selected != 60 || o.Sent != 60 || o.Succeeded != 60 || o.Failed+o.Pending+o.Unknown != 0 || o.By != "oncall" || *o.Why != "OPS-1" || o.Ended == nil {
 			t.Errorf("%+v", got)
 		}
 		inOrder(t, got.stderr, "run "+o.Run+": 60 letters to orders.retry.1s", "canary: sending the first records", "the canary succeeded; sending\n", "all is sent")
@@ -44,7 +46,7 @@ func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
 			t.Errorf("show: %+v", got)
 		}
 		// Whatever is left is of another class.
-		prints(t, s.redrive(t, "run", "orders.dlq", "--class", "tax"), exitRefused, "", "redrive: orders.dlq: refused: nothing selected: ")
+		prints(t, s.redrive(t, "run", "orders.dlq", "--class", "tax"), cli.ExitRefused, "", "redrive: orders.dlq: refused: nothing selected: ")
 	})
 }
 
@@ -54,12 +56,12 @@ func TestRun_AbortsWhereAClassFailsAgain(t *testing.T) {
 		s := inTrouble(t)
 		got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "-o", "jsonl"}, fast...)...)
 		o := outcomeOf(t, got.stdout)
-		if got.code != exitFailedAgain || o.State != "aborted" || o.Sent != 1 || o.Cause == nil || !strings.Contains(*o.Cause, "failed again with payment") {
+		if got.code != cli.ExitFailedAgain || o.State != "aborted" || o.Sent != 1 || o.Cause == nil || !strings.Contains(*o.Cause, "failed again with payment") {
 			t.Errorf("%+v", got)
 		}
 		inOrder(t, got.stderr, "not sent, still open: 39 letters\nfailures:\n  letter orders.dlq/", ": payment: the bank said no\n    redrive show orders.dlq ", "redrive: "+o.Run+" aborted: letter orders.dlq/")
 		// The letter is open again: it came back as a new one.
-		prints(t, s.redrive(t, "summary", "orders.dlq", "-o", "json"), exitDone, `"open":100,"pending":0,"resolved":1,`, "")
+		prints(t, s.redrive(t, "summary", "orders.dlq", "-o", "json"), cli.ExitDone, `"open":100,"pending":0,"resolved":1,`, "")
 	})
 }
 
@@ -79,16 +81,16 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 			i := s.as()
 			i.stdin = typed
 			got := i.run(t, "run", "orders.dlq")
-			prints(t, got, exitRefused, "", says, typed)
+			prints(t, got, cli.ExitRefused, "", says, typed)
 			if !strings.HasPrefix(got.stderr, question) {
 				t.Errorf("it asks %q", got.stderr)
 			}
 		}
-		prints(t, s.redrive(t, "runs", "orders.dlq"), exitDone, "", "orders.dlq has no runs")
+		prints(t, s.redrive(t, "runs", "orders.dlq"), cli.ExitDone, "", "orders.dlq has no runs")
 		// It is not asked about letters that were chosen, or with --yes.
 		for _, args := range [][]string{{"--class", "tax", "--partition", "0"}, {"--class", "tax", "--yes"}, {"--max-redrives", "5", "--yes"}} {
 			got := s.redrive(t, slices.Concat([]string{"run", "orders.dlq"}, args, fast)...)
-			if got.code != exitDone || strings.Contains(got.stderr, "type ") {
+			if got.code != cli.ExitDone || strings.Contains(got.stderr, "type ") {
 				t.Errorf("%q: %+v", args, got)
 			}
 		}
@@ -124,7 +126,7 @@ func TestRun_BoundsTheAttemptsOfItsCopies(t *testing.T) {
 		inOrder(t, told, "MAX ATTEMPTS   2\n", "FAILED AGAIN  40\n")
 	})
 	for value, says := range map[string]string{"-1": "--max-attempts is -1: it is at least 1", "1000000000": "--max-attempts is 1000000000: it is at least 1", "two": `--max-attempts: "two" is not a whole number`} {
-		prints(t, invocation{}.run(t, "run", "orders.dlq", "--max-attempts="+value), exitUsage, "", says)
+		prints(t, invocation{}.run(t, "run", "orders.dlq", "--max-attempts="+value), cli.ExitUsage, "", says)
 	}
 }
 
@@ -140,7 +142,7 @@ func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 		}
 		got := s.redrive(t, "resume", o.Run, "-o", "json")
 		end := outcomeOf(t, got.stdout)
-		if got.code != exitDone || end.State != "done" || end.Sent != o.Sent || end.Succeeded != o.Sent || end.Skipped["expired"] != 60-o.Sent {
+		if got.code != cli.ExitDone || end.State != "done" || end.Sent != o.Sent || end.Succeeded != o.Sent || end.Skipped["expired"] != 60-o.Sent {
 			t.Errorf("%+v", got)
 		}
 		if records, calls := s.processed(); records != int(o.Sent) || calls != records {
@@ -164,7 +166,7 @@ func TestRun_SendingNothingIsNoSuccess(t *testing.T) {
 		}
 		got := s.redrive(t, append([]string{"run", "orders.dlq", "--plan", file, "-o", "json"}, fast...)...)
 		o := outcomeOf(t, got.stdout)
-		if got.code != exitNotSent || o.State != "done" || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and it sent nothing: 20 letters: expired\n") {
+		if got.code != cli.ExitNotSent || o.State != "done" || !strings.HasSuffix(got.stderr, "redrive: "+o.Run+" is done, and it sent nothing: 20 letters: expired\n") {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func newRuns(t *tool) *cobra.Command {
+func newRuns(t *cli.Tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "runs TOPIC",
 		Short: "List the runs of a dead-letter topic",
@@ -20,27 +21,27 @@ known later are in status. A run is listed for as long as the ledger keeps its r
 		Example: `  redrive runs orders.dlq
   redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return t.with(cmd.Context(), func(s *session) error {
+			return t.With(cmd.Context(), func(s *cli.Session) error {
 				if _, err := findTopic(cmd.Context(), s, args[0]); err != nil {
 					return err
 				}
-				r, err := s.redriver()
+				r, err := s.Redriver()
 				if err != nil {
 					return err
 				}
 				runs, unread := r.Runs(cmd.Context(), args[0])
-				rows := output.RowsOf(runs, func(o redrive.Outcome) []output.Field { return runFields(o, t.now()) })
-				if err := t.screen.Rows(rows); err != nil {
+				rows := output.RowsOf(runs, func(o redrive.Outcome) []output.Field { return runFields(o, t.Now()) })
+				if err := t.Screen.Rows(rows); err != nil {
 					return err
 				}
 				if len(runs) == 0 && unread == nil {
-					t.screen.Say("%s has no runs, or its ledger no longer has them", args[0])
+					t.Screen.Say("%s has no runs, or its ledger no longer has them", args[0])
 				}
 				for _, o := range runs {
 					warnOfSilence(t, o)
 				}
 				if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
-					t.screen.Say("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
+					t.Screen.Say("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
 				}
 				return unread
 			})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // Runs shows what runs have written down themselves; where that is old, it says who knows better.
@@ -21,7 +22,7 @@ func TestRuns_NamesStatusWhereLettersArePending(t *testing.T) {
 		{"r-2", `"state":"done","counts":{"selected":2,"sent":2,"pending":2}`, true},
 	} {
 		b.produce(t, dlq.RunRecord("orders.dlq.ledger", c.id, []byte(`{"v":1,"id":"`+c.id+`","by":"ada","owner":"ada",`+c.record+`}`)))
-		if got := b.redrive(t, "runs", "orders.dlq"); got.code != exitDone || strings.Contains(got.stderr, hint) != c.want {
+		if got := b.redrive(t, "runs", "orders.dlq"); got.code != cli.ExitDone || strings.Contains(got.stderr, hint) != c.want {
 			t.Errorf("%s: %+v", c.id, got)
 		}
 	}
@@ -32,6 +33,6 @@ func TestRuns_CountLettersThatAreRetried(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
 	b.produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","by":"ada","owner":"ada","state":"aborted","counts":{"selected":2,"sent":1,"pending":1,"retrying":1}}`)))
-	prints(t, b.redrive(t, "runs", "orders.dlq"), exitDone, "  0, 1 retried  ", "redrive status orders.dlq/r-1 checks again")
-	prints(t, b.redrive(t, "runs", "orders.dlq", "-o", "json"), exitDone, `"failed":0,"retrying":1,`, "checks again")
+	prints(t, b.redrive(t, "runs", "orders.dlq"), cli.ExitDone, "  0, 1 retried  ", "redrive status orders.dlq/r-1 checks again")
+	prints(t, b.redrive(t, "runs", "orders.dlq", "-o", "json"), cli.ExitDone, `"failed":0,"retrying":1,`, "checks again")
 }

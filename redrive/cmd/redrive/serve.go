@@ -12,11 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/serve"
 )
 
-func newServe(t *tool) *cobra.Command {
+func newServe(t *cli.Tool) *cobra.Command {
 	var file, listen string
 	var checks bool
 	cmd := &cobra.Command{
@@ -37,17 +38,17 @@ without a cluster.`,
 			cfg, err := serverConfig(file, listen)
 			switch {
 			case checks && file == "":
-				return usage(errors.New("--check has nothing to check: give --config"))
+				return cli.Usage(errors.New("--check has nothing to check: give --config"))
 			case checks && err == nil:
 				for _, warning := range cfg.Warnings() {
-					t.screen.Say("warning: %v", warning)
+					t.Screen.Say("warning: %v", warning)
 				}
-				t.screen.Say("%s and the files that it names are right", file)
+				t.Screen.Say("%s and the files that it names are right", file)
 				return nil
 			case checks:
-				return usage(err)
+				return cli.Usage(err)
 			}
-			return t.with(cmd.Context(), func(s *session) error { return runServer(cmd.Context(), s, cfg) }, err)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return runServer(cmd.Context(), s, cfg) }, err)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the `file` of the server's configuration")
@@ -84,30 +85,30 @@ func withRedaction(r serve.Redact, also connect.RedactTexts) serve.Redact {
 }
 
 // runServer serves until the context ends, which is no error.
-func runServer(ctx context.Context, s *session, cfg serve.Config) error {
-	exporter, end, err := newExporter(ctx, s.env.Getenv)
+func runServer(ctx context.Context, s *cli.Session, cfg serve.Config) error {
+	exporter, end, err := newExporter(ctx, s.Env.Getenv)
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	defer end()
 	if exporter != nil {
 		cfg.MetricReaders = append(cfg.MetricReaders, exporter)
 	}
-	cfg.Kafka, cfg.Naming = s.kafka, s.Naming
+	cfg.Kafka, cfg.Naming = s.Kafka, s.Naming
 	cfg.Redact = withRedaction(cfg.Redact, s.RedactTexts)
-	log := s.log
+	log := s.Log
 	if log == nil {
-		log = slog.New(slog.NewTextHandler(s.screen.Words(), nil))
+		log = slog.New(slog.NewTextHandler(s.Screen.Words(), nil))
 	}
 	server, err := serve.New(cfg, log)
 	if err != nil {
-		return usage(err)
+		return cli.Usage(err)
 	}
 	l, err := server.Listen()
 	if err != nil {
 		return err
 	}
-	s.screen.Say("%s", addresses(&cfg, l.Addr()))
+	s.Screen.Say("%s", addresses(&cfg, l.Addr()))
 	return server.Serve(ctx, l)
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // The server sends its metrics over OTLP if OpenTelemetry's variables say where to, and the last
@@ -39,7 +41,7 @@ func TestNewExporter_SendsOverOTLP(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100")
 	env := map[string]string{"SIDING_BROKERS": strings.Join(broker.ListenAddrs(), ","), "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
-	if r := (invocation{env: env}).in(ctx, t, "serve", "--listen", "127.0.0.1:0"); r.code != exitDone {
+	if r := (invocation{env: env}).in(ctx, t, "serve", "--listen", "127.0.0.1:0"); r.code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 	mu.Lock()

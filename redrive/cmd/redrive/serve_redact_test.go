@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // The flags, the variable and the profile that hide parts of letters were accepted by the server,
@@ -51,7 +52,7 @@ func TestRunServer_HidesWhatFlagsVariablesAndProfileHide(t *testing.T) {
 		}()
 	}}
 	got := i.in(ctx, t, "serve", "--config", filepath.Join(folder, "serve.yaml"), "--listen", "127.0.0.1:0", "--redact", "iban", "--redact-header", "x-card")
-	if got.code != exitDone {
+	if got.code != cli.ExitDone {
 		t.Fatalf("%+v", got)
 	}
 	for path, text := range pages {
@@ -95,5 +96,5 @@ func readsPage(ctx context.Context, t *testing.T, address string) string {
 func TestServeDemo_TakesRedaction(t *testing.T) {
 	t.Parallel()
 	got := invocation{env: map[string]string{"SIDING_REDACT": "a["}}.run(t, "demo", "--serve", "--redact-pattern", "(")
-	prints(t, got, exitUsage, "", "redrive: SIDING_REDACT: \"a[\" at column 3: the bracket does not end\n  --redact-pattern: error parsing regexp")
+	prints(t, got, cli.ExitUsage, "", "redrive: SIDING_REDACT: \"a[\" at column 3: the bracket does not end\n  --redact-pattern: error parsing regexp")
 }

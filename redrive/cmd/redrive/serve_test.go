@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/serve"
 )
 
@@ -48,22 +49,22 @@ func TestServe_ABrokenConfigurationAsksNoBroker(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--config", wrong}, exitUsage, "redrive: DIR/wrong.yaml:1: listn: there is no such key; did you mean listen?\n" +
+		{[]string{"--config", wrong}, cli.ExitUsage, "redrive: DIR/wrong.yaml:1: listn: there is no such key; did you mean listen?\n" +
 			"  DIR/wrong.yaml:2: refresh: \"soon\" is not a duration: as in 90s, 5m, 4h, 180d\n" + help},
-		{[]string{"--config", rules}, exitUsage, "redrive: DIR/rules.yaml:2: rules[0].zone: \"Mars/Base\" is no time zone: as in Europe/Berlin\n" + help},
-		{[]string{"--config", rules, "--check"}, exitUsage, "redrive: DIR/rules.yaml:2: rules[0].zone: \"Mars/Base\" is no time zone: as in Europe/Berlin\n" + help},
-		{[]string{"--config", filepath.Join(dir, "none.yaml")}, exitUsage, "redrive: the configuration cannot be read: open DIR/none.yaml: no such file or directory\n" + help},
+		{[]string{"--config", rules}, cli.ExitUsage, "redrive: DIR/rules.yaml:2: rules[0].zone: \"Mars/Base\" is no time zone: as in Europe/Berlin\n" + help},
+		{[]string{"--config", rules, "--check"}, cli.ExitUsage, "redrive: DIR/rules.yaml:2: rules[0].zone: \"Mars/Base\" is no time zone: as in Europe/Berlin\n" + help},
+		{[]string{"--config", filepath.Join(dir, "none.yaml")}, cli.ExitUsage, "redrive: the configuration cannot be read: open DIR/none.yaml: no such file or directory\n" + help},
 		{
 			[]string{"--config", right, "--listen", "0.0.0.0:80"},
-			exitUsage,
+			cli.ExitUsage,
 			"redrive: --listen: \"0.0.0.0:80\" is not a loopback address: without access control the server listens on 127.0.0.1 or [::1] only\n" + help,
 		},
-		{[]string{"--config", right, "--tls-cert", "x"}, exitUsage, "redrive: --tls-cert is given without its key: give --tls-key too\n" + help},
-		{[]string{"--check"}, exitUsage, "redrive: --check has nothing to check: give --config\n" + help},
-		{[]string{"--config", right, "--check"}, exitDone, "DIR/right.yaml and the files that it names are right\n"},
+		{[]string{"--config", right, "--tls-cert", "x"}, cli.ExitUsage, "redrive: --tls-cert is given without its key: give --tls-key too\n" + help},
+		{[]string{"--check"}, cli.ExitUsage, "redrive: --check has nothing to check: give --config\n" + help},
+		{[]string{"--config", right, "--check"}, cli.ExitDone, "DIR/right.yaml and the files that it names are right\n"},
 		{
 			[]string{"--config", open, "--check"},
-			exitDone,
+			cli.ExitDone,
 			"warning: access.tokens-file: other users of this machine can read or change DIR/tokens.yaml (mode 0644): chmod 600 DIR/tokens.yaml\n" +
 				"warning: tls: not set, so tokens and sessions go over the network as they are: set cert-file and key-file, or, if a proxy before the server speaks HTTPS, " +
 				"set url to its https:// address\nDIR/open.yaml and the files that it names are right\n",

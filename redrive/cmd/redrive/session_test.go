@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // A broker that goes away while a verb reads must not keep it for ever.
@@ -22,7 +23,7 @@ func TestSession_ABrokerThatGoesAwayEndsAVerb(t *testing.T) {
 	i.typed = b.Close
 	began := time.Now()
 	got := i.run(t, "discard", "orders.dlq", "--why", "x")
-	if took := time.Since(began); got.code != exitError || got.stdout != "" || took > 45*time.Second {
+	if took := time.Since(began); got.code != cli.ExitError || got.stdout != "" || took > 45*time.Second {
 		t.Errorf("after %s: %+v", took, got)
 	}
 }
@@ -47,7 +48,7 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 		for _, verb := range verbs {
 			t.Run(verb[0], func(t *testing.T) {
 				t.Parallel()
-				if got := guarded(t, permissions).as("ann").run(t, verb...); got.code != exitDone {
+				if got := guarded(t, permissions).as("ann").run(t, verb...); got.code != cli.ExitDone {
 					t.Errorf("with all permissions: %+v", got)
 				}
 				for i, missing := range permissions {
@@ -62,9 +63,9 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 					// runs reads the ledger only
 					case on == "topic orders.dlq" && op == "READ" && verb[0] == "runs":
 					// show prints the letter without the ledger
-					case on == "topic orders.dlq.ledger" && verb[0] == "show" && says(op) && got.code == exitDone:
+					case on == "topic orders.dlq.ledger" && verb[0] == "show" && says(op) && got.code == cli.ExitDone:
 					// a user who may not see the topic gets an error about DESCRIBE
-					case got.code != exitError || got.stdout != "" || !says(op) && !says("DESCRIBE"):
+					case got.code != cli.ExitError || got.stdout != "" || !says(op) && !says("DESCRIBE"):
 						t.Errorf("without %s on %s: %+v", op, on, got)
 					default:
 						if after := b.as("admin").run(t, "export", "orders.dlq", "--all").stdout; after != before {

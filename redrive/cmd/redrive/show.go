@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func newShow(t *tool) *cobra.Command {
+func newShow(t *cli.Tool) *cobra.Command {
 	as := output.Text
 	var around int64
 	cmd := &cobra.Command{
@@ -35,7 +36,7 @@ position, the original marked by >. It says so where they are gone.`,
 			if cmd.Flags().Changed("around") && (around < 1 || around > mostAround) {
 				err2 = fmt.Errorf("--around: %d is not between 1 and %d", around, mostAround)
 			}
-			return t.with(cmd.Context(), func(s *session) error {
+			return t.With(cmd.Context(), func(s *cli.Session) error {
 				f, err := findTopic(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
@@ -44,16 +45,16 @@ position, the original marked by >. It says so where they are gone.`,
 				if err != nil {
 					return err
 				}
-				l, notes, err := dlq.NewLedger(f.topic, name, s.kafka...).Find(cmd.Context(), partition, offset)
+				l, notes, err := dlq.NewLedger(f.topic, name, s.Kafka...).Find(cmd.Context(), partition, offset)
 				if l == nil {
 					if len(notes) > 0 {
-						err = fmt.Errorf("%w; the ledger still records: %s", err, noteText(notes[len(notes)-1], t.screen.Look))
+						err = fmt.Errorf("%w; the ledger still records: %s", err, noteText(notes[len(notes)-1], t.Screen.Look))
 					}
-					return onTopic("READ", f.topic, err)
+					return cli.OnTopic("READ", f.topic, err)
 				}
 				var state any = cmp.Or(string(l.State), "open")
 				if err != nil {
-					t.screen.Warn("the letter's state is not known: %v", onTopic("READ", name, err))
+					t.Screen.Warn("the letter's state is not known: %v", cli.OnTopic("READ", name, err))
 					state = nil
 				}
 				var near *neighbourhood
@@ -68,6 +69,6 @@ position, the original marked by >. It says so where they are gone.`,
 	}
 	cmd.Flags().Int64Var(&around, "around", 0, "also show the records at this `number` of offsets before and after it on the source")
 	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
-	offer(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
+	cli.Offer(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

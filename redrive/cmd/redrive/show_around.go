@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -30,7 +31,7 @@ type neighbourhood struct {
 
 // findAround reads the neighbours of a letter on its source: as many offsets before and after it.
 // An error is one of reading; that the records are gone is none.
-func findAround(ctx context.Context, s *session, at headers.Position, n int64) (*neighbourhood, error) {
+func findAround(ctx context.Context, s *cli.Session, at headers.Position, n int64) (*neighbourhood, error) {
 	found := &neighbourhood{at: at}
 	if at.Topic == "" {
 		found.missing = "the letter does not say where it was first read: siding did not write it, or its headers are broken"
@@ -45,9 +46,9 @@ func findAround(ctx context.Context, s *session, at headers.Position, n int64) (
 	if r.From < r.Until {
 		ctx, cancel := context.WithTimeoutCause(ctx, aroundTime, errors.New("it took longer than 20 s, perhaps because of an open transaction"))
 		defer cancel()
-		for record, err := range dlq.Records(ctx, at.Topic, []dlq.Range{r}, s.kafka...) {
+		for record, err := range dlq.Records(ctx, at.Topic, []dlq.Range{r}, s.Kafka...) {
 			if err != nil {
-				return found, onTopic("READ", at.Topic, err)
+				return found, cli.OnTopic("READ", at.Topic, err)
 			}
 			found.records = append(found.records, record)
 		}
@@ -65,9 +66,9 @@ func findAround(ctx context.Context, s *session, at headers.Position, n int64) (
 }
 
 // boundsAt is where a source's partition begins and ends, or why it has nothing of the letter's.
-func boundsAt(ctx context.Context, s *session, at headers.Position) (start, end int64, gone string, err error) {
-	fail := func(err error) (int64, int64, string, error) { return 0, 0, "", onTopic("DESCRIBE", at.Topic, err) }
-	topics, err := s.admin.ListTopics(ctx, at.Topic)
+func boundsAt(ctx context.Context, s *cli.Session, at headers.Position) (start, end int64, gone string, err error) {
+	fail := func(err error) (int64, int64, string, error) { return 0, 0, "", cli.OnTopic("DESCRIBE", at.Topic, err) }
+	topics, err := s.Admin.ListTopics(ctx, at.Topic)
 	if err != nil {
 		return fail(err)
 	}
@@ -80,8 +81,8 @@ func boundsAt(ctx context.Context, s *session, at headers.Position) (start, end 
 	case at.TopicID != [16]byte{} && detail.ID != [16]byte{} && at.TopicID != detail.ID:
 		return 0, 0, fmt.Sprintf("the source %s was recreated: what is there now has nothing to do with the letter", at.Topic), nil
 	}
-	starts, err1 := s.admin.ListStartOffsets(ctx, at.Topic)
-	ends, err2 := s.admin.ListEndOffsets(ctx, at.Topic)
+	starts, err1 := s.Admin.ListStartOffsets(ctx, at.Topic)
+	ends, err2 := s.Admin.ListEndOffsets(ctx, at.Topic)
 	if err := errors.Join(err1, err2); err != nil {
 		return fail(err)
 	}
@@ -97,14 +98,14 @@ func boundsAt(ctx context.Context, s *session, at headers.Position) (start, end 
 }
 
 // rows are the neighbours. A table marks the original.
-func (n *neighbourhood) rows(t *tool) output.Rows {
+func (n *neighbourhood) rows(t *cli.Tool) output.Rows {
 	return output.RowsOf(n.records, func(r *kgo.Record) []output.Field {
 		original := r.Offset == n.at.Offset
 		mark := fmt.Sprint(r.Offset)
 		if original {
 			mark = "> " + mark
 		}
-		shown, redacted := t.redact.Letter(&dlq.Letter{Record: r})
+		shown, redacted := t.Redaction.Letter(&dlq.Letter{Record: r})
 		key, keyEncoding := output.Text.Value(shown.Record.Key)
 		var keyCell any
 		if r.Key != nil {
@@ -123,20 +124,20 @@ func (n *neighbourhood) rows(t *tool) output.Rows {
 }
 
 // show prints the neighbours below the letter, in a table.
-func (n *neighbourhood) show(t *tool) error {
-	if t.screen.Format != output.Table {
+func (n *neighbourhood) show(t *cli.Tool) error {
+	if t.Screen.Format != output.Table {
 		return nil
 	}
 	if len(n.records) > 0 {
-		if _, err := fmt.Fprintf(t.screen.Data(), "\naround %s, the original position:\n", output.Escape(n.at.String())); err != nil {
+		if _, err := fmt.Fprintf(t.Screen.Data(), "\naround %s, the original position:\n", output.Escape(n.at.String())); err != nil {
 			return err
 		}
-		if err := t.screen.Rows(n.rows(t)); err != nil {
+		if err := t.Screen.Rows(n.rows(t)); err != nil {
 			return err
 		}
 	}
 	if n.missing != "" {
-		t.screen.Say("--around: %s", n.missing)
+		t.Screen.Say("--around: %s", n.missing)
 	}
 	return nil
 }

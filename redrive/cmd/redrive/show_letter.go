@@ -9,24 +9,25 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
 // showLetter prints a letter, its state and the ledger's records about it.
-func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
-	l, redacted := t.redact.Letter(whole)
-	notes = t.redact.Notes(notes)
+func showLetter(t *cli.Tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
+	l, redacted := t.Redaction.Letter(whole)
+	notes = t.Redaction.Notes(notes)
 	size := fmt.Sprintf("%d bytes", len(whole.Record.Value))
 	if redacted {
 		size += ", redacted"
 	}
 	fields := append(shownFields(l), output.NewField("state", "STATE", state).Toned(letterTone(state)))
-	if t.screen.Format == output.Table {
-		if err := t.screen.Object(fields...); err != nil {
+	if t.Screen.Format == output.Table {
+		if err := t.Screen.Object(fields...); err != nil {
 			return err
 		}
-		for _, part := range []string{"\n", historyLines(l.Meta.History, t.screen.Look), ledgerLines(notes, t.screen.Look), headerLines(l, as), "\n", valueLines(l, as, size)} {
-			if _, err := io.WriteString(t.screen.Data(), part); err != nil {
+		for _, part := range []string{"\n", historyLines(l.Meta.History, t.Screen.Look), ledgerLines(notes, t.Screen.Look), headerLines(l, as), "\n", valueLines(l, as, size)} {
+			if _, err := io.WriteString(t.Screen.Data(), part); err != nil {
 				return err
 			}
 		}
@@ -49,7 +50,7 @@ func showLetter(t *tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord
 	if near != nil {
 		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", output.OrNil(near.missing)))
 	}
-	return t.screen.Object(fields...)
+	return t.Screen.Object(fields...)
 }
 
 // letterTone is how an operator should take a letter's state.

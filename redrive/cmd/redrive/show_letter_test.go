@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 func TestShow_SaysWhyThereIsNoLetter(t *testing.T) {
@@ -22,16 +23,16 @@ func TestShow_SaysWhyThereIsNoLetter(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"orders.dlq", "0:1"}, exitError, "find letter orders.dlq/0/1: there is no letter any more: the partition begins at offset 2"},
-		{[]string{"orders.dlq", "0:3"}, exitError, "orders.dlq/0/3: there is no letter: the partition ends at offset 3"},
-		{[]string{"orders.dlq", "1:0"}, exitError, "there is no letter any more: the partition begins at offset 3"},
-		{[]string{"orders.dlq", "3:0"}, exitError, "there is no letter: the topic has 3 partitions"},
-		{[]string{"orders.dlq", "0"}, exitUsage, `"0" is not partition:offset, such as 3:41`},
-		{[]string{"orders.dlq", "-1:0"}, exitUsage, "unknown shorthand flag"},
-		{[]string{"orders.dlq"}, exitUsage, "P:OFFSET is missing: redrive show TOPIC P:OFFSET"},
-		{[]string{"orders.dlq", "0:1", "2"}, exitUsage, `too many arguments: ["2"]: redrive show TOPIC P:OFFSET`},
-		{[]string{"orders.retry.5s", "0:1"}, exitUsage, "did you mean orders.dlq?"},
-		{[]string{"orders.dlq", "0:2", "--as", "xml"}, exitUsage, "choose text, json, hex"},
+		{[]string{"orders.dlq", "0:1"}, cli.ExitError, "find letter orders.dlq/0/1: there is no letter any more: the partition begins at offset 2"},
+		{[]string{"orders.dlq", "0:3"}, cli.ExitError, "orders.dlq/0/3: there is no letter: the partition ends at offset 3"},
+		{[]string{"orders.dlq", "1:0"}, cli.ExitError, "there is no letter any more: the partition begins at offset 3"},
+		{[]string{"orders.dlq", "3:0"}, cli.ExitError, "there is no letter: the topic has 3 partitions"},
+		{[]string{"orders.dlq", "0"}, cli.ExitUsage, `"0" is not partition:offset, such as 3:41`},
+		{[]string{"orders.dlq", "-1:0"}, cli.ExitUsage, "unknown shorthand flag"},
+		{[]string{"orders.dlq"}, cli.ExitUsage, "P:OFFSET is missing: redrive show TOPIC P:OFFSET"},
+		{[]string{"orders.dlq", "0:1", "2"}, cli.ExitUsage, `too many arguments: ["2"]: redrive show TOPIC P:OFFSET`},
+		{[]string{"orders.retry.5s", "0:1"}, cli.ExitUsage, "did you mean orders.dlq?"},
+		{[]string{"orders.dlq", "0:2", "--as", "xml"}, cli.ExitUsage, "choose text, json, hex"},
 	} {
 		got := b.redrive(t, append([]string{"show"}, c.args...)...)
 		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) || !strings.HasPrefix(got.stderr, "redrive: ") {

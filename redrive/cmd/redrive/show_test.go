@@ -13,6 +13,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -20,7 +22,7 @@ func TestShow_PrintsAllOfALetter(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t).open(t)
 	b.topic(t, "orders.dlq", 2, nil)
-	at := noon.Add(-2 * time.Hour)
+	at := clitest.Noon.Add(-2 * time.Hour)
 	full := letter("orders.dlq", 1, 2*time.Hour, headers.Meta{
 		Original: headers.Position{Topic: "orders", Partition: 1, Offset: 7, Timestamp: at.Add(-time.Hour)},
 		Group:    "billing", Attempts: 2, Class: "http.503", Fingerprint: "00000000000000aa", Reason: headers.ReasonExhausted,
@@ -58,22 +60,22 @@ func TestShow_HasOneTimeZone(t *testing.T) {
 	b := newBroker(t).open(t)
 	b.topic(t, "orders.dlq", 1, nil)
 	b.topic(t, "orders.dlq.ledger", 1, nil)
-	m := headers.Meta{Class: "tax", History: []headers.Attempt{{Number: 1, Class: "tax", At: noon}, {Number: 2, Class: "http.503", At: noon.Add(time.Minute)}}}
+	m := headers.Meta{Class: "tax", History: []headers.Attempt{{Number: 1, Class: "tax", At: clitest.Noon}, {Number: 2, Class: "http.503", At: clitest.Noon.Add(time.Minute)}}}
 	b.produce(t, letter("orders.dlq", 0, 0, m))
-	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: noon.Add(time.Hour), By: "ada"})
+	b.note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(time.Hour), By: "ada"})
 	there := time.FixedZone("there", -5*60*60)
-	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, now: func() time.Time { return noon.In(there) }}
+	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr}, now: func() time.Time { return clitest.Noon.In(there) }}
 	got := i.run(t, "show", "orders.dlq", "0:0")
 	inOrder(t, got.stdout, "\nLAST FAILED   2026-11-20 07:00:00\n", "\nhistory (2):\n  1: tax at 2026-11-20 07:00:00\n  2: http.503 at 2026-11-20 07:01:00\n", "\n  discarded at 2026-11-20 08:00:00 by ada\n")
 	b.deleteTo(t, "orders.dlq", 0, -1)
-	prints(t, i.run(t, "show", "orders.dlq", "0:0"), exitError, "", "the ledger still records: discarded at 2026-11-20 08:00:00 by ada")
-	prints(t, i.run(t, "show", "orders.dlq", "0:0", "--utc"), exitError, "", "discarded at 2026-11-20 13:00:00Z by ada")
+	prints(t, i.run(t, "show", "orders.dlq", "0:0"), cli.ExitError, "", "the ledger still records: discarded at 2026-11-20 08:00:00 by ada")
+	prints(t, i.run(t, "show", "orders.dlq", "0:0", "--utc"), cli.ExitError, "", "discarded at 2026-11-20 13:00:00Z by ada")
 }
 
 func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	at := noon.Add(-time.Hour)
+	at := clitest.Noon.Add(-time.Hour)
 	b.note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: at, By: "ada", Why: "fixed", Target: headers.Position{Topic: "orders.retry.5s", Partition: 1, Offset: 4}, Edited: []string{"headers", "value"}})
 	b.note(t, 1, 0, dlq.Entry{State: dlq.Failed, Run: "r-1", At: at, Class: "decode"})
 	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: at, By: "ada", Why: "x"})
@@ -89,13 +91,13 @@ func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 		"1:2": "ledger (1):\n  unreadable: ",
 	} {
 		got := b.redrive(t, "show", "orders.dlq", place)
-		prints(t, got, exitDone, want, "", place)
+		prints(t, got, cli.ExitDone, want, "", place)
 	}
 	got := b.redrive(t, "show", "orders.dlq", "1:0", "-o", "json")
-	prints(t, got, exitDone, `"state":"failed","ledger":[{"state":"redriven","at":"2026-11-20T11:00:00.000Z","run":"r-1","by":"ada","why":"fixed","target":"orders.retry.5s/1/4","class":null,"edited":["headers","value"],"error":null},{"state":"failed",`, "")
+	prints(t, got, cli.ExitDone, `"state":"failed","ledger":[{"state":"redriven","at":"2026-11-20T11:00:00.000Z","run":"r-1","by":"ada","why":"fixed","target":"orders.retry.5s/1/4","class":null,"edited":["headers","value"],"error":null},{"state":"failed",`, "")
 	b.deleteTo(t, "orders.dlq", 0, 1)
 	got = b.redrive(t, "show", "orders.dlq", "0:0")
-	prints(t, got, exitError, "", "lower ones have expired or were pruned; the ledger still records: discarded at ")
+	prints(t, got, cli.ExitError, "", "lower ones have expired or were pruned; the ledger still records: discarded at ")
 }
 
 // Who may not read the ledger still sees the letter.
@@ -103,11 +105,11 @@ func TestShow_DoesWithoutTheLedger(t *testing.T) {
 	t.Parallel()
 	i := guarded(t, []kfake.ACL{aclOn("orders.dlq", kmsg.ACLOperationDescribe), aclOn("orders.dlq", kmsg.ACLOperationRead)}).as("ann")
 	got := i.run(t, "show", "orders.dlq", "0:0", "-o", "json")
-	if want := "warning: the letter's state is not known: not authorized: the user needs READ on topic orders.dlq.ledger"; got.code != exitDone || !strings.Contains(got.stderr, want) ||
+	if want := "warning: the letter's state is not known: not authorized: the user needs READ on topic orders.dlq.ledger"; got.code != cli.ExitDone || !strings.Contains(got.stderr, want) ||
 		!strings.Contains(got.stdout, `"class":"tax"`) || !strings.Contains(got.stdout, `"state":null,"ledger":[]`) {
 		t.Errorf("%+v, want %q", got, want)
 	}
-	prints(t, i.run(t, "summary", "orders.dlq"), exitError, "", "redrive: not authorized: the user needs READ on topic orders.dlq.ledger")
+	prints(t, i.run(t, "summary", "orders.dlq"), cli.ExitError, "", "redrive: not authorized: the user needs READ on topic orders.dlq.ledger")
 }
 
 // Which records stood beside the one that failed was asked with another tool, by hand.
@@ -118,7 +120,7 @@ func TestShow_PrintsTheNeighboursOnTheSource(t *testing.T) {
 	b.topic(t, "orders.dlq", 1, nil)
 	b.topic(t, "orders.dlq.ledger", 1, nil)
 	for i := range 8 {
-		b.produce(t, &kgo.Record{Topic: "orders", Timestamp: noon.Add(time.Duration(i) * time.Second), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, `{"n":%d,"card":4111}`, i)})
+		b.produce(t, &kgo.Record{Topic: "orders", Timestamp: clitest.Noon.Add(time.Duration(i) * time.Second), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, `{"n":%d,"card":4111}`, i)})
 	}
 	at := func(offset int64, id [16]byte) {
 		b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Original: headers.Position{Topic: "orders", TopicID: id, Offset: offset}}))
@@ -130,7 +132,7 @@ func TestShow_PrintsTheNeighboursOnTheSource(t *testing.T) {
 	b.produce(t, &kgo.Record{Topic: "orders.dlq", Value: []byte("foreign")})
 	b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Original: headers.Position{Topic: "gone", Offset: 1}}))
 	got := b.redrive(t, "show", "orders.dlq", "0:0", "--around", "1", "--utc", "--redact", "card")
-	prints(t, got, exitDone, `
+	prints(t, got, cli.ExitDone, `
 around orders/0/4, the original position:
 OFFSET  PRODUCED              KEY
      3  2026-11-20 12:00:03Z  3
@@ -141,8 +143,8 @@ OFFSET  PRODUCED              KEY
   {"n":5,"card":"[redacted]"}
 `, "")
 	got = b.redrive(t, "show", "orders.dlq", "0:0", "--around", "1", "-o", "json")
-	prints(t, got, exitDone, `"around":[{"offset":3,"original":false,"timestamp":"2026-11-20T12:00:03.000Z","key":"3","keyEncoding":"text","value":{"n":3,"card":4111},"encoding":"json","redacted":false},{"offset":4,"original":true,`, "")
-	prints(t, got, exitDone, `],"aroundMissing":null}`, "")
+	prints(t, got, cli.ExitDone, `"around":[{"offset":3,"original":false,"timestamp":"2026-11-20T12:00:03.000Z","key":"3","keyEncoding":"text","value":{"n":3,"card":4111},"encoding":"json","redacted":false},{"offset":4,"original":true,`, "")
+	prints(t, got, cli.ExitDone, `],"aroundMissing":null}`, "")
 	b.deleteTo(t, "orders", 0, 1)
 	for place, want := range map[string][2]string{
 		"0:1": {"around orders/0/0, the original position:\nOFFSET  PRODUCED              KEY\n     1  2026-11-20 12:00:01Z", "--around: the original is gone: retention or somebody deleted it, and orders/0 now begins at 1\n"},
@@ -152,12 +154,12 @@ OFFSET  PRODUCED              KEY
 		"0:5": {"", "--around: the source gone does not exist any more\n"},
 	} {
 		got := b.redrive(t, "show", "orders.dlq", place, "--around", "2", "--utc")
-		if got.code != exitDone || got.stderr != want[1] || !strings.Contains(got.stdout, want[0]) || want[0] == "" && strings.Contains(got.stdout, "around") {
+		if got.code != cli.ExitDone || got.stderr != want[1] || !strings.Contains(got.stdout, want[0]) || want[0] == "" && strings.Contains(got.stdout, "around") {
 			t.Errorf("%s: %+v, want %q", place, got, want)
 		}
 	}
 	for _, n := range []string{"0", "-1", "101"} {
-		prints(t, b.redrive(t, "show", "orders.dlq", "0:0", "--around="+n), exitUsage, "", "--around: "+n+" is not between 1 and 100", n)
+		prints(t, b.redrive(t, "show", "orders.dlq", "0:0", "--around="+n), cli.ExitUsage, "", "--around: "+n+" is not between 1 and 100", n)
 	}
 }
 
@@ -166,5 +168,5 @@ func TestShow_NeighboursNeedAPermission(t *testing.T) {
 	t.Parallel()
 	i := guarded(t, []kfake.ACL{aclOn("orders.dlq", kmsg.ACLOperationRead), aclOn("orders.dlq.ledger", kmsg.ACLOperationRead)}).as("ann")
 	got := i.run(t, "show", "orders.dlq", "0:0", "--around", "1")
-	prints(t, got, exitDone, "CLASS", "--around: the source can't be read: not authorized: the user needs DESCRIBE on topic orders")
+	prints(t, got, cli.ExitDone, "CLASS", "--around: the source can't be read: not authorized: the user needs DESCRIBE on topic orders")
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func newStatus(t *tool) *cobra.Command {
+func newStatus(t *cli.Tool) *cobra.Command {
 	var followed bool
 	var noWait *bool
 	cmd := &cobra.Command{
@@ -35,7 +36,7 @@ ends with the exit code of run. Ctrl-C ends only status: the run goes on.`,
 				if followed {
 					return followRun(ctx, t, r, topic, id, *noWait)
 				}
-				t.screen.Status("reading the outcomes of %s/%s …", topic, id)
+				t.Screen.Status("reading the outcomes of %s/%s …", topic, id)
 				o, err := r.Status(ctx, topic, id)
 				if err != nil {
 					return err
@@ -45,7 +46,7 @@ ends with the exit code of run. Ctrl-C ends only status: the run goes on.`,
 			}, err)
 		},
 	}
-	section(cmd, sectionOthers, func(set *pflag.FlagSet) {
+	cli.Section(cmd, cli.SectionOthers, func(set *pflag.FlagSet) {
 		set.BoolVar(&followed, "follow", false, "show the run's progress until it ends")
 	})
 	noWait = addNoWait(cmd)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -23,10 +24,10 @@ const (
 
 // followRun shows the progress of a run that any process owns, until the run ends, or has had no
 // process for some time.
-func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id string, noWait bool) error {
+func followRun(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic, id string, noWait bool) error {
 	f := &follower{redriver: r, topic: topic, id: id}
 	f.view = newView(t, func(e redrive.Event) {
-		t.screen.Say("run %s/%s of %s: %d of %s were sent; %s", topic, id, e.Owner, e.Counts.Sent, letters(e.Counts.Selected), rateText(e.Pace))
+		t.Screen.Say("run %s/%s of %s: %d of %s were sent; %s", topic, id, e.Owner, e.Counts.Sent, cli.Letters(e.Counts.Selected), rateText(e.Pace))
 	})
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
@@ -37,14 +38,14 @@ func followRun(ctx context.Context, t *tool, r *redrive.Redriver, topic, id stri
 		f.showRun()
 		select {
 		case <-ctx.Done():
-			t.screen.Say("the run goes on: redrive status %s/%s --follow follows it again", topic, id)
+			t.Screen.Say("the run goes on: redrive status %s/%s --follow follows it again", topic, id)
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
 	o := f.is
 	if f.recorded {
-		t.screen.Status("reading the outcomes of %s/%s …", topic, id)
+		t.Screen.Status("reading the outcomes of %s/%s …", topic, id)
 		var err error
 		if o, err = r.Status(ctx, topic, id); err != nil {
 			return err
@@ -76,7 +77,7 @@ type follower struct {
 // begin reads what status prints without --follow: the run's record may be some seconds old, and
 // nobody should see less than status has.
 func (f *follower) begin(ctx context.Context) error {
-	f.screen.Status("reading the outcomes of %s/%s …", f.topic, f.id)
+	f.Screen.Status("reading the outcomes of %s/%s …", f.topic, f.id)
 	recorded, err := f.redriver.Progress(ctx, f.topic, f.id)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (f *follower) begin(ctx context.Context) error {
 	f.asked = time.Now()
 	f.answered, f.heard = f.asked, f.asked
 	if f.is.Stopped.IsZero() {
-		warnOfSilence(f.tool, f.is)
+		warnOfSilence(f.Tool, f.is)
 	}
 	return nil
 }
@@ -102,18 +103,18 @@ func (f *follower) ask(ctx context.Context) error {
 	f.asked = now
 	is, err := f.redriver.Progress(ctx, f.topic, f.id)
 	if err != nil {
-		return unanswered(ctx, f.tool, err, now.Sub(f.answered))
+		return unanswered(ctx, f.Tool, err, now.Sub(f.answered))
 	}
 	f.answered = now
 	if !is.Heartbeat.Equal(f.is.Heartbeat) {
 		f.heard = now
 		if f.quiet && !is.State.Finished() {
-			f.screen.Say("%s is heard from again", is.Owner)
+			f.Screen.Say("%s is heard from again", is.Owner)
 		}
 		f.quiet = false
 	}
 	if is.Claim != f.is.Claim && !is.State.Finished() {
-		f.screen.Say("%s resumed the run", is.Owner)
+		f.Screen.Say("%s resumed the run", is.Owner)
 		f.told = false
 	}
 	f.speed.add(is)
@@ -150,43 +151,43 @@ func (f *follower) showRun() {
 	case f.is.Stopped.IsZero() && f.answered.Sub(f.heard) > silentAfter:
 		if !f.quiet {
 			f.quiet = true
-			f.screen.Say("no heartbeat of %s has come for %s: its process is gone, or the ledger can't be written or read to its end; waiting until it is %s",
+			f.Screen.Say("no heartbeat of %s has come for %s: its process is gone, or the ledger can't be written or read to its end; waiting until it is %s",
 				f.is.Owner, output.Duration(silentAfter), output.Duration(goneAfter))
 		}
-		f.screen.Status("waiting for a heartbeat of %s", f.is.Owner)
+		f.Screen.Status("waiting for a heartbeat of %s", f.is.Owner)
 	case f.is.Stopped.IsZero():
 		f.show(redrive.Event{Outcome: f.is})
 	case !f.told:
 		f.told = true
-		f.screen.Say("%s stopped the run; waiting %s for somebody to resume it", f.is.Owner, output.Duration(silentAfter))
+		f.Screen.Say("%s stopped the run; waiting %s for somebody to resume it", f.is.Owner, output.Duration(silentAfter))
 	default:
-		f.screen.Status("stopped: waiting for somebody to resume the run")
+		f.Screen.Status("stopped: waiting for somebody to resume the run")
 	}
 }
 
 // unanswered decides what to do about an error: a run goes on while brokers are away, and so does
 // the one who follows it. An error at the beginning, and one that waiting can't cure, ends status.
-func unanswered(ctx context.Context, t *tool, err error, since time.Duration) error {
-	if ctx.Err() != nil || since > patience || errors.Is(err, redrive.ErrNoRun) || isA[*redrive.DeniedError](err) {
+func unanswered(ctx context.Context, t *cli.Tool, err error, since time.Duration) error {
+	if ctx.Err() != nil || since > patience || errors.Is(err, redrive.ErrNoRun) || cli.IsA[*redrive.DeniedError](err) {
 		return err
 	}
-	t.screen.Say("the run's progress can't be read: %v; trying again", err)
+	t.Screen.Say("the run's progress can't be read: %v; trying again", err)
 	return nil
 }
 
 // followedError is the error of a run that ended, as its own process reported it, or of one that
 // has no process.
-func followedError(t *tool, o redrive.Outcome, gone bool) error {
+func followedError(t *cli.Tool, o redrive.Outcome, gone bool) error {
 	run := o.Topic + "/" + o.ID
 	switch {
 	case o.State == redrive.Done:
 		return nil // finish looks at the letters
 	case o.State == redrive.Aborted && !strings.HasPrefix(o.Cause, byHand) && o.Cause != redrive.ErrTopicRecreated.Error():
-		return coded(exitFailedAgain, fmt.Errorf("%s aborted: %s", run, o.Cause))
+		return cli.Coded(cli.ExitFailedAgain, fmt.Errorf("%s aborted: %s", run, o.Cause))
 	case o.State == redrive.Aborted:
 		return fmt.Errorf("%s ended: %s", run, o.Cause)
 	case gone && o.Stopped.IsZero():
-		since, _ := silent(o, t.now())
+		since, _ := silent(o, t.Now())
 		return fmt.Errorf("%s has no process: %s was last heard from %s ago", run, o.Owner, output.Duration(max(0, since).Round(time.Second)))
 	}
 	return fmt.Errorf("%s was stopped", run)

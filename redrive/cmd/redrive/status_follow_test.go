@@ -17,6 +17,8 @@ import (
 
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // A colleague began a run. Whoever follows it sees what the colleague sees, until its end, and has
@@ -81,7 +83,7 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 		code := -1
 		all.Go(func() { code = n.invoke(t.Context(), &follow, "status", run, "--follow") })
 		time.Sleep(7 * time.Second)
-		stop(errInterrupted)
+		stop(cli.ErrInterrupted)
 		time.Sleep(12 * time.Second)
 		all.Go(func() { n.invoke(t.Context(), io.Discard, "resume", run, "--rate", "5") })
 		all.Wait()
@@ -94,7 +96,7 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 		if _, err := fmt.Sscan(words, &first); err != nil || first < plain || plain <= int(runs[0].Counts.Sent) {
 			t.Errorf("it begins with %d letters sent, where status has %d and the ledger %d: %v", first, plain, runs[0].Counts.Sent, err)
 		}
-		if code != exitDone {
+		if code != cli.ExitDone {
 			t.Errorf("it ends with exit code %d", code)
 		}
 		inOrder(t, follow.String(), "letters were sent; at 2 records a second\nsending\n", " stopped the run; waiting 20s for somebody to resume it\n", " resumed the run\n",
@@ -111,7 +113,7 @@ func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.fix("tax")
-		ctx, stop := context.WithTimeoutCause(t.Context(), 5*time.Second, errInterrupted)
+		ctx, stop := context.WithTimeoutCause(t.Context(), 5*time.Second, cli.ErrInterrupted)
 		defer stop()
 		n.invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "1")
 		runs, err := n.redriver(t).Runs(t.Context(), "orders.dlq")
@@ -121,7 +123,7 @@ func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
 		began := time.Now()
 		var follow bytes.Buffer
 		code := n.invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
-		if took := time.Since(began); code != exitError || took < silentAfter || took > silentAfter+2*askEvery {
+		if took := time.Since(began); code != cli.ExitError || took < silentAfter || took > silentAfter+2*askEvery {
 			t.Errorf("it ends after %v with exit code %d", took, code)
 		}
 		inOrder(t, follow.String(), " stopped the run; waiting 20s for somebody to resume it\n", "STATE         stopped", "redrive resume orders.dlq/", " was stopped\n")
@@ -160,15 +162,15 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				refused := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
 				if ends {
-					stop(errInterrupted)
+					stop(cli.ErrInterrupted)
 				}
 				time.Sleep(80 * time.Second)
 				refused.Remove()
 				all.Wait()
 				inOrder(t, follow.String(), "no heartbeat of ada on ", " has come for 20s: its process is gone, or the ledger can't be written", "waiting until it is 2m")
-				want := exitDone
+				want := cli.ExitDone
 				if ends {
-					want = exitError
+					want = cli.ExitError
 					inOrder(t, follow.String(), " has no process: ada on ", " was last heard from 2m")
 				} else {
 					inOrder(t, follow.String(), " is heard from again\n", "STATE         done", "SUCCEEDED     120")
@@ -193,44 +195,44 @@ func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 			i := s.as()
 			i.heard = func(words string) {
 				if strings.Contains(words, "letters were sent; at 20 records a second") {
-					stop(errInterrupted)
+					stop(cli.ErrInterrupted)
 				}
 			}
 			left = i.in(ctx, t, "status", run, "--follow")
 		})
 		o := outcomeOf(t, got.stdout)
-		if left.code != exitError || left.stdout != "" || !strings.HasSuffix(left.stderr, "the run goes on: redrive status "+o.Run+" --follow follows it again\nredrive: interrupted\n") {
+		if left.code != cli.ExitError || left.stdout != "" || !strings.HasSuffix(left.stderr, "the run goes on: redrive status "+o.Run+" --follow follows it again\nredrive: interrupted\n") {
 			t.Errorf("it left with %+v", left)
 		}
-		if got.code != exitDone || o.Succeeded != 60 {
+		if got.code != cli.ExitDone || o.Succeeded != 60 {
 			t.Errorf("run: %+v", got)
 		}
 		// It is over already.
-		prints(t, s.redrive(t, "status", o.Run, "--follow"), exitDone, "STATE         done\n", "")
-		prints(t, s.redrive(t, "status", "orders.dlq/none", "--follow"), exitError, "", "there is no such run")
-		prints(t, s.redrive(t, "status", o.Run, "--no-wait"), exitUsage, "", "--no-wait is for status --follow")
+		prints(t, s.redrive(t, "status", o.Run, "--follow"), cli.ExitDone, "STATE         done\n", "")
+		prints(t, s.redrive(t, "status", "orders.dlq/none", "--follow"), cli.ExitError, "", "there is no such run")
+		prints(t, s.redrive(t, "status", o.Run, "--no-wait"), cli.ExitUsage, "", "--no-wait is for status --follow")
 	})
 }
 
 func TestFollowedError_IsThatOfTheRun(t *testing.T) {
 	t.Parallel()
-	tl, _ := quietTool(nil)
+	tl, _ := clitest.NewTool(nil)
 	for _, c := range []struct {
 		o    redrive.Outcome
 		gone bool
 		code int
 		says string
 	}{
-		{redrive.Outcome{State: redrive.Done}, false, exitDone, ""},
-		{redrive.Outcome{State: redrive.Aborted, Cause: "letter a failed again"}, false, exitFailedAgain, "orders.dlq/r-1 aborted: letter a failed again"},
-		{redrive.Outcome{State: redrive.Aborted, Cause: "aborted by ada on laptop"}, false, exitError, "orders.dlq/r-1 ended: aborted by ada on laptop"},
-		{redrive.Outcome{State: redrive.Aborted, Cause: redrive.ErrTopicRecreated.Error()}, false, exitError, "orders.dlq/r-1 ended: "},
-		{redrive.Outcome{State: redrive.Sending, Stopped: noon}, false, exitError, "orders.dlq/r-1 was stopped"},
-		{redrive.Outcome{State: redrive.Sending, Owner: "ada on laptop", Heartbeat: noon.Add(-time.Hour)}, true, exitError, "orders.dlq/r-1 has no process: ada on laptop was last heard from 1h ago"},
+		{redrive.Outcome{State: redrive.Done}, false, cli.ExitDone, ""},
+		{redrive.Outcome{State: redrive.Aborted, Cause: "letter a failed again"}, false, cli.ExitFailedAgain, "orders.dlq/r-1 aborted: letter a failed again"},
+		{redrive.Outcome{State: redrive.Aborted, Cause: "aborted by ada on laptop"}, false, cli.ExitError, "orders.dlq/r-1 ended: aborted by ada on laptop"},
+		{redrive.Outcome{State: redrive.Aborted, Cause: redrive.ErrTopicRecreated.Error()}, false, cli.ExitError, "orders.dlq/r-1 ended: "},
+		{redrive.Outcome{State: redrive.Sending, Stopped: clitest.Noon}, false, cli.ExitError, "orders.dlq/r-1 was stopped"},
+		{redrive.Outcome{State: redrive.Sending, Owner: "ada on laptop", Heartbeat: clitest.Noon.Add(-time.Hour)}, true, cli.ExitError, "orders.dlq/r-1 has no process: ada on laptop was last heard from 1h ago"},
 	} {
 		c.o.Topic, c.o.ID = "orders.dlq", "r-1"
 		err := followedError(tl, c.o, c.gone)
-		if got := exitCode(err); got != c.code || c.says != "" && !strings.HasPrefix(err.Error(), c.says) {
+		if got := cli.ExitCode(err); got != c.code || c.says != "" && !strings.HasPrefix(err.Error(), c.says) {
 			t.Errorf("%+v: exit code %d, %v; want %d, %s", c.o, got, err, c.code, c.says)
 		}
 	}

@@ -11,11 +11,12 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/guards"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-func newSummary(t *tool) *cobra.Command {
+func newSummary(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var by string
 	cmd := &cobra.Command{
@@ -37,38 +38,38 @@ Several topics are one summary after the other: with -o json an array, with -o j
   redrive summary orders.dlq --since 2h --group billing
   redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, err1 := flags.Compile(t.now())
+			sel, err1 := flags.Compile(t.Now())
 			length, err2 := parseBy(by)
-			return t.with(cmd.Context(), func(s *session) error { return summarizeAll(cmd.Context(), s, args, sel, length) }, err1, err2)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return summarizeAll(cmd.Context(), s, args, sel, length) }, err1, err2)
 		},
 	}
-	flags = addSelection(cmd)
+	flags = cli.AddSelection(cmd)
 	cmd.Flags().StringVar(&by, "by", "", "also count by the time of failure, in steps of this `duration`, such as 10m or 1d")
 	return cmd
 }
 
 // summarizeAll summarizes topics, one after the other.
-func summarizeAll(ctx context.Context, s *session, topics []string, sel *selection.Selection, by time.Duration) error {
+func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, by time.Duration) error {
 	err := eachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
 		sum, held, err := summarize(ctx, s, topic, sel, by)
 		if sum == nil || ctx.Err() != nil {
 			return err
 		}
 		// The counts of the other partitions are useful where one can't be read.
-		if err := showSummary(s.tool, sum, held, by, show); err != nil {
+		if err := showSummary(s.Tool, sum, held, by, show); err != nil {
 			return err
 		}
 		// A mistyped class looks like a class without open letters.
 		if classes := sel.Filter.Classes; err == nil && sum.Open == 0 && len(classes) > 0 {
-			s.screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
+			s.Screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}
 		return err
 	})
-	warnOfWhere(s.tool, sel)
+	warnOfWhere(s.Tool, sel)
 	return err
 }
 
-func summarize(ctx context.Context, s *session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, held []guards.Guard, err error) {
+func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, held []guards.Guard, err error) {
 	f, frozen, err := choose(ctx, s, topic, sel)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +78,7 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 	if err != nil {
 		return nil, nil, err
 	}
-	if reading := progress(s.tool, "reading "+topic); by > 0 {
+	if reading := cli.Progress(s.Tool, "reading "+topic); by > 0 {
 		sum, err = ledger.SummarizeBy(ctx, sel.Filter, frozen, by, reading)
 	} else {
 		sum, err = ledger.Summarize(ctx, sel.Filter, frozen, reading)
@@ -87,20 +88,20 @@ func summarize(ctx context.Context, s *session, topic string, sel *selection.Sel
 			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
 		}
 	}
-	all, unread := readHeld(ctx, s.admin, []string{f.Source})
+	all, unread := readHeld(ctx, s.Admin, []string{f.Source})
 	if unread != nil && ctx.Err() == nil {
-		s.screen.Warn("%v", unread)
+		s.Screen.Warn("%v", unread)
 	}
 	return sum, all[f.Source], readFailed(topic, err)
 }
 
-func showSummary(t *tool, sum *dlq.Summary, held []guards.Guard, by time.Duration, show func(...output.Field) error) error {
+func showSummary(t *cli.Tool, sum *dlq.Summary, held []guards.Guard, by time.Duration, show func(...output.Field) error) error {
 	failures, groups := output.RowsOf(sum.Failures, failureFields(sum)), output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", failures),
 		output.NewField("groups", "", groups),
 		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
-		output.NewField("guards", "GUARD", heldCell(held, t.now())),
+		output.NewField("guards", "GUARD", heldCell(held, t.Now())),
 	)
 	if by > 0 {
 		fields = append(fields, output.NewField("byMs", "", by), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))
@@ -108,5 +109,5 @@ func showSummary(t *tool, sum *dlq.Summary, held []guards.Guard, by time.Duratio
 	if err := show(fields...); err != nil {
 		return err
 	}
-	return t.screen.Tables(failures, groups, drawTimes(sum.Times, by))
+	return t.Screen.Tables(failures, groups, drawTimes(sum.Times, by))
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -27,7 +29,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		{[]string{"--class", "none"}, `"open":0,"pending":0,"resolved":0,"resolvedAs":{},"duplicates":0,"foreign":0,"malformed":0,"oldest":null,"failures":[],"groups":[],`},
 	} {
 		got := b.redrive(t, append([]string{"summary", "orders.dlq", "-o", "json"}, c.filter...)...)
-		if got.code != exitDone || !strings.Contains(got.stdout, c.want) {
+		if got.code != cli.ExitDone || !strings.Contains(got.stdout, c.want) {
 			t.Errorf("%q: %+v, want %s", c.filter, got, c.want)
 		}
 	}
@@ -44,7 +46,7 @@ func TestSummary_SaysThatNoLetterHasAClass(t *testing.T) {
 		"--fingerprint 00000000000000ff": "",
 	} {
 		got := b.redrive(t, append([]string{"summary", "orders.dlq"}, strings.Fields(args)...)...)
-		if got.code != exitDone || got.stderr != want {
+		if got.code != cli.ExitDone || got.stderr != want {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
 	}
@@ -55,12 +57,12 @@ func TestSummary_SaysThatNoLetterHasAClass(t *testing.T) {
 func TestSummary_CountsPendingLettersApart(t *testing.T) {
 	t.Parallel()
 	b := aftermath(t)
-	b.note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: noon})
+	b.note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: clitest.Noon})
 	got := b.redrive(t, "summary", "orders.dlq", "-o", "json")
-	prints(t, got, exitDone, `"open":4,"pending":1,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`, "")
-	prints(t, got, exitDone, `{"partition":1,"open":2,"pending":1,"resolved":0,`, "")
-	prints(t, b.redrive(t, "summary", "orders.dlq"), exitDone, "\nPENDING      1: redriven, without a recorded outcome; redrive runs orders.dlq names the run, status RUN shows what is known by now, plan records it\nRESOLVED     1: 1 discarded\n", "")
-	prints(t, b.redrive(t, "topics", "-o", "json"), exitDone, `"open":4,"pending":1,"resolved":1,`, "")
+	prints(t, got, cli.ExitDone, `"open":4,"pending":1,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`, "")
+	prints(t, got, cli.ExitDone, `{"partition":1,"open":2,"pending":1,"resolved":0,`, "")
+	prints(t, b.redrive(t, "summary", "orders.dlq"), cli.ExitDone, "\nPENDING      1: redriven, without a recorded outcome; redrive runs orders.dlq names the run, status RUN shows what is known by now, plan records it\nRESOLVED     1: 1 discarded\n", "")
+	prints(t, b.redrive(t, "topics", "-o", "json"), cli.ExitDone, `"open":4,"pending":1,"resolved":1,`, "")
 }
 
 func TestSummary_DrawsFailuresOverTime(t *testing.T) {
@@ -73,7 +75,7 @@ func TestSummary_DrawsFailuresOverTime(t *testing.T) {
 		printsGolden(t, b.redrive(t, "summary", "orders.dlq", "--by", "30m", "--utc", "-o", f), "summary-by."+f)
 	}
 	for by, want := range map[string]string{"0": "--by: 0 is not a whole number of seconds", "-1h": "--by: -1h is not", "1500ms": "--by: 1500ms is not", "soon": `--by: "soon" is no duration`} {
-		prints(t, b.redrive(t, "summary", "orders.dlq", "--by="+by), exitUsage, "", want, by)
+		prints(t, b.redrive(t, "summary", "orders.dlq", "--by="+by), cli.ExitUsage, "", want, by)
 	}
 }
 
@@ -102,24 +104,24 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 	// One that can't be read does not hide the others.
 	for _, verb := range []string{"summary", "list"} {
 		got := b.redrive(t, verb, "none.dlq", "mail.dlq", "-o", "json")
-		prints(t, got, exitError, `"topic":"mail.dlq"`, "redrive: topic none.dlq does not exist", verb)
-		prints(t, b.redrive(t, verb, "mail.dlq", "mail.dlq"), exitUsage, "", "redrive: mail.dlq is given twice", verb)
+		prints(t, got, cli.ExitError, `"topic":"mail.dlq"`, "redrive: topic none.dlq does not exist", verb)
+		prints(t, b.redrive(t, verb, "mail.dlq", "mail.dlq"), cli.ExitUsage, "", "redrive: mail.dlq is given twice", verb)
 	}
 	// Nothing is done about a name that can be no dead-letter topic's: it may be that of another
 	// command.
 	for _, verb := range []string{"summary", "list", "plan"} {
 		for _, f := range output.Formats {
 			got := b.redrive(t, verb, "mail.dlq", "nosuch", "orders", "-o", f)
-			exactly(t, got, exitUsage, "", "redrive: nosuch is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another)\n"+
+			exactly(t, got, cli.ExitUsage, "", "redrive: nosuch is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another)\n"+
 				"  orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\nsee redrive "+verb+" --help\n", verb, f)
 		}
 	}
 	// A partition that one of them lacks is an error about that one: the other is shown.
-	prints(t, b.redrive(t, "summary", "mail.dlq", "orders.dlq", "--partition", "1"), exitError, "TOPIC        orders.dlq", "redrive: mail.dlq has no partition 1: it has 1, from 0 on")
-	prints(t, b.redrive(t, "summary", "mail.dlq", "--partition", "1"), exitUsage, "", "redrive: mail.dlq has no partition 1: it has 1, from 0 on")
+	prints(t, b.redrive(t, "summary", "mail.dlq", "orders.dlq", "--partition", "1"), cli.ExitError, "TOPIC        orders.dlq", "redrive: mail.dlq has no partition 1: it has 1, from 0 on")
+	prints(t, b.redrive(t, "summary", "mail.dlq", "--partition", "1"), cli.ExitUsage, "", "redrive: mail.dlq has no partition 1: it has 1, from 0 on")
 	got := b.redrive(t, "list", "orders.dlq", "mail.dlq", "--limit", "1")
-	prints(t, got, exitDone, "mail.dlq    0:0", "more letters of orders.dlq may follow: redrive list orders.dlq --cursor v1/orders.dlq/")
-	prints(t, b.redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), exitUsage, "", "--cursor: it belongs to one topic")
+	prints(t, got, cli.ExitDone, "mail.dlq    0:0", "more letters of orders.dlq may follow: redrive list orders.dlq --cursor v1/orders.dlq/")
+	prints(t, b.redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), cli.ExitUsage, "", "--cursor: it belongs to one topic")
 }
 
 // The groups had numbers of their own below the table, so nobody saw which class is whose.
@@ -133,7 +135,7 @@ func TestSummary_ShowsWhichGroupAClassIsOf(t *testing.T) {
 			t.Errorf("no %q in %s", want, got.stdout)
 		}
 	}
-	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json", "--group", "mail"), exitDone, `"groups":["mail"],"first"`, "")
+	prints(t, b.redrive(t, "summary", "orders.dlq", "-o", "json", "--group", "mail"), cli.ExitDone, `"groups":["mail"],"first"`, "")
 	if got := b.redrive(t, "summary", "orders.dlq", "--group", "mail"); strings.Contains(got.stdout, "GROUPS") {
 		t.Errorf("there is one group: %s", got.stdout)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // A card number stood on the screen of an operator who shared it. This goes through every verb with
@@ -22,8 +24,8 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	b := aftermath(t)
 	secret := letter("orders.dlq", 0, time.Hour, headers.Meta{
 		Class: "tax", Group: "billing", Attempts: 1, Message: "card " + card + " declined", Stack: "charge(" + card + ")", Fingerprint: "00000000000000dd",
-		Original: headers.Position{Topic: "orders", Offset: 1, Timestamp: noon},
-		History:  []headers.Attempt{{Number: 1, Class: "tax", At: noon, Message: "card, " + card}},
+		Original: headers.Position{Topic: "orders", Offset: 1, Timestamp: clitest.Noon},
+		History:  []headers.Attempt{{Number: 1, Class: "tax", At: clitest.Noon, Message: "card, " + card}},
 	})
 	secret.Key = []byte("card-" + card)
 	secret.Value = []byte(`{"customer":{"card":` + card + `},"note":"of ` + card + `","list":[{"card":"` + card + `"}]}`)
@@ -33,7 +35,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	b.produce(t, secret, text)
 	b.produce(t, &kgo.Record{Topic: "orders", Key: []byte(card), Value: secret.Value}, &kgo.Record{Topic: "orders", Value: text.Value})
 	// a refusal quotes the reason
-	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: noon, By: "ada", Why: "refunded to " + card})
+	b.note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "refunded to " + card})
 	folder := t.TempDir()
 	config := filepath.Join(folder, "config.yaml")
 	profile := "profile: p\nprofiles:\n  p:\n    brokers: [" + b.addr + "]\n    redact: [customer.card, 'list[*].card']\n    redact-header: x-card\n    redact-pattern: ['\\d{13,19}']\n"
@@ -77,7 +79,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 			for _, format := range []string{"table", "json", "jsonl"} {
 				i := invocation{env: map[string]string{"SIDING_CONFIG": config}}
 				got := i.run(t, append(strings.Fields(line), "-o", format)...)
-				if got.code == exitUsage {
+				if got.code == cli.ExitUsage {
 					t.Errorf("%s: %+v", line, got)
 				}
 				all := strings.ReplaceAll(got.stdout+got.stderr, "\n", "")
@@ -113,16 +115,16 @@ func TestTool_RedactionAddsUpOverFlagsVariablesAndProfile(t *testing.T) {
 	}
 	i := invocation{env: map[string]string{"SIDING_BROKERS": b.addr, "SIDING_CONFIG": config, "SIDING_PROFILE": "p", "SIDING_REDACT": "b,typo"}}
 	got := i.run(t, "show", "orders.dlq", "0:4", "--redact", "value.c, nothing")
-	prints(t, got, exitDone, `{"a":"[redacted]","b":"[redacted]","c":"[redacted]","d":4}`, "warning: --redact nothing fits nothing in the 1 letter shown\n")
+	prints(t, got, cli.ExitDone, `{"a":"[redacted]","b":"[redacted]","c":"[redacted]","d":4}`, "warning: --redact nothing fits nothing in the 1 letter shown\n")
 	if strings.Count(got.stderr, "\n") != 1 { // a profile and a variable are for many topics
 		t.Errorf("it warns %q", got.stderr)
 	}
 	// An error of an expression quotes what it is about.
 	got = i.run(t, "list", "orders.dlq", "--where", "int(text) > 0", "--partition", "0")
-	prints(t, got, exitDone, "", "the first: orders.dlq/0/1 (the reason is hidden, since it may quote the letter: --no-redact shows it)")
+	prints(t, got, cli.ExitDone, "", "the first: orders.dlq/0/1 (the reason is hidden, since it may quote the letter: --no-redact shows it)")
 	if strings.Contains(got.stderr, "sku") {
 		t.Errorf("%+v", got)
 	}
 	got = i.run(t, "show", "orders.dlq", "0:4", "--redact", "a[", "--redact-pattern", "(")
-	prints(t, got, exitUsage, "", "redrive: --redact: \"a[\" at column 3: the bracket does not end\n  --redact-pattern: error parsing regexp")
+	prints(t, got, cli.ExitUsage, "", "redrive: --redact: \"a[\" at column 3: the bracket does not end\n  --redact-pattern: error parsing regexp")
 }

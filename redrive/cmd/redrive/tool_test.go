@@ -16,6 +16,8 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -29,14 +31,14 @@ func TestTool_PrintsNoSecret(t *testing.T) {
 		env  map[string]string
 		code int
 	}{
-		{[]string{"topics", "-v", "--sasl", "PLAIN", "--sasl-user", "me", "--sasl-password-file", file}, nil, exitDone},
-		{[]string{"topics", "-v", "--sasl", "SCRAM-SHA-512", "--sasl-user", "me"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitDone},
-		{[]string{"topics", "-v", "--sasl", "PLAIN", "--sasl-user", "you"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitError},
-		{[]string{"topics", "-v", "--sasl", "OAUTHBEARER", "--sasl-token-file", file}, nil, exitError},
-		{[]string{"topics", "-v", "--sasl", "OAUTHBEARER"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, exitError},
-		{[]string{"topics", "-v", "--sasl", "PLAIN"}, map[string]string{"SIDING_SASL_PASSWORD": hunter, "SIDING_SASL_TOKEN": hunter}, exitUsage},
-		{[]string{"topics", "-v", "--sasl-user", "me"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitUsage},
-		{[]string{"topics", "--help"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, exitDone},
+		{[]string{"topics", "-v", "--sasl", "PLAIN", "--sasl-user", "me", "--sasl-password-file", file}, nil, cli.ExitDone},
+		{[]string{"topics", "-v", "--sasl", "SCRAM-SHA-512", "--sasl-user", "me"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, cli.ExitDone},
+		{[]string{"topics", "-v", "--sasl", "PLAIN", "--sasl-user", "you"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, cli.ExitError},
+		{[]string{"topics", "-v", "--sasl", "OAUTHBEARER", "--sasl-token-file", file}, nil, cli.ExitError},
+		{[]string{"topics", "-v", "--sasl", "OAUTHBEARER"}, map[string]string{"SIDING_SASL_TOKEN": hunter}, cli.ExitError},
+		{[]string{"topics", "-v", "--sasl", "PLAIN"}, map[string]string{"SIDING_SASL_PASSWORD": hunter, "SIDING_SASL_TOKEN": hunter}, cli.ExitUsage},
+		{[]string{"topics", "-v", "--sasl-user", "me"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, cli.ExitUsage},
+		{[]string{"topics", "--help"}, map[string]string{"SIDING_SASL_PASSWORD": hunter}, cli.ExitDone},
 	} {
 		env := map[string]string{"SIDING_BROKERS": b.addr}
 		for k, v := range c.env {
@@ -51,7 +53,7 @@ func TestTool_PrintsNoSecret(t *testing.T) {
 				t.Errorf("%q: the secret is in\n%s%s", c.args, got.stdout, got.stderr)
 			}
 		}
-		if c.code == exitDone && len(c.args) > 2 && !strings.Contains(got.stderr, "level=DEBUG") {
+		if c.code == cli.ExitDone && len(c.args) > 2 && !strings.Contains(got.stderr, "level=DEBUG") {
 			t.Errorf("%q: -v logs nothing: %s", c.args, got.stderr)
 		}
 	}
@@ -66,12 +68,12 @@ func TestWithoutGuess_DropsTheClientsGuess(t *testing.T) {
 		"often happens when SASL is required but not provided: is SASL missing?",
 	} {
 		text := "redrive: orders.dlq: read: broker closed the connection immediately after a request was issued, which " + guess + "; redrive resume goes on"
-		if got, want := withoutGuess(text), "redrive: orders.dlq: read: the broker hung up at once; redrive resume goes on"; got != want {
+		if got, want := cli.WithoutGuess(text), "redrive: orders.dlq: read: the broker hung up at once; redrive resume goes on"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	// The words are the client's own.
-	if got := withoutGuess((&kgo.ErrFirstReadEOF{}).Error()); got != "the broker hung up at once" {
+	if got := cli.WithoutGuess((&kgo.ErrFirstReadEOF{}).Error()); got != "the broker hung up at once" {
 		t.Errorf("the client says %q", got)
 	}
 }
@@ -82,15 +84,15 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long ", 30)
 	letter := &dlq.Letter{Record: &kgo.Record{Topic: "orders.dlq", Partition: 11, Offset: 1234567, Key: []byte("order-1234567")}, Meta: headers.Meta{
-		Class: "payment.Declined", Reason: headers.ReasonExhausted, Group: "billing-service", Attempts: 12, FailedAt: noon, Message: long,
+		Class: "payment.Declined", Reason: headers.ReasonExhausted, Group: "billing-service", Attempts: 12, FailedAt: clitest.Noon, Message: long,
 	}}
-	run := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Watching, By: "oncall", Why: long, Started: noon, Ended: noon}
+	run := redrive.Outcome{Topic: "orders.dlq", ID: "20260102-150405-a1b2c3", State: redrive.Watching, By: "oncall", Why: long, Started: clitest.Noon, Ended: clitest.Noon}
 	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
 	kept := 336 * time.Hour
 	topic := topicFields(
 		sibling{topic: "payments-service.dlq", partitions: 12}, false, nil,
-		topicStats{total: 123456, recent: 123456, oldest: noon.Add(-kept), retention: &kept},
-		topicContents{123456, 123456, 123456, output.Ago(noon), "payment.Declined", []string{"billing-service", "mail"}}, noon, false,
+		topicStats{total: 123456, recent: 123456, oldest: clitest.Noon.Add(-kept), retention: &kept},
+		topicContents{123456, 123456, 123456, output.Ago(clitest.Noon), "payment.Declined", []string{"billing-service", "mail"}}, clitest.Noon, false,
 	)
 	for name, c := range map[string]struct {
 		fields []output.Field
@@ -99,7 +101,7 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 		shows  string   // whole, though there is something to be cut
 	}{
 		"list":                    {letterFields(letter), []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, []string{"PLACE", "CLASS"}, "payment.Declined"},
-		"runs":                    {runFields(run, noon), []string{"RUN", "STATE", "FAILED", "PENDING", "WHY"}, []string{"RUN", "STATE", "WHY"}, run.ID},
+		"runs":                    {runFields(run, clitest.Noon), []string{"RUN", "STATE", "FAILED", "PENDING", "WHY"}, []string{"RUN", "STATE", "WHY"}, run.ID},
 		"summary":                 {failureFields(&dlq.Summary{})(failure("payment.Declined", long)), []string{"COUNT", "CLASS", "FINGERPRINT", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "3649751aadbf4e23"},
 		"summary of a long class": {failureFields(&dlq.Summary{})(failure("java.lang.IllegalStateException", long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "java.lang.IllegalStateException"},
 		"summary of a longer one": {failureFields(&dlq.Summary{})(failure(strings.Repeat("com.example.", 10), long)), []string{"COUNT", "CLASS", "LAST", "SHOW", "SAMPLE"}, []string{"COUNT", "CLASS", "SHOW"}, "11:1234567"},
@@ -108,7 +110,7 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 		for _, width := range []int{60, 80, 1000} {
 			var data bytes.Buffer
 			s := output.NewScreen(&data, io.Discard, func(string) string { return "" })
-			s.Width, s.Look = width, output.Look{Now: func() time.Time { return noon.Add(26*time.Hour + 7*time.Minute) }, Zone: time.UTC}
+			s.Width, s.Look = width, output.Look{Now: func() time.Time { return clitest.Noon.Add(26*time.Hour + 7*time.Minute) }, Zone: time.UTC}
 			list := s.List()
 			if err := list.Row(c.fields...); err != nil {
 				t.Fatal(err)
@@ -138,6 +140,6 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 // failure is one of a summary.
 func failure(class, sample string) dlq.Failure {
 	return dlq.Failure{
-		Class: class, Fingerprint: "3649751aadbf4e23", Count: 123456, First: noon, Last: noon, Partition: 11, Offset: 1234567, Sample: sample,
+		Class: class, Fingerprint: "3649751aadbf4e23", Count: 123456, First: clitest.Noon, Last: clitest.Noon, Partition: 11, Offset: 1234567, Sample: sample,
 	}
 }

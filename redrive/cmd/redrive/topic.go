@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -41,16 +42,16 @@ func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 
 // eachTopic prints an object about each topic, one after the other: in JSON several are an array,
 // or a line each. An error about one topic leaves the others as they are.
-func eachTopic(ctx context.Context, s *session, topics []string, do func(topic string, show func(...output.Field) error) error) error {
-	write, list := s.screen.Object, s.screen.List()
-	several := len(topics) > 1 && s.screen.Format != output.Table
+func eachTopic(ctx context.Context, s *cli.Session, topics []string, do func(topic string, show func(...output.Field) error) error) error {
+	write, list := s.Screen.Object, s.Screen.List()
+	several := len(topics) > 1 && s.Screen.Format != output.Table
 	if several {
 		write = list.Row
 	}
 	shown, unwritten := 0, error(nil)
 	show := func(fields ...output.Field) error {
-		if shown++; shown > 1 && s.screen.Format == output.Table {
-			_, unwritten = io.WriteString(s.screen.Data(), "\n")
+		if shown++; shown > 1 && s.Screen.Format == output.Table {
+			_, unwritten = io.WriteString(s.Screen.Data(), "\n")
 		}
 		if unwritten == nil {
 			unwritten = write(fields...)
@@ -61,7 +62,7 @@ func eachTopic(ctx context.Context, s *session, topics []string, do func(topic s
 		err := do(topic, show)
 		return unwritten != nil, err
 	})
-	if several && unwritten == nil && exitCode(err) != exitUsage {
+	if several && unwritten == nil && cli.ExitCode(err) != cli.ExitUsage {
 		err = errors.Join(err, list.Close())
 	}
 	return err
@@ -77,7 +78,7 @@ func names(all []sibling) []string {
 
 // notDeadLetters returns an error for a topic that by its name is no dead-letter topic. It suggests
 // the dead-letter topic of the same source, if that exists.
-func notDeadLetters(ctx context.Context, s *session, topic string) error {
+func notDeadLetters(ctx context.Context, s *cli.Session, topic string) error {
 	name, ok := s.Naming.Parse(topic)
 	if ok && name.Kind == retrytopics.KindDLQ {
 		return nil
@@ -91,17 +92,17 @@ func notDeadLetters(ctx context.Context, s *session, topic string) error {
 		what = fmt.Sprintf("%s is a ledger by its name, so it has no dead letters", topic)
 	}
 	if names, err := s.Naming.Siblings(source, "group"); err == nil && !strings.Contains(template, "{group}") {
-		if all, err := s.admin.ListTopics(ctx, names.DLQ); err == nil && all.Has(names.DLQ) {
+		if all, err := s.Admin.ListTopics(ctx, names.DLQ); err == nil && all.Has(names.DLQ) {
 			what += fmt.Sprintf("; did you mean %s?", names.DLQ)
 		}
 	}
-	return usage(errors.New(what))
+	return cli.Usage(errors.New(what))
 }
 
 // onEach does something for each topic, one after the other, until it has enough. An error about
 // one topic leaves the others as they are. A name that can be no dead-letter topic's is an error of
 // usage: nothing is done then.
-func onEach(ctx context.Context, s *session, topics []string, do func(topic string) (enough bool, err error)) error {
+func onEach(ctx context.Context, s *cli.Session, topics []string, do func(topic string) (enough bool, err error)) error {
 	var errs []error
 	for _, topic := range topics {
 		errs = append(errs, notDeadLetters(ctx, s, topic))
@@ -112,8 +113,8 @@ func onEach(ctx context.Context, s *session, topics []string, do func(topic stri
 	errs = nil
 	for _, topic := range topics {
 		enough, err := do(topic)
-		if len(topics) > 1 && exitCode(err) == exitUsage {
-			err = coded(exitError, err) // the others are done
+		if len(topics) > 1 && cli.ExitCode(err) == cli.ExitUsage {
+			err = cli.Coded(cli.ExitError, err) // the others are done
 		}
 		if errs = append(errs, err); enough || ctx.Err() != nil {
 			break
@@ -123,22 +124,22 @@ func onEach(ctx context.Context, s *session, topics []string, do func(topic stri
 }
 
 // findTopic finds a dead-letter topic by its name, or returns why it can't be used.
-func findTopic(ctx context.Context, s *session, topic string) (sibling, error) {
+func findTopic(ctx context.Context, s *cli.Session, topic string) (sibling, error) {
 	if err := notDeadLetters(ctx, s, topic); err != nil {
 		return sibling{}, err
 	}
-	all, err := s.admin.ListTopics(ctx, topic)
+	all, err := s.Admin.ListTopics(ctx, topic)
 	if err != nil {
-		return sibling{}, onTopic("DESCRIBE", topic, err)
+		return sibling{}, cli.OnTopic("DESCRIBE", topic, err)
 	}
 	switch d := all[topic]; {
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
 		return sibling{}, fmt.Errorf("topic %s does not exist: redrive topics --quick lists those that there are", topic)
 	case d.Err != nil:
-		return sibling{}, onTopic("DESCRIBE", topic, d.Err)
+		return sibling{}, cli.OnTopic("DESCRIBE", topic, d.Err)
 	}
 	// A user who may not read the configuration has the name alone.
-	if configs, err := s.admin.DescribeTopicConfigs(ctx, topic); err == nil && isCompacted(configs, topic) {
+	if configs, err := s.Admin.DescribeTopicConfigs(ctx, topic); err == nil && isCompacted(configs, topic) {
 		return sibling{}, errors.New(compacted(topic))
 	}
 	return siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil

@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/commitmark"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // An outage holds records back before there is a letter, or after the last one: it has to look as
@@ -18,14 +20,14 @@ func TestTopics_SayWhatAGuardHolds(t *testing.T) {
 	b := someTopics(t)
 	b.produce(t, &kgo.Record{Topic: "orders", Partition: 1}, &kgo.Record{Topic: "orders", Partition: 1})
 	at := kadm.Offsets{}
-	field := commitmark.Guard{State: commitmark.Held, Since: noon.Add(-12 * time.Minute), Class: "billing.down"}.Field()
+	field := commitmark.Guard{State: commitmark.Held, Since: clitest.Noon.Add(-12 * time.Minute), Class: "billing.down"}.Field()
 	at.Add(kadm.Offset{Topic: "orders", Partition: 1, LeaderEpoch: -1, Metadata: commitmark.Mark + " 1" + field})
 	if err := b.admin.CommitAllOffsets(t.Context(), "billing", at); err != nil {
 		t.Fatal(err)
 	}
 	const want = "held for 12m by billing (1 of 3 partitions), 2 records wait; most failures are billing.down"
 	for _, verb := range [][]string{{"topics"}, {"topics", "--quick"}, {"summary", "orders.dlq"}} {
-		if got := b.redrive(t, verb...); got.code != exitDone || strings.Count(got.stdout, want) != 1 {
+		if got := b.redrive(t, verb...); got.code != cli.ExitDone || strings.Count(got.stdout, want) != 1 {
 			t.Errorf("%v: %+v", verb, got)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // Every verb that takes a topic says the same of one that is not there, or that is not a
@@ -22,11 +24,11 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 			code int
 			says string
 		}{
-			"order.dlq": {exitError, "redrive: topic order.dlq does not exist: redrive topics --quick lists those that there are\n"},
-			"orders":    {exitUsage, "redrive: orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\n"},
+			"order.dlq": {cli.ExitError, "redrive: topic order.dlq does not exist: redrive topics --quick lists those that there are\n"},
+			"orders":    {cli.ExitUsage, "redrive: orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\n"},
 			// it suggested a topic that did not exist
-			"orders.dlq.riskd":  {exitUsage, "redrive: orders.dlq.riskd is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another)\n"},
-			"orders.dlq.ledger": {exitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters; did you mean orders.dlq?\n"},
+			"orders.dlq.riskd":  {cli.ExitUsage, "redrive: orders.dlq.riskd is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another)\n"},
+			"orders.dlq.ledger": {cli.ExitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters; did you mean orders.dlq?\n"},
 		} {
 			if verb == "status" || verb == "abort" || verb == "resume" {
 				topic += "/20260102-150405-a1b2c3"
@@ -38,8 +40,8 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 		}
 	}
 	for _, verb := range []string{"status", "abort", "resume"} {
-		exactly(t, b.redrive(t, verb, "orders.dlq/none"), exitError, "", "redrive: orders.dlq: run none: there is no such run: redrive runs orders.dlq lists the runs that there are\n", verb)
-		if got := b.redrive(t, verb, "none"); got.code != exitUsage || !strings.HasPrefix(got.stderr, `redrive: "none" is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them`) {
+		exactly(t, b.redrive(t, verb, "orders.dlq/none"), cli.ExitError, "", "redrive: orders.dlq: run none: there is no such run: redrive runs orders.dlq lists the runs that there are\n", verb)
+		if got := b.redrive(t, verb, "none"); got.code != cli.ExitUsage || !strings.HasPrefix(got.stderr, `redrive: "none" is not a run such as orders.dlq/20260102-150405-a1b2c3: redrive runs TOPIC lists them`) {
 			t.Errorf("%s: %+v", verb, got)
 		}
 	}
@@ -54,9 +56,9 @@ func TestFindTopic_RefusesWhatCannotBeRead(t *testing.T) {
 			code int
 			want string
 		}{
-			{[]string{}, exitUsage, "TOPIC is missing: redrive " + verb[0] + " TOPIC"},
-			{[]string{"orders.dlq", "--partition", "2"}, exitUsage, "orders.dlq has no partition 2: it has 2, from 0 on"},
-			{[]string{"orders.dlq", "--reason", "bad luck", "--since", "x"}, exitUsage, "  --since: "},
+			{[]string{}, cli.ExitUsage, "TOPIC is missing: redrive " + verb[0] + " TOPIC"},
+			{[]string{"orders.dlq", "--partition", "2"}, cli.ExitUsage, "orders.dlq has no partition 2: it has 2, from 0 on"},
+			{[]string{"orders.dlq", "--reason", "bad luck", "--since", "x"}, cli.ExitUsage, "  --since: "},
 		} {
 			got := b.redrive(t, append(append([]string{}, verb...), c.args...)...)
 			prints(t, got, c.code, "", c.want, c.args)
@@ -70,7 +72,7 @@ func TestMissingSources_ASourceThatMayNotBeSeenIsNot(t *testing.T) {
 	b := guarded(t, []kfake.ACL{aclOn("audit.dlq", kmsg.ACLOperationRead), aclOn("audit", kmsg.ACLOperationDescribe), aclOn("orders.dlq", kmsg.ACLOperationRead), aclOn("orders.dlq.ledger", kmsg.ACLOperationRead), aclOn("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
 	b.topic(t, "audit.dlq", 1, nil) // whose source is gone, and may be seen
 	got := b.as("ann").run(t, "topics", "-o", "jsonl")
-	if got.code != exitDone || !strings.Contains(got.stdout, `"topic":"orders.dlq","source":"orders","sourceGone":null,`) || !strings.Contains(got.stdout, `"topic":"audit.dlq","source":"audit","sourceGone":true,`) {
+	if got.code != cli.ExitDone || !strings.Contains(got.stdout, `"topic":"orders.dlq","source":"orders","sourceGone":null,`) || !strings.Contains(got.stdout, `"topic":"audit.dlq","source":"audit","sourceGone":true,`) {
 		t.Errorf("%+v", got)
 	}
 	if got := b.as("ann").run(t, "topics", "--all"); strings.Count(got.stdout, "gone") != 1 || !strings.Contains(got.stdout, "its source is gone\n") {
@@ -92,8 +94,8 @@ func TestFindTopic_TakesNoLedgerForADeadLetterTopic(t *testing.T) {
 			code int
 			says string
 		}{
-			"orders.dlq.ledger": {exitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters\n"},
-			"orders.dlq.audit":  {exitError, "redrive: orders.dlq.audit is compacted, as ledgers are: by its name it is a dead-letter topic, which must not be compacted. "},
+			"orders.dlq.ledger": {cli.ExitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters\n"},
+			"orders.dlq.audit":  {cli.ExitError, "redrive: orders.dlq.audit is compacted, as ledgers are: by its name it is a dead-letter topic, which must not be compacted. "},
 		} {
 			args := map[string][]string{
 				"show": {"0:0"}, "import": {save(t, "")}, "prune": {"--older-than", "1s", "--yes"}, "discard": {"--why", "x", "--yes"}, "reopen": {"--why", "x", "--yes"}, "run": {"--yes"},
@@ -109,7 +111,7 @@ func TestFindTopic_TakesNoLedgerForADeadLetterTopic(t *testing.T) {
 	}
 	for _, flag := range []string{"--all", "--quick"} {
 		got := b.redrive(t, slices.Concat([]string{"topics", flag, "-o", "jsonl"}, grouped)...)
-		if got.code != exitDone || strings.Count(got.stdout, "\n") != 1 || !strings.Contains(got.stdout, `{"topic":"orders.dlq.riskd",`) || !strings.HasPrefix(got.stderr, "warning: orders.dlq.audit is compacted, ") {
+		if got.code != cli.ExitDone || strings.Count(got.stdout, "\n") != 1 || !strings.Contains(got.stdout, `{"topic":"orders.dlq.riskd",`) || !strings.HasPrefix(got.stderr, "warning: orders.dlq.audit is compacted, ") {
 			t.Errorf("topics %s: %+v", flag, got)
 		}
 	}

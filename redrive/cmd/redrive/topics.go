@@ -16,6 +16,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/guards"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -26,7 +27,7 @@ type survey struct {
 	filters            []string
 }
 
-func newTopics(t *tool) *cobra.Command {
+func newTopics(t *cli.Tool) *cobra.Command {
 	var how survey
 	cmd := &cobra.Command{
 		Use:   "topics",
@@ -51,7 +52,7 @@ and the records of other groups: <= marks such a number (exact is false in JSON)
   redrive topics --parked
   redrive topics -o json | jq '.[] | select(.lastHour > 0) | .topic'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.with(cmd.Context(), func(s *session) error {
+			return t.With(cmd.Context(), func(s *cli.Session) error {
 				if how.parked {
 					return listParked(cmd.Context(), s, how)
 				}
@@ -93,8 +94,8 @@ func (how survey) fits(topic string) bool {
 
 // choose finds the cluster's topics of a kind that fit the filters, and says so where there are
 // none.
-func (how survey) choose(ctx context.Context, s *session, kind retrytopics.Kind) ([]sibling, error) {
-	all, err := s.admin.ListTopics(ctx)
+func (how survey) choose(ctx context.Context, s *cli.Session, kind retrytopics.Kind) ([]sibling, error) {
+	all, err := s.Admin.ListTopics(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
@@ -106,19 +107,19 @@ func (how survey) choose(ctx context.Context, s *session, kind retrytopics.Kind)
 	fit := slices.DeleteFunc(slices.Clone(found), func(f sibling) bool { return !how.fits(f.topic) })
 	switch {
 	case len(found) == 0:
-		s.screen.Say("no %s are named like %s, or this user may see none", what, templateOf(s.Naming, kind))
+		s.Screen.Say("no %s are named like %s, or this user may see none", what, templateOf(s.Naming, kind))
 	case len(fit) == 0:
-		s.screen.Say("none of the %d %s fits --filter %s", len(found), what, strings.Join(how.filters, " or "))
+		s.Screen.Say("none of the %d %s fits --filter %s", len(found), what, strings.Join(how.filters, " or "))
 	}
 	return fit, nil
 }
 
-func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
+func listDeadLetterTopics(ctx context.Context, s *cli.Session, how survey) error {
 	found, err := how.choose(ctx, s, retrytopics.KindDLQ)
 	if err != nil {
 		return err
 	}
-	stats, problems := readTopicStats(ctx, s, names(found), s.now())
+	stats, problems := readTopicStats(ctx, s, names(found), s.Now())
 	found = slices.DeleteFunc(found, func(f sibling) bool {
 		if stats[f.topic].compacted {
 			problems = append(problems, errors.New(compacted(f.topic)))
@@ -130,7 +131,7 @@ func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
 	for _, f := range found {
 		sources = append(sources, f.Source)
 	}
-	held, err := readHeld(ctx, s.admin, sources)
+	held, err := readHeld(ctx, s.Admin, sources)
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -152,15 +153,15 @@ func listDeadLetterTopics(ctx context.Context, s *session, how survey) error {
 	slices.SortStableFunc(found, func(a, b sibling) int { return cmp.Compare(weight(b), weight(a)) })
 	var rows output.Rows
 	for _, f := range found {
-		if s.screen.Format != output.Table || how.all || len(held[f.Source]) > 0 || !empty(stats[f.topic], contents[f.topic], how.quick) {
-			rows = append(rows, topicFields(f, sourceGone[f.Source], held[f.Source], stats[f.topic], contents[f.topic], s.now(), how.quick))
+		if s.Screen.Format != output.Table || how.all || len(held[f.Source]) > 0 || !empty(stats[f.topic], contents[f.topic], how.quick) {
+			rows = append(rows, topicFields(f, sourceGone[f.Source], held[f.Source], stats[f.topic], contents[f.topic], s.Now(), how.quick))
 		}
 	}
-	err = s.screen.Rows(rows)
+	err = s.Screen.Rows(rows)
 	if n := len(found) - len(rows); n > 0 {
-		s.screen.Say("%s", folded(n, len(rows), how.quick))
+		s.Screen.Say("%s", folded(n, len(rows), how.quick))
 	}
-	warnOfProblems(s.tool, problems)
+	warnOfProblems(s.Tool, problems)
 	return err
 }
 
@@ -234,7 +235,7 @@ type topicContents struct{ open, pending, resolved, oldestOpen, topClass, groups
 
 // readContents reads topics, as far as brokers do not say that they hold nothing. An error about
 // one topic leaves the others as they are.
-func readContents(ctx context.Context, s *session, found []sibling, stats map[string]topicStats) (map[string]topicContents, []error) {
+func readContents(ctx context.Context, s *cli.Session, found []sibling, stats map[string]topicStats) (map[string]topicContents, []error) {
 	contents := map[string]topicContents{}
 	var ledgers []*dlq.Ledger
 	var problems []error
@@ -247,23 +248,23 @@ func readContents(ctx context.Context, s *session, found []sibling, stats map[st
 		} else if name, err := ledgerName(s.Naming, f); err != nil {
 			problems = append(problems, err)
 		} else {
-			ledgers = append(ledgers, dlq.NewLedger(f.topic, name, s.kafka...))
+			ledgers = append(ledgers, dlq.NewLedger(f.topic, name, s.Kafka...))
 		}
 	}
-	for _, r := range dlq.SummarizeAll(ctx, ledgers, progress(s.tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {
+	for _, r := range dlq.SummarizeAll(ctx, ledgers, cli.Progress(s.Tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {
 		newer := errors.Is(r.Err, dlq.ErrNewerVersion)
 		if isUnknownTopic(r.Err) {
 			problems = append(problems, unknownTopic(r.About))
 			continue
 		}
 		if r.Err != nil && !newer {
-			problems = append(problems, onTopic("READ", r.About, r.Err))
+			problems = append(problems, cli.OnTopic("READ", r.About, r.Err))
 			continue // half of a topic is no news
 		}
 		if newer {
-			s.screen.Warn("%v; these letters count as open", r.Err)
+			s.Screen.Warn("%v; these letters count as open", r.Err)
 		} else {
-			warnOfBroken(s.tool, r.Ledger)
+			warnOfBroken(s.Tool, r.Ledger)
 		}
 		contents[r.Ledger.Topic()] = contentsOf(r.Summary)
 	}
@@ -301,8 +302,8 @@ func topClass(sum *dlq.Summary) (top string) {
 }
 
 // warnOfProblems warns of what a list could not show.
-func warnOfProblems(t *tool, problems []error) {
+func warnOfProblems(t *cli.Tool, problems []error) {
 	for _, p := range problems {
-		t.screen.Warn("%v", p)
+		t.Screen.Warn("%v", p)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/reserved"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -28,24 +29,24 @@ type backlog struct {
 // A record that names a group is in that group's backlog alone: groups may share a topic, and a
 // consumer passes over the records of other groups. It counts finished records above a group's
 // committed offset too.
-func readBacklogs(ctx context.Context, s *session, topics []string) (map[string][]backlog, []error) {
+func readBacklogs(ctx context.Context, s *cli.Session, topics []string) (map[string][]backlog, []error) {
 	if len(topics) == 0 {
 		return nil, nil
 	}
 	var problems []error
-	starts, err1 := s.admin.ListStartOffsets(ctx, topics...)
-	stable, err2 := s.admin.ListCommittedOffsets(ctx, topics...)
-	ends, err3 := s.admin.ListEndOffsets(ctx, topics...)
+	starts, err1 := s.Admin.ListStartOffsets(ctx, topics...)
+	stable, err2 := s.Admin.ListCommittedOffsets(ctx, topics...)
+	ends, err3 := s.Admin.ListEndOffsets(ctx, topics...)
 	why := cmp.Or(err1, err2, err3)
-	groups, err := s.admin.ListGroups(ctx)
+	groups, err := s.Admin.ListGroups(ctx)
 	if err != nil {
 		problems = append(problems, fmt.Errorf("list groups: %w", err))
 	}
 	found := map[string][]backlog{}
-	fetched := s.admin.FetchManyOffsets(ctx, groups.Groups()...)
+	fetched := s.Admin.FetchManyOffsets(ctx, groups.Groups()...)
 	for _, group := range groups.Groups() {
 		if r := fetched[group]; r.Err != nil {
-			problems = append(problems, onResource("DESCRIBE", "group", group, r.Err))
+			problems = append(problems, cli.OnResource("DESCRIBE", "group", group, r.Err))
 		}
 	}
 	for _, topic := range topics {
@@ -61,7 +62,7 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 			b := &found[topic][i]
 			total, err := between(topic, b.from, ends, why)
 			if err != nil {
-				problems = append(problems, onTopic("DESCRIBE", topic, err))
+				problems = append(problems, cli.OnTopic("DESCRIBE", topic, err))
 				break
 			}
 			others, exact := countOthers(ctx, s, topic, b, stable, ends)
@@ -79,7 +80,7 @@ func readBacklogs(ctx context.Context, s *session, topics []string) (map[string]
 // behind its last record, and no group commits past it. countOthers reads the records for that.
 // Where there are too many, where the user may not read them or where a transaction is open, exact
 // is false.
-func countOthers(ctx context.Context, s *session, topic string, b *backlog, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
+func countOthers(ctx context.Context, s *cli.Session, topic string, b *backlog, stable, ends kadm.ListedOffsets) (n int64, exact bool) {
 	const (
 		mostRead    = 100_000 // offsets
 		readingTime = 10 * time.Second
@@ -105,7 +106,7 @@ func countOthers(ctx context.Context, s *session, topic string, b *backlog, stab
 	}
 	ctx, cancel := context.WithTimeout(ctx, readingTime)
 	defer cancel()
-	for r, err := range dlq.Records(ctx, topic, ranges, s.kafka...) {
+	for r, err := range dlq.Records(ctx, topic, ranges, s.Kafka...) {
 		if err != nil {
 			return 0, false
 		}
@@ -130,7 +131,7 @@ func positions(topic string, committed kadm.OffsetResponses, starts kadm.ListedO
 	return kadm.ListedOffsets{topic: at}
 }
 
-func listParked(ctx context.Context, s *session, how survey) error {
+func listParked(ctx context.Context, s *cli.Session, how survey) error {
 	tiers, err := how.choose(ctx, s, retrytopics.KindRetry)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func listParked(ctx context.Context, s *session, how survey) error {
 			})
 		}
 	}
-	err = s.screen.Rows(rows)
-	warnOfProblems(s.tool, problems)
+	err = s.Screen.Rows(rows)
+	warnOfProblems(s.Tool, problems)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // A run's transaction leaves a marker after the last record of each partition, and no group commits
@@ -39,10 +40,10 @@ func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	}
 	shows := func(when, table, json string) {
 		t.Helper()
-		if got := b.redrive(t, "topics", "--parked"); got.code != exitDone || got.stderr != "" || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), table) {
+		if got := b.redrive(t, "topics", "--parked"); got.code != cli.ExitDone || got.stderr != "" || !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), table) {
 			t.Errorf("%s: %+v, want %s", when, got, table)
 		}
-		prints(t, b.redrive(t, "topics", "--parked", "-o", "jsonl"), exitDone, `"group":"billing",`+json, "", when, json)
+		prints(t, b.redrive(t, "topics", "--parked", "-o", "jsonl"), cli.ExitDone, `"group":"billing",`+json, "", when, json)
 	}
 	send(commit)
 	b.commit(t, "billing", "orders.retry.5s", 0, 2)
@@ -71,6 +72,6 @@ func TestListParked_CountsARecordForTheGroupThatItNames(t *testing.T) {
 	b.commit(t, "payd", tier, 0, 1)
 	b.commit(t, "badconf", tier, 0, 0)
 	got := b.redrive(t, "topics", "--parked", "-o", "jsonl")
-	prints(t, got, exitDone, `"group":"payd","parked":3,"exact":true}`, "", "two of its own, and the record without a group")
-	prints(t, got, exitDone, `"group":"badconf","parked":1,"exact":true}`, "", "the record without a group")
+	prints(t, got, cli.ExitDone, `"group":"payd","parked":3,"exact":true}`, "", "two of its own, and the record without a group")
+	prints(t, got, cli.ExitDone, `"group":"badconf","parked":1,"exact":true}`, "", "the record without a group")
 }

@@ -5,12 +5,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // missingSources reports for each source topic whether it is missing. A list of all topics omits
 // what the user may not see, so it asks for those that are not in the list. A source of which
 // nothing is known is not in the answer.
-func missingSources(ctx context.Context, s *session, all []sibling) map[string]any {
+func missingSources(ctx context.Context, s *cli.Session, all []sibling) map[string]any {
 	known := map[string]any{}
 	// not by kadm, which returns no topic where the user may not see one
 	req := kmsg.NewPtrMetadataRequest()
@@ -25,7 +27,7 @@ func missingSources(ctx context.Context, s *session, all []sibling) map[string]a
 	if len(req.Topics) == 0 {
 		return known
 	}
-	resp, err := req.RequestWith(ctx, s.client)
+	resp, err := req.RequestWith(ctx, s.Client)
 	if err != nil {
 		return known
 	}

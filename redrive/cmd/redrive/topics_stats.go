@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -26,17 +27,17 @@ type topicStats struct {
 }
 
 // readTopicStats asks for all the topics at once. Each part that is not known has a problem.
-func readTopicStats(ctx context.Context, s *session, topics []string, now time.Time) (map[string]topicStats, []error) {
+func readTopicStats(ctx context.Context, s *cli.Session, topics []string, now time.Time) (map[string]topicStats, []error) {
 	if len(topics) == 0 {
 		return nil, nil
 	}
 	var problems []error
-	starts, err1 := s.admin.ListStartOffsets(ctx, topics...)
-	ends, err2 := s.admin.ListEndOffsets(ctx, topics...)
-	hourAgo, err3 := s.admin.ListOffsetsAfterMilli(ctx, now.Add(-time.Hour).UnixMilli(), topics...)
-	first, err4 := s.admin.ListOffsetsAfterMilli(ctx, 0, topics...)
+	starts, err1 := s.Admin.ListStartOffsets(ctx, topics...)
+	ends, err2 := s.Admin.ListEndOffsets(ctx, topics...)
+	hourAgo, err3 := s.Admin.ListOffsetsAfterMilli(ctx, now.Add(-time.Hour).UnixMilli(), topics...)
+	first, err4 := s.Admin.ListOffsetsAfterMilli(ctx, 0, topics...)
 	why := cmp.Or(err1, err2, err3, err4) // offsets are missing
-	configs, configErr := s.admin.DescribeTopicConfigs(ctx, topics...)
+	configs, configErr := s.Admin.DescribeTopicConfigs(ctx, topics...)
 
 	found := make(map[string]topicStats, len(topics))
 	for _, topic := range topics {
@@ -52,7 +53,7 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 			continue
 		}
 		if offsetsErr != nil {
-			problems = append(problems, onTopic("DESCRIBE", topic, offsetsErr))
+			problems = append(problems, cli.OnTopic("DESCRIBE", topic, offsetsErr))
 		} else {
 			st.total, st.recent = total, recent
 		}
@@ -62,7 +63,7 @@ func readTopicStats(ctx context.Context, s *session, topics []string, now time.T
 			}
 		}
 		if st.retention = retention; retentionErr != nil {
-			problems = append(problems, onTopic("DESCRIBE_CONFIGS", topic, retentionErr))
+			problems = append(problems, cli.OnTopic("DESCRIBE_CONFIGS", topic, retentionErr))
 		}
 		st.compacted = configErr == nil && isCompacted(configs, topic)
 		found[topic] = st

@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
 // What could not be found out is unknown, never zero: an operator would take zero for good news.
@@ -17,7 +19,7 @@ func TestReadTopicStats_WhatIsUnknownIsNotZero(t *testing.T) {
 	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
 		got := b.redrive(t, append(args, "-o", "json")...)
 		var rows []struct{ Topic, Letters, Open, Resolved, LastHour, Parked any }
-		if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) < 2 || got.code != exitDone {
+		if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) < 2 || got.code != cli.ExitDone {
 			t.Fatalf("%q: %+v, %v", args, got, err)
 		}
 		for _, r := range rows {
@@ -25,6 +27,6 @@ func TestReadTopicStats_WhatIsUnknownIsNotZero(t *testing.T) {
 				t.Errorf("%q: %+v, want nothing known", args, r)
 			}
 		}
-		prints(t, got, exitDone, `"source":"orders"`, "warning: not authorized: the user needs DESCRIBE on topic orders.", args)
+		prints(t, got, cli.ExitDone, `"source":"orders"`, "warning: not authorized: the user needs DESCRIBE on topic orders.", args)
 	}
 }

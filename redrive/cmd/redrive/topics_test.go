@@ -13,6 +13,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -25,7 +27,7 @@ func TestTopics_QuickShowsWhatTheClusterKnows(t *testing.T) {
 		}
 	}
 	got := b.redrive(t, "topics", "--quick", "-o", "jsonl")
-	prints(t, got, exitDone, `"letters":4,"open":null,"pending":null,"resolved":null,"oldestOpen":null,"topClass":null,"groups":null,"lastHour":2,`, "")
+	prints(t, got, cli.ExitDone, `"letters":4,"open":null,"pending":null,"resolved":null,"oldestOpen":null,"topClass":null,"groups":null,"lastHour":2,`, "")
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	if quick := b.redrive(t, "topics", "--quick", "-o", "jsonl"); quick != got {
 		t.Errorf("--quick reads: %+v", quick)
@@ -38,14 +40,14 @@ func TestTopics_ShowsWhatIsOpen(t *testing.T) {
 	got := b.redrive(t, "topics", "-o", "jsonl")
 	// Two classes have two letters each, one of them with two fingerprints.
 	want := `"letters":7,"open":5,"pending":0,"resolved":1,"oldestOpen":"2026-11-20T08:00:00.000Z","topClass":"decode","groups":["billing","mail"],`
-	prints(t, got, exitDone, want, "")
+	prints(t, got, cli.ExitDone, want, "")
 	// One topic that can't be read leaves the others as they are.
 	b.topic(t, "mail.dlq", 1, nil)
 	b.topic(t, "mail.dlq.ledger", 1, nil)
 	b.produce(t, letter("orders.dlq", 0, 0, headers.Meta{}), letter("mail.dlq", 0, 0, headers.Meta{Class: "smtp"}))
 	b.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
 	got = b.redrive(t, "topics", "-o", "jsonl")
-	if got.code != exitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"pending":0,"resolved":0,`) ||
+	if got.code != cli.ExitDone || !strings.Contains(got.stdout, `"letters":8,"open":null,`) || !strings.Contains(got.stdout, `"letters":1,"open":1,"pending":0,"resolved":0,`) ||
 		got.stderr != "warning: not authorized: the user needs READ on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation READ --topic orders.dlq)\n" {
 		t.Errorf("%+v", got)
 	}
@@ -71,7 +73,7 @@ func TestTopics_WarnsOnceOfADeletedTopic(t *testing.T) {
 				return nil, nil, false
 			})
 			got := b.redrive(t, "topics", "-o", "jsonl")
-			if got.code != exitDone || !strings.Contains(got.stdout, `{"topic":"mail.dlq","source":"mail","sourceGone":true,"partitions":1,"letters":1,"open":1,`) || strings.Count(got.stderr, "\n") != 1 || strings.Count(got.stderr, "orders.dlq") != 1 {
+			if got.code != cli.ExitDone || !strings.Contains(got.stdout, `{"topic":"mail.dlq","source":"mail","sourceGone":true,"partitions":1,"letters":1,"open":1,`) || strings.Count(got.stderr, "\n") != 1 || strings.Count(got.stderr, "orders.dlq") != 1 {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -89,23 +91,23 @@ func TestTopics_ShowsTheWorstFirstAndFoldsTheEmpty(t *testing.T) {
 			b.produce(t, letter(topic, 0, time.Hour, headers.Meta{Class: "tax"}))
 		}
 	}
-	e := dlq.Entry{State: dlq.Discarded, At: noon, By: "ada"}
+	e := dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada"}
 	b.produce(t, e.Record("e.dlq.ledger", 0, 0))
-	e = dlq.Entry{State: dlq.Redriven, At: noon, Run: "r"}
+	e = dlq.Entry{State: dlq.Redriven, At: clitest.Noon, Run: "r"}
 	b.produce(t, e.Record("f.dlq.ledger", 0, 0)) // pending, so it is not over
 	for args, want := range map[string]result{
-		"":                              {"c.dlq d.dlq b.dlq orders.dlq f.dlq", "2 topics have no open and no pending letters: --all lists them\n", exitDone},
-		"--all":                         {"c.dlq d.dlq b.dlq orders.dlq a.dlq e.dlq f.dlq", "", exitDone},
-		"-o jsonl":                      {"c.dlq d.dlq b.dlq orders.dlq a.dlq e.dlq f.dlq", "", exitDone},
-		"--filter [cd].*":               {"c.dlq d.dlq", "", exitDone},
-		"--filter order --filter c.dlq": {"c.dlq orders.dlq", "", exitDone},
-		"--filter a.dlq":                {"", "1 topic has no open and no pending letters: --all lists it\n", exitDone},
-		"--filter [ae].dlq":             {"", "all 2 topics have no open and no pending letters: --all lists them\n", exitDone},
-		"--filter nope":                 {"", "none of the 7 dead-letter topics fits --filter nope\n", exitDone},
-		"--quick":                       {"c.dlq d.dlq b.dlq e.dlq f.dlq orders.dlq", "1 topic has no letters: --all lists it\n", exitDone},
-		"--parked --filter nope":        {"", "no retry topics are named like {topic}.retry.{delay}, or this user may see none\n", exitDone},
-		"--filter [c":                   {"", "redrive: --filter: \"[c\" is not a pattern: * is any text, ? any character, [abc] one of these\nsee redrive topics --help\n", exitUsage},
-		"--parked --all":                {"", "redrive: --parked and --all: all retry topics are listed, so omit --all\nsee redrive topics --help\n", exitUsage},
+		"":                              {"c.dlq d.dlq b.dlq orders.dlq f.dlq", "2 topics have no open and no pending letters: --all lists them\n", cli.ExitDone},
+		"--all":                         {"c.dlq d.dlq b.dlq orders.dlq a.dlq e.dlq f.dlq", "", cli.ExitDone},
+		"-o jsonl":                      {"c.dlq d.dlq b.dlq orders.dlq a.dlq e.dlq f.dlq", "", cli.ExitDone},
+		"--filter [cd].*":               {"c.dlq d.dlq", "", cli.ExitDone},
+		"--filter order --filter c.dlq": {"c.dlq orders.dlq", "", cli.ExitDone},
+		"--filter a.dlq":                {"", "1 topic has no open and no pending letters: --all lists it\n", cli.ExitDone},
+		"--filter [ae].dlq":             {"", "all 2 topics have no open and no pending letters: --all lists them\n", cli.ExitDone},
+		"--filter nope":                 {"", "none of the 7 dead-letter topics fits --filter nope\n", cli.ExitDone},
+		"--quick":                       {"c.dlq d.dlq b.dlq e.dlq f.dlq orders.dlq", "1 topic has no letters: --all lists it\n", cli.ExitDone},
+		"--parked --filter nope":        {"", "no retry topics are named like {topic}.retry.{delay}, or this user may see none\n", cli.ExitDone},
+		"--filter [c":                   {"", "redrive: --filter: \"[c\" is not a pattern: * is any text, ? any character, [abc] one of these\nsee redrive topics --help\n", cli.ExitUsage},
+		"--parked --all":                {"", "redrive: --parked and --all: all retry topics are listed, so omit --all\nsee redrive topics --help\n", cli.ExitUsage},
 	} {
 		got := b.redrive(t, append([]string{"topics"}, strings.Fields(args)...)...)
 		got.stdout = strings.Join(regexp.MustCompile(`[a-z]+\.dlq`).FindAllString(got.stdout, -1), " ")
@@ -124,7 +126,7 @@ func TestTopics_GoesByTheNaming(t *testing.T) {
 		t.Errorf("topics: %+v", got)
 	}
 	want := `{"topic":"parked_orders_5s","source":"orders","delayMs":5000,"partitions":1,"group":null,"parked":0,"exact":true}` + "\n"
-	exactly(t, b.redrive(t, append(naming, "topics", "--parked")...), exitDone, want, "")
+	exactly(t, b.redrive(t, append(naming, "topics", "--parked")...), cli.ExitDone, want, "")
 }
 
 func TestTopics_NoneIsNoError(t *testing.T) {
@@ -132,7 +134,7 @@ func TestTopics_NoneIsNoError(t *testing.T) {
 	b := newBroker(t)
 	for _, args := range [][]string{{"topics"}, {"topics", "--parked"}} {
 		got := b.redrive(t, args...)
-		prints(t, got, exitDone, "", "topics are named like {topic}.", args)
+		prints(t, got, cli.ExitDone, "", "topics are named like {topic}.", args)
 	}
-	exactly(t, b.redrive(t, "topics", "-o", "json"), exitDone, "[]\n", "no dead-letter topics are named like {topic}.dlq, or this user may see none\n")
+	exactly(t, b.redrive(t, "topics", "-o", "json"), cli.ExitDone, "[]\n", "no dead-letter topics are named like {topic}.dlq, or this user may see none\n")
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func newVersion(t *tool) *cobra.Command {
+func newVersion(t *cli.Tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print which redrive this is",
@@ -20,7 +21,7 @@ func newVersion(t *tool) *cobra.Command {
   redrive version -o json`,
 		RunE: func(*cobra.Command, []string) error {
 			version, commit := built()
-			return t.screen.Object(
+			return t.Screen.Object(
 				output.NewField("version", "VERSION", version),
 				output.NewField("commit", "COMMIT", commit),
 				output.NewField("go", "GO", runtime.Version()),

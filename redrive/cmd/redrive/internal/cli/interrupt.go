@@ -1,4 +1,4 @@
-package main
+package cli
 
 // Handles Ctrl-C, once and twice.
 
@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// errInterrupted is the cause of a context that Ctrl-C ended.
-var errInterrupted = errors.New("interrupted")
+// ErrInterrupted is the cause of a context that Ctrl-C ended.
+var ErrInterrupted = errors.New("interrupted")
 
-// together is the time in which several signals count as one: coreutils' timeout sends one to the
+// Together is the time in which several signals count as one: coreutils' timeout sends one to the
 // process and one to its group.
-var together = 500 * time.Millisecond
+var Together = 500 * time.Millisecond
 
-// outlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
+// OutlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
 // process. Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one
 // starts have the signal as usual.
-func outlivePipes() { signal.Notify(broken, syscall.SIGPIPE) }
+func OutlivePipes() { signal.Notify(broken, syscall.SIGPIPE) }
 
 // broken gets the signals of broken pipes, and nobody reads them. The signals of a process reach no
 // channel that was made in virtual time.
 var broken = make(chan os.Signal, 1)
 
-// interruptible returns a context that the first Ctrl-C cancels, with the cause errInterrupted.
+// Interruptible returns a context that the first Ctrl-C cancels, with the cause errInterrupted.
 // SIGTERM does the same, and SIGHUP unless the process ignores it, as under nohup. A signal within
 // half a second counts as the same one; a later signal ends the process at once. stop releases the
 // signals.
-func interruptible(parent context.Context, words io.Writer) (ctx context.Context, stop func()) {
+func Interruptible(parent context.Context, words io.Writer) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -45,9 +45,9 @@ func interruptible(parent context.Context, words io.Writer) (ctx context.Context
 		defer close(done)
 		select {
 		case <-signals:
-			time.AfterFunc(together, func() { signal.Stop(signals) })
+			time.AfterFunc(Together, func() { signal.Stop(signals) })
 			fmt.Fprintln(words, "\nstopping; once more ends at once")
-			cancel(errInterrupted)
+			cancel(ErrInterrupted)
 		case <-ctx.Done():
 			signal.Stop(signals)
 		}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -11,15 +11,15 @@ import (
 // *redrive.DeniedError instead, which says how to grant it.
 type resourceError struct{ error }
 
-// onTopic adds to an error its topic and the operation on it that needs a permission. Nil stays
+// OnTopic adds to an error its topic and the operation on it that needs a permission. Nil stays
 // nil.
-func onTopic(op, topic string, err error) error { return onResource(op, "topic", topic, err) }
+func OnTopic(op, topic string, err error) error { return OnResource(op, "topic", topic, err) }
 
-func onResource(op, resource, name string, err error) error {
+func OnResource(op, resource, name string, err error) error {
 	if err == nil || aboutResource(err) {
 		return err
 	}
-	if denied := permission.Denied(op, resource, name, err); isA[*redrive.DeniedError](denied) {
+	if denied := permission.Denied(op, resource, name, err); IsA[*redrive.DeniedError](denied) {
 		return denied
 	}
 	return &resourceError{fmt.Errorf("%s %s: %w", resource, name, err)}
@@ -27,7 +27,7 @@ func onResource(op, resource, name string, err error) error {
 
 // aboutResource reports whether an error already names its resource.
 func aboutResource(err error) bool {
-	return isA[*resourceError](err) || isA[*redrive.DeniedError](err)
+	return IsA[*resourceError](err) || IsA[*redrive.DeniedError](err)
 }
 
 func (e *resourceError) Unwrap() error { return e.error }

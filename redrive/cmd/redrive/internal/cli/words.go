@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// letters is a number of letters in words.
-func letters(n int64) string {
+// Letters is a number of letters in words.
+func Letters(n int64) string {
 	if n == 1 {
 		return "1 letter"
 	}
 	return fmt.Sprintf("%d letters", n)
 }
 
-// countsText formats counts by name.
-func countsText[K ~string](of map[K]int64) string {
+// CountsText formats counts by name.
+func CountsText[K ~string](of map[K]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, letters(of[name])+": "+string(name))
+		parts = append(parts, Letters(of[name])+": "+string(name))
 	}
 	if len(parts) == 0 {
 		return "-"
