@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	letterset "github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/resolved"
 )
@@ -33,20 +34,20 @@ type decision struct {
 
 // make counts the letters, asks, and records the decision.
 func (d *decision) make(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, yes bool) error {
-	f, frozen, err := choose(ctx, s, topic, sel)
+	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
-	ledger, err := idleLedger(ctx, s, f, toWrite, nil, []string{"WRITE"})
+	ledger, err := subject.IdleLedger(ctx, s, f, subject.ToWrite, nil, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
 	asked, err := d.find(ctx, s, ledger, sel, frozen)
 	most := asked.Len()
-	warnOfWhere(s.Tool, sel)
+	subject.WarnOfWhere(s.Tool, sel)
 	switch {
 	case err != nil:
-		return readFailed(topic, err) // what can't be read can't be asked about
+		return subject.ReadFailed(topic, err) // what can't be read can't be asked about
 	case most == 0:
 		if how := resolved.Describe(ctx, ledger, &sel.Filter); how != "" {
 			return cli.Refuse("nothing was %s: %s", d.done, how)
@@ -58,7 +59,7 @@ func (d *decision) make(ctx context.Context, s *cli.Session, topic string, sel *
 			return err
 		}
 	}
-	if err := stillIdle(ctx, ledger); err != nil {
+	if err := subject.StillIdle(ctx, ledger); err != nil {
 		return err
 	}
 	if err := d.unchanged(ledger, topic, asked); err != nil {
@@ -80,7 +81,7 @@ func (d *decision) make(ctx context.Context, s *cli.Session, topic string, sel *
 	if *later > 0 {
 		s.Screen.Say("not %s: %s of %s came to fit after the others were counted: run %s again for more", d.done, cli.Letters(*later), topic, d.verb)
 	}
-	if err := stillIdle(ctx, ledger); err != nil {
+	if err := subject.StillIdle(ctx, ledger); err != nil {
 		s.Screen.Warn("%v; %s: redrive show reports what became of a letter", err, d.raced)
 	}
 	return s.Screen.Object(
@@ -108,7 +109,7 @@ func (d *decision) find(ctx context.Context, s *cli.Session, ledger *dlq.Ledger,
 			s.Screen.Status("counting letters of %s: %d", ledger.Topic(), n)
 		}
 	}
-	warnOfClasses(s.Tool, ledger.Topic(), sel, maps.Keys(classes))
+	subject.WarnOfClasses(s.Tool, ledger.Topic(), sel, maps.Keys(classes))
 	return found, nil
 }
 

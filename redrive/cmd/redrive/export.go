@@ -20,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
@@ -79,7 +80,7 @@ func archiveTarget(location string) (*archive.Target, error) {
 }
 
 func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, how exporting, target *archive.Target) error {
-	f, frozen, err := choose(ctx, s, topic, sel)
+	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Se
 	case s.Redact != nil:
 		s.Screen.Warn("export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted")
 	}
-	found, err := chosen(ctx, s, f, sel, frozen, how.all)
+	found, err := subject.Chosen(ctx, s, f, sel, frozen, how.all)
 	if err != nil {
 		return err
 	}
@@ -101,15 +102,15 @@ func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Se
 		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.Tool, found)) })
 	}
 	n, err := write(s.Screen.Data(), counted(s.Tool, found))
-	warnOfWhere(s.Tool, sel)
+	subject.WarnOfWhere(s.Tool, sel)
 	if err != nil {
 		if n > 0 {
 			s.Screen.Say("%s of %s were exported before the error: the output is incomplete", cli.Letters(n), topic)
 		}
-		return readFailed(topic, err)
+		return subject.ReadFailed(topic, err)
 	}
 	if n == 0 {
-		s.Screen.Say("%s", nothing(topic, how.all))
+		s.Screen.Say("%s", subject.Nothing(topic, how.all))
 	}
 	return nil
 }
@@ -124,12 +125,12 @@ func exportTo(ctx context.Context, s *cli.Session, topic string, sel *selection.
 		if err == nil && n == 0 {
 			return 0, errNothing
 		}
-		return n, readFailed(topic, err)
+		return n, subject.ReadFailed(topic, err)
 	})
-	warnOfWhere(s.Tool, sel)
+	subject.WarnOfWhere(s.Tool, sel)
 	switch {
 	case errors.Is(err, errNothing):
-		s.Screen.Say("%s, so no archive was written", nothing(topic, how.all))
+		s.Screen.Say("%s, so no archive was written", subject.Nothing(topic, how.all))
 		return nil
 	case err != nil:
 		return err

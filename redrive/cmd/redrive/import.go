@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
@@ -42,7 +43,7 @@ new dead letters for failures.`,
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault // files
 			}
-			return completeTopic(t, false)(cmd, args, start)
+			return subject.CompleteTopic(t, false)(cmd, args, start)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := archive.Open(cmd.Context(), args[1], archive.S3{})
@@ -58,7 +59,7 @@ new dead letters for failures.`,
 }
 
 func importLetters(ctx context.Context, s *cli.Session, topic string, file *archive.Reader, how dlq.ImportOptions, yes bool) error {
-	f, err := findTopic(ctx, s, topic)
+	f, err := subject.FindTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
@@ -66,20 +67,20 @@ func importLetters(ctx context.Context, s *cli.Session, topic string, file *arch
 	if how.KeepTimestamps { // then dlq.Import reads the retention
 		needs = append(needs, "DESCRIBE_CONFIGS")
 	}
-	ledger, err := idleLedger(ctx, s, f, toCount, needs, nil)
+	ledger, err := subject.IdleLedger(ctx, s, f, subject.ToCount, needs, nil)
 	if err != nil {
 		return err
 	}
 	preview, err := ledger.PreviewImport(ctx, file, cli.Progress(s.Tool, "reading "+topic))
 	if err != nil {
-		return readFailed(topic, err)
+		return subject.ReadFailed(topic, err)
 	}
 	if n := reopened(preview); n > 0 && !yes && preview.Broken == nil {
 		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", cli.Letters(n), file.Name(), cli.CountsText(preview.Reopened))
 		if err := cli.Confirm(ctx, s.Tool, what, n); err != nil {
 			return err
 		}
-		if err := stillIdle(ctx, ledger); err != nil {
+		if err := subject.StillIdle(ctx, ledger); err != nil {
 			return err
 		}
 	}

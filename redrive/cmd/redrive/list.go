@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 // A listing is the flags of list besides the filters.
@@ -104,7 +105,7 @@ func (l listing) from(topics []string) (*dlq.Cursor, error) {
 func listAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, from *dlq.Cursor, how listing) error {
 	rows := s.Screen.List()
 	var words []string // about what is not listed
-	err := onEach(ctx, s, topics, func(topic string) (bool, error) {
+	err := subject.OnEach(ctx, s, topics, func(topic string) (bool, error) {
 		more, err := list(ctx, s, rows, topic, sel, from, how, len(topics) > 1)
 		if more != "" {
 			words = append(words, more)
@@ -114,7 +115,7 @@ func listAll(ctx context.Context, s *cli.Session, topics []string, sel *selectio
 	if cli.ExitCode(err) != cli.ExitUsage {
 		err = errors.Join(err, rows.Close())
 	}
-	warnOfWhere(s.Tool, sel)
+	subject.WarnOfWhere(s.Tool, sel)
 	for _, w := range words {
 		s.Screen.Say("%s", w)
 	}
@@ -123,7 +124,7 @@ func listAll(ctx context.Context, s *cli.Session, topics []string, sel *selectio
 
 // list lists a page of a topic's letters. more says how to continue, or that there are none.
 func list(ctx context.Context, s *cli.Session, rows *output.List, topic string, sel *selection.Selection, from *dlq.Cursor, how listing, among bool) (more string, err error) {
-	f, frozen, err := choose(ctx, s, topic, sel)
+	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {
 		return "", err
 	}
@@ -135,7 +136,7 @@ func list(ctx context.Context, s *cli.Session, rows *output.List, topic string, 
 			return "", cli.Usage(errors.New("--cursor: the filters choose none of its partitions"))
 		}
 	}
-	found, err := chosen(ctx, s, f, sel, at, how.all)
+	found, err := subject.Chosen(ctx, s, f, sel, at, how.all)
 	if err != nil {
 		return "", err
 	}
@@ -170,9 +171,9 @@ func list(ctx context.Context, s *cli.Session, rows *output.List, topic string, 
 	case full && !at.Done():
 		more = fmt.Sprintf("more letters may follow: continue with --cursor %s", at)
 	case n == 0 && len(errs) == 0 && from == nil:
-		more = nothing(topic, how.all)
+		more = subject.Nothing(topic, how.all)
 	}
-	return more, readFailed(topic, errs...)
+	return more, subject.ReadFailed(topic, errs...)
 }
 
 // mostOfValue is how many characters of a value a table shows, and how many bytes of a key.

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 // ofNotes are the flags of list that choose among notes of discarded records.
@@ -33,11 +34,11 @@ func onlyOfNotes(flags *pflag.FlagSet) (err error) {
 
 // listDiscarded lists the records that consumers discarded.
 func listDiscarded(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, limit int) error {
-	f, err := findTopic(ctx, s, topic)
+	f, err := subject.FindTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	name, err := ledgerName(s.Naming, f)
+	name, err := subject.LedgerName(s.Naming, f)
 	if err != nil {
 		return err
 	}

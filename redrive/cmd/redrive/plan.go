@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newPlan(t *cli.Tool) *cobra.Command {
@@ -41,7 +42,7 @@ Several topics are one plan after the other: with -o json an array, with -o json
 				err = errors.Join(err, errors.New("--save is for one topic: a run has one"))
 			}
 			return t.With(cmd.Context(), func(s *cli.Session) error {
-				return eachTopic(cmd.Context(), s, args, func(topic string, show func(...output.Field) error) error {
+				return subject.EachTopic(cmd.Context(), s, args, func(topic string, show func(...output.Field) error) error {
 					r, p, err := planRun(cmd.Context(), s, topic, i, sel, e)
 					if err != nil {
 						return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 // savePlan writes a plan to a new file. Only its owner can read it, since edits may be personal
@@ -72,13 +73,13 @@ func onlyPlan(cmd *cobra.Command) error {
 // storedPlan makes the engine that can run a stored plan. Like planRun it first records outcomes of
 // earlier runs.
 func storedPlan(ctx context.Context, s *cli.Session, p *redrive.Plan) (*redrive.Redriver, *redrive.Plan, error) {
-	if _, err := findTopic(ctx, s, p.Selection.Topic); err != nil {
+	if _, err := subject.FindTopic(ctx, s, p.Selection.Topic); err != nil {
 		return nil, nil, err
 	}
 	r, err := s.Redriver()
 	if err != nil {
 		return nil, nil, err
 	}
-	writeOutcomes(ctx, s.Tool, r, p.Selection.Topic)()
+	subject.WriteOutcomes(ctx, s.Tool, r, p.Selection.Topic)()
 	return r, p, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
@@ -148,7 +149,7 @@ func pruneQuestion(topic string, found *dlq.Prunable) string {
 }
 
 func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefore time.Time, p pruning, target *archive.Target) error {
-	f, err := findTopic(ctx, s, topic)
+	f, err := subject.FindTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
@@ -158,9 +159,9 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 	}
 	unresolved := func() {}
 	if !p.dryRun {
-		unresolved = writeOutcomes(ctx, s.Tool, r, topic)
+		unresolved = subject.WriteOutcomes(ctx, s.Tool, r, topic)
 	}
-	ledger, err := idleLedger(ctx, s, f, toInspect, []string{"DELETE"}, []string{"WRITE"})
+	ledger, err := subject.IdleLedger(ctx, s, f, subject.ToInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 	found, err := p.find(ctx, ledger, before, s.Now(), cli.Progress(s.Tool, "reading "+topic))
 	switch {
 	case err != nil:
-		return readFailed(topic, err)
+		return subject.ReadFailed(topic, err)
 	case p.dryRun:
 		return showPrunable(s.Tool, topic, found)
 	case len(found.Until) == 0:
@@ -199,7 +200,7 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 		}
 		written = where
 	}
-	if err := stillIdle(ctx, ledger); err != nil {
+	if err := subject.StillIdle(ctx, ledger); err != nil {
 		if where != "" {
 			err = fmt.Errorf("%w; nothing was deleted, and the letters in %s are still in the topic", err, where)
 		}
@@ -265,7 +266,7 @@ func writeArchive(ctx context.Context, s *cli.Session, topic string, p *dlq.Prun
 		if err == nil && n < p.Letters {
 			err = fmt.Errorf("retention deleted %d of %s meanwhile; run prune again", p.Letters-n, cli.Letters(p.Letters))
 		}
-		return n, readFailed(topic, err)
+		return n, subject.ReadFailed(topic, err)
 	})
 	if err != nil {
 		return "", fmt.Errorf("nothing was deleted: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/lost"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newReopen(t *cli.Tool) *cobra.Command {
@@ -67,11 +68,11 @@ refused while a run on the topic is unfinished.`,
 // ofPending makes a decision one about pending letters whose copies no consumer can have. It names
 // the first ten copies.
 func ofPending(ctx context.Context, d *decision, s *cli.Session, topic string, sel *selection.Selection) error {
-	f, err := findTopic(ctx, s, topic)
+	f, err := subject.FindTopic(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	name, err := ledgerName(s.Naming, f)
+	name, err := subject.LedgerName(s.Naming, f)
 	if err != nil {
 		return err
 	}

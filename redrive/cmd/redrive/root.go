@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newRoot(t *cli.Tool) *cobra.Command {
@@ -152,7 +153,7 @@ func checkArgs(t *cli.Tool, verb *cobra.Command) {
 		return nil
 	}
 	if len(want) > 0 && want[0] == "TOPIC" && verb.ValidArgsFunction == nil {
-		verb.ValidArgsFunction = completeTopic(t, several)
+		verb.ValidArgsFunction = subject.CompleteTopic(t, several)
 	}
 	if len(want) > 0 && want[0] == "RUN" {
 		verb.ValidArgsFunction = completeRun(t, verb.Name() != "status")

@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newRun(t *cli.Tool) *cobra.Command {
@@ -123,19 +124,19 @@ func runQuestion(s *cli.Session, p *redrive.Plan, chosen bool) string {
 
 // planRun makes the plan that the flags ask for, and the engine that can run it.
 func planRun(ctx context.Context, s *cli.Session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Redriver, *redrive.Plan, error) {
-	if _, _, err := choose(ctx, s, topic, sel); err != nil {
+	if _, _, err := subject.Choose(ctx, s, topic, sel); err != nil {
 		return nil, nil, err
 	}
 	r, err := s.Redriver()
 	if err != nil {
 		return nil, nil, err
 	}
-	unresolved := writeOutcomes(ctx, s.Tool, r, topic)
+	unresolved := subject.WriteOutcomes(ctx, s.Tool, r, topic)
 	s.Screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), MaxAttempts: i.maxAttempts, Edit: e})
-	warnOfWhere(s.Tool, sel)
+	subject.WarnOfWhere(s.Tool, sel)
 	if err == nil {
-		warnOfClasses(s.Tool, topic, sel, maps.Keys(p.ByClass))
+		subject.WarnOfClasses(s.Tool, topic, sel, maps.Keys(p.ByClass))
 		unresolved()
 	}
 	return r, p, err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 // completeRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
@@ -19,13 +20,13 @@ func completeRun(t *cli.Tool, unfinished bool) cobra.CompletionFunc {
 		}
 		slash := strings.LastIndexByte(typed, '/')
 		if slash < 0 {
-			for _, topic := range lookUpTopics(cmd.Context(), t) {
+			for _, topic := range subject.LookUpTopics(cmd.Context(), t) {
 				found = append(found, topic+"/")
 			}
 			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
 		topic := typed[:slash]
-		lookUp(cmd.Context(), t, func(ctx context.Context, s *cli.Session) error {
+		subject.LookUp(cmd.Context(), t, func(ctx context.Context, s *cli.Session) error {
 			r, err := s.Redriver()
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 // parseRun reads topic/id, as run and runs print it.
@@ -23,7 +24,7 @@ func parseRun(s string) (topic, id string, err error) {
 func onRun(ctx context.Context, t *cli.Tool, name string, do func(ctx context.Context, r *redrive.Redriver, topic, id string) error, wrong error) error {
 	topic, id, err := parseRun(name)
 	return t.With(ctx, func(s *cli.Session) error {
-		if _, err := findTopic(ctx, s, topic); err != nil {
+		if _, err := subject.FindTopic(ctx, s, topic); err != nil {
 			return err
 		}
 		r, err := s.Redriver()

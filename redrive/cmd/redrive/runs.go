@@ -10,6 +10,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newRuns(t *cli.Tool) *cobra.Command {
@@ -22,7 +23,7 @@ known later are in status. A run is listed for as long as the ledger keeps its r
   redrive runs orders.dlq -o jsonl | jq -r 'select(.ended == null) | .run'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.With(cmd.Context(), func(s *cli.Session) error {
-				if _, err := findTopic(cmd.Context(), s, args[0]); err != nil {
+				if _, err := subject.FindTopic(cmd.Context(), s, args[0]); err != nil {
 					return err
 				}
 				r, err := s.Redriver()

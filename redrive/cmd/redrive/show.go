@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newShow(t *cli.Tool) *cobra.Command {
@@ -37,20 +38,20 @@ position, the original marked by >. It says so where they are gone.`,
 				err2 = fmt.Errorf("--around: %d is not between 1 and %d", around, mostAround)
 			}
 			return t.With(cmd.Context(), func(s *cli.Session) error {
-				f, err := findTopic(cmd.Context(), s, args[0])
+				f, err := subject.FindTopic(cmd.Context(), s, args[0])
 				if err != nil {
 					return err
 				}
-				name, err := ledgerName(s.Naming, f)
+				name, err := subject.LedgerName(s.Naming, f)
 				if err != nil {
 					return err
 				}
-				l, notes, err := dlq.NewLedger(f.topic, name, s.Kafka...).Find(cmd.Context(), partition, offset)
+				l, notes, err := dlq.NewLedger(f.Topic, name, s.Kafka...).Find(cmd.Context(), partition, offset)
 				if l == nil {
 					if len(notes) > 0 {
 						err = fmt.Errorf("%w; the ledger still records: %s", err, noteText(notes[len(notes)-1], t.Screen.Look))
 					}
-					return cli.OnTopic("READ", f.topic, err)
+					return cli.OnTopic("READ", f.Topic, err)
 				}
 				var state any = cmp.Or(string(l.State), "open")
 				if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func newSummary(t *cli.Tool) *cobra.Command {
@@ -50,7 +51,7 @@ Several topics are one summary after the other: with -o json an array, with -o j
 
 // summarizeAll summarizes topics, one after the other.
 func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, by time.Duration) error {
-	err := eachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
+	err := subject.EachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
 		sum, held, err := summarize(ctx, s, topic, sel, by)
 		if sum == nil || ctx.Err() != nil {
 			return err
@@ -65,16 +66,16 @@ func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *sel
 		}
 		return err
 	})
-	warnOfWhere(s.Tool, sel)
+	subject.WarnOfWhere(s.Tool, sel)
 	return err
 }
 
 func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, held []guards.Guard, err error) {
-	f, frozen, err := choose(ctx, s, topic, sel)
+	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {
 		return nil, nil, err
 	}
-	ledger, err := readLedger(ctx, s, f, toInspect)
+	ledger, err := subject.ReadLedger(ctx, s, f, subject.ToInspect)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +93,7 @@ func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection
 	if unread != nil && ctx.Err() == nil {
 		s.Screen.Warn("%v", unread)
 	}
-	return sum, all[f.Source], readFailed(topic, err)
+	return sum, all[f.Source], subject.ReadFailed(topic, err)
 }
 
 func showSummary(t *cli.Tool, sum *dlq.Summary, held []guards.Guard, by time.Duration, show func(...output.Field) error) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func TestTool_PrintsNoSecret(t *testing.T) {
@@ -90,7 +91,7 @@ func TestTool_TablesFitTheTerminal(t *testing.T) {
 	run.Counts = redrive.Counts{Selected: 123456, Sent: 123456, Succeeded: 123456, Failed: 123456, Pending: 123456}
 	kept := 336 * time.Hour
 	topic := topicFields(
-		sibling{topic: "payments-service.dlq", partitions: 12}, false, nil,
+		subject.Sibling{Topic: "payments-service.dlq", Partitions: 12}, false, nil,
 		topicStats{total: 123456, recent: 123456, oldest: clitest.Noon.Add(-kept), retention: &kept},
 		topicContents{123456, 123456, 123456, output.Ago(clitest.Noon), "payment.Declined", []string{"billing-service", "mail"}}, clitest.Noon, false,
 	)

@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/internal/guards"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -94,20 +95,20 @@ func (how survey) fits(topic string) bool {
 
 // choose finds the cluster's topics of a kind that fit the filters, and says so where there are
 // none.
-func (how survey) choose(ctx context.Context, s *cli.Session, kind retrytopics.Kind) ([]sibling, error) {
+func (how survey) choose(ctx context.Context, s *cli.Session, kind retrytopics.Kind) ([]subject.Sibling, error) {
 	all, err := s.Admin.ListTopics(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
-	found := siblings(all, s.Naming, kind)
+	found := subject.Siblings(all, s.Naming, kind)
 	what := "dead-letter topics"
 	if kind == retrytopics.KindRetry {
 		what = "retry topics"
 	}
-	fit := slices.DeleteFunc(slices.Clone(found), func(f sibling) bool { return !how.fits(f.topic) })
+	fit := slices.DeleteFunc(slices.Clone(found), func(f subject.Sibling) bool { return !how.fits(f.Topic) })
 	switch {
 	case len(found) == 0:
-		s.Screen.Say("no %s are named like %s, or this user may see none", what, templateOf(s.Naming, kind))
+		s.Screen.Say("no %s are named like %s, or this user may see none", what, subject.TemplateOf(s.Naming, kind))
 	case len(fit) == 0:
 		s.Screen.Say("none of the %d %s fits --filter %s", len(found), what, strings.Join(how.filters, " or "))
 	}
@@ -119,12 +120,12 @@ func listDeadLetterTopics(ctx context.Context, s *cli.Session, how survey) error
 	if err != nil {
 		return err
 	}
-	stats, problems := readTopicStats(ctx, s, names(found), s.Now())
-	found = slices.DeleteFunc(found, func(f sibling) bool {
-		if stats[f.topic].compacted {
-			problems = append(problems, errors.New(compacted(f.topic)))
+	stats, problems := readTopicStats(ctx, s, subject.Names(found), s.Now())
+	found = slices.DeleteFunc(found, func(f subject.Sibling) bool {
+		if stats[f.Topic].compacted {
+			problems = append(problems, errors.New(subject.Compacted(f.Topic)))
 		}
-		return stats[f.topic].compacted
+		return stats[f.Topic].compacted
 	})
 	sourceGone := missingSources(ctx, s, found)
 	var sources []string
@@ -144,17 +145,17 @@ func listDeadLetterTopics(ctx context.Context, s *cli.Session, how survey) error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	weight := func(f sibling) int64 {
+	weight := func(f subject.Sibling) int64 {
 		if how.quick {
-			return numberOr(stats[f.topic].total, 0)
+			return numberOr(stats[f.Topic].total, 0)
 		}
-		return numberOr(contents[f.topic].open, 0)
+		return numberOr(contents[f.Topic].open, 0)
 	}
-	slices.SortStableFunc(found, func(a, b sibling) int { return cmp.Compare(weight(b), weight(a)) })
+	slices.SortStableFunc(found, func(a, b subject.Sibling) int { return cmp.Compare(weight(b), weight(a)) })
 	var rows output.Rows
 	for _, f := range found {
-		if s.Screen.Format != output.Table || how.all || len(held[f.Source]) > 0 || !empty(stats[f.topic], contents[f.topic], how.quick) {
-			rows = append(rows, topicFields(f, sourceGone[f.Source], held[f.Source], stats[f.topic], contents[f.topic], s.Now(), how.quick))
+		if s.Screen.Format != output.Table || how.all || len(held[f.Source]) > 0 || !empty(stats[f.Topic], contents[f.Topic], how.quick) {
+			rows = append(rows, topicFields(f, sourceGone[f.Source], held[f.Source], stats[f.Topic], contents[f.Topic], s.Now(), how.quick))
 		}
 	}
 	err = s.Screen.Rows(rows)
@@ -198,7 +199,7 @@ func folded(n, shown int, quick bool) string {
 
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
 // table has no columns for what was not asked for.
-func topicFields(f sibling, sourceGone any, held []guards.Guard, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
+func topicFields(f subject.Sibling, sourceGone any, held []guards.Guard, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
 	gone := output.Pair{JSON: sourceGone}
 	if sourceGone == true {
 		gone.Table = "its source is gone"
@@ -211,10 +212,10 @@ func topicFields(f sibling, sourceGone any, held []guards.Guard, stats topicStat
 	}
 	field := output.NewField
 	return []output.Field{
-		field("topic", "TOPIC", f.topic),
+		field("topic", "TOPIC", f.Topic),
 		field("source", "", f.Source),
 		field("sourceGone", "", gone).Below(),
-		field("partitions", "", f.partitions),
+		field("partitions", "", f.Partitions),
 		field("letters", unless(!quick, "LETTERS"), stats.total).Right(),
 		field("open", unless(quick, "OPEN"), contents.open).Right(),
 		field("pending", unless(quick, "PENDING"), contents.pending).Right().Spare(5),
@@ -235,20 +236,20 @@ type topicContents struct{ open, pending, resolved, oldestOpen, topClass, groups
 
 // readContents reads topics, as far as brokers do not say that they hold nothing. An error about
 // one topic leaves the others as they are.
-func readContents(ctx context.Context, s *cli.Session, found []sibling, stats map[string]topicStats) (map[string]topicContents, []error) {
+func readContents(ctx context.Context, s *cli.Session, found []subject.Sibling, stats map[string]topicStats) (map[string]topicContents, []error) {
 	contents := map[string]topicContents{}
 	var ledgers []*dlq.Ledger
 	var problems []error
 	for _, f := range found {
-		if stats[f.topic].gone {
+		if stats[f.Topic].gone {
 			continue
 		}
-		if numberOr(stats[f.topic].total, 1) == 0 {
-			contents[f.topic] = contentsOf(&dlq.Summary{})
-		} else if name, err := ledgerName(s.Naming, f); err != nil {
+		if numberOr(stats[f.Topic].total, 1) == 0 {
+			contents[f.Topic] = contentsOf(&dlq.Summary{})
+		} else if name, err := subject.LedgerName(s.Naming, f); err != nil {
 			problems = append(problems, err)
 		} else {
-			ledgers = append(ledgers, dlq.NewLedger(f.topic, name, s.Kafka...))
+			ledgers = append(ledgers, dlq.NewLedger(f.Topic, name, s.Kafka...))
 		}
 	}
 	for _, r := range dlq.SummarizeAll(ctx, ledgers, cli.Progress(s.Tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {
@@ -264,7 +265,7 @@ func readContents(ctx context.Context, s *cli.Session, found []sibling, stats ma
 		if newer {
 			s.Screen.Warn("%v; these letters count as open", r.Err)
 		} else {
-			warnOfBroken(s.Tool, r.Ledger)
+			subject.WarnOfBroken(s.Tool, r.Ledger)
 		}
 		contents[r.Ledger.Topic()] = contentsOf(r.Summary)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -137,18 +138,18 @@ func listParked(ctx context.Context, s *cli.Session, how survey) error {
 		return err
 	}
 	// the order in which a record passes them
-	slices.SortFunc(tiers, func(a, b sibling) int {
+	slices.SortFunc(tiers, func(a, b subject.Sibling) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Delay, b.Delay))
 	})
-	backlogs, problems := readBacklogs(ctx, s, names(tiers))
+	backlogs, problems := readBacklogs(ctx, s, subject.Names(tiers))
 	field, rows := output.NewField, output.Rows{}
 	for _, tier := range tiers {
-		for _, b := range backlogs[tier.topic] {
+		for _, b := range backlogs[tier.Topic] {
 			rows = append(rows, []output.Field{
-				field("topic", "TOPIC", tier.topic),
+				field("topic", "TOPIC", tier.Topic),
 				field("source", "SOURCE", tier.Source),
 				field("delayMs", "DELAY", tier.Delay),
-				field("partitions", "PARTITIONS", tier.partitions).Right(),
+				field("partitions", "PARTITIONS", tier.Partitions).Right(),
 				field("group", "GROUP", b.group),
 				field("parked", "PARKED", b.parked).Right(),
 				field("exact", "", b.exact),

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 // topicStats is what the brokers know of a topic, without reading it. A part that is not known is
@@ -65,7 +66,7 @@ func readTopicStats(ctx context.Context, s *cli.Session, topics []string, now ti
 		if st.retention = retention; retentionErr != nil {
 			problems = append(problems, cli.OnTopic("DESCRIBE_CONFIGS", topic, retentionErr))
 		}
-		st.compacted = configErr == nil && isCompacted(configs, topic)
+		st.compacted = configErr == nil && subject.IsCompacted(configs, topic)
 		found[topic] = st
 	}
 	return found, problems

@@ -1,4 +1,4 @@
-package main
+package subject
 
 // The letters that a verb is about.
 
@@ -15,30 +15,30 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-// choose finds the topic of the letters that a verb is about, and its end when the verb began.
-func choose(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection) (f sibling, frozen dlq.Cursor, err error) {
-	f, err = findTopic(ctx, s, topic)
+// Choose finds the topic of the letters that a verb is about, and its end when the verb began.
+func Choose(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection) (f Sibling, frozen dlq.Cursor, err error) {
+	f, err = FindTopic(ctx, s, topic)
 	if err != nil {
 		return f, frozen, err
 	}
-	if gone := sel.Missing(int32(f.partitions)); len(gone) > 0 {
-		return f, frozen, cli.Usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.partitions))
+	if gone := sel.Missing(int32(f.Partitions)); len(gone) > 0 {
+		return f, frozen, cli.Usage(fmt.Errorf("%s has no partition %d: it has %d, from 0 on", topic, gone[0], f.Partitions))
 	}
 	frozen, err = dlq.Freeze(ctx, topic, s.Kafka...)
 	return f, frozen, cli.OnTopic("DESCRIBE", topic, err)
 }
 
-// warnOfWhere warns of letters on which the expression of --where failed.
-func warnOfWhere(t *cli.Tool, sel *selection.Selection) {
+// WarnOfWhere warns of letters on which the expression of --where failed.
+func WarnOfWhere(t *cli.Tool, sel *selection.Selection) {
 	// The text of such an error may quote what it is about.
 	if d := sel.WhereProblem(t.Redaction == nil); d != "" {
 		t.Screen.Warn("%s", d)
 	}
 }
 
-// warnOfClasses warns of the classes of --class that none of the letters has: one with a typo looks
+// WarnOfClasses warns of the classes of --class that none of the letters has: one with a typo looks
 // like a class without letters. With no letter at all the verb itself says so.
-func warnOfClasses(t *cli.Tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
+func WarnOfClasses(t *cli.Tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
 	classes := slices.Collect(has)
 	for _, c := range sel.Filter.Classes {
 		begin, prefix := strings.CutSuffix(c, "*")
@@ -49,18 +49,18 @@ func warnOfClasses(t *cli.Tool, topic string, sel *selection.Selection, has iter
 	}
 }
 
-// readFailed is an error of reading a dead-letter topic.
-func readFailed(topic string, errs ...error) error {
+// ReadFailed is an error of reading a dead-letter topic.
+func ReadFailed(topic string, errs ...error) error {
 	return cli.OnTopic("READ", topic, errors.Join(errs...))
 }
 
-// chosen yields the letters of a selection from the cursor on: the open letters, or all. With
+// Chosen yields the letters of a selection from the cursor on: the open letters, or all. With
 // --state the states decide.
-func chosen(ctx context.Context, s *cli.Session, f sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
+func Chosen(ctx context.Context, s *cli.Session, f Sibling, sel *selection.Selection, from dlq.Cursor, all bool) (iter.Seq2[*dlq.Letter, error], error) {
 	if all && len(sel.Filter.States) == 0 {
-		return dlq.Read(ctx, f.topic, sel.Filter, from, s.Kafka...), nil
+		return dlq.Read(ctx, f.Topic, sel.Filter, from, s.Kafka...), nil
 	}
-	ledger, err := readLedger(ctx, s, f, toInspect)
+	ledger, err := ReadLedger(ctx, s, f, ToInspect)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func chosen(ctx context.Context, s *cli.Session, f sibling, sel *selection.Selec
 	return ledger.Letters(ctx, sel.Filter, from, scope), nil
 }
 
-// nothing is the message where no letter is chosen.
-func nothing(topic string, all bool) string {
+// Nothing is the message where no letter is chosen.
+func Nothing(topic string, all bool) string {
 	if all {
 		return fmt.Sprintf("no letter of %s fits", topic)
 	}

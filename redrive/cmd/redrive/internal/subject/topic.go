@@ -1,4 +1,4 @@
-package main
+package subject
 
 // The topics of the cluster that siding made.
 
@@ -20,29 +20,29 @@ import (
 )
 
 // A sibling is a topic of the cluster that is derived from a source topic.
-type sibling struct {
-	topic string
+type Sibling struct {
+	Topic string
 	retrytopics.Name
-	partitions int
-	sourceSeen bool
+	Partitions int
+	SourceSeen bool
 }
 
-// siblings lists the cluster's topics of one kind, sorted by name.
-func siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics.Kind) []sibling {
-	var found []sibling
+// Siblings lists the cluster's topics of one kind, sorted by name.
+func Siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics.Kind) []Sibling {
+	var found []Sibling
 	for _, topic := range all.Names() {
 		name, ok := naming.Parse(topic)
 		if !ok || name.Kind != kind {
 			continue
 		}
-		found = append(found, sibling{topic: topic, Name: name, partitions: len(all[topic].Partitions), sourceSeen: all.Has(name.Source)})
+		found = append(found, Sibling{Topic: topic, Name: name, Partitions: len(all[topic].Partitions), SourceSeen: all.Has(name.Source)})
 	}
 	return found
 }
 
-// eachTopic prints an object about each topic, one after the other: in JSON several are an array,
+// EachTopic prints an object about each topic, one after the other: in JSON several are an array,
 // or a line each. An error about one topic leaves the others as they are.
-func eachTopic(ctx context.Context, s *cli.Session, topics []string, do func(topic string, show func(...output.Field) error) error) error {
+func EachTopic(ctx context.Context, s *cli.Session, topics []string, do func(topic string, show func(...output.Field) error) error) error {
 	write, list := s.Screen.Object, s.Screen.List()
 	several := len(topics) > 1 && s.Screen.Format != output.Table
 	if several {
@@ -58,7 +58,7 @@ func eachTopic(ctx context.Context, s *cli.Session, topics []string, do func(top
 		}
 		return unwritten
 	}
-	err := onEach(ctx, s, topics, func(topic string) (bool, error) {
+	err := OnEach(ctx, s, topics, func(topic string) (bool, error) {
 		err := do(topic, show)
 		return unwritten != nil, err
 	})
@@ -68,10 +68,10 @@ func eachTopic(ctx context.Context, s *cli.Session, topics []string, do func(top
 	return err
 }
 
-func names(all []sibling) []string {
+func Names(all []Sibling) []string {
 	list := make([]string, len(all))
 	for i, s := range all {
-		list[i] = s.topic
+		list[i] = s.Topic
 	}
 	return list
 }
@@ -83,7 +83,7 @@ func notDeadLetters(ctx context.Context, s *cli.Session, topic string) error {
 	if ok && name.Kind == retrytopics.KindDLQ {
 		return nil
 	}
-	template := templateOf(s.Naming, retrytopics.KindDLQ)
+	template := TemplateOf(s.Naming, retrytopics.KindDLQ)
 	source, what := topic, fmt.Sprintf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)", topic, template)
 	if ok {
 		source = name.Source
@@ -99,10 +99,10 @@ func notDeadLetters(ctx context.Context, s *cli.Session, topic string) error {
 	return cli.Usage(errors.New(what))
 }
 
-// onEach does something for each topic, one after the other, until it has enough. An error about
+// OnEach does something for each topic, one after the other, until it has enough. An error about
 // one topic leaves the others as they are. A name that can be no dead-letter topic's is an error of
 // usage: nothing is done then.
-func onEach(ctx context.Context, s *cli.Session, topics []string, do func(topic string) (enough bool, err error)) error {
+func OnEach(ctx context.Context, s *cli.Session, topics []string, do func(topic string) (enough bool, err error)) error {
 	var errs []error
 	for _, topic := range topics {
 		errs = append(errs, notDeadLetters(ctx, s, topic))
@@ -123,45 +123,45 @@ func onEach(ctx context.Context, s *cli.Session, topics []string, do func(topic 
 	return errors.Join(errs...)
 }
 
-// findTopic finds a dead-letter topic by its name, or returns why it can't be used.
-func findTopic(ctx context.Context, s *cli.Session, topic string) (sibling, error) {
+// FindTopic finds a dead-letter topic by its name, or returns why it can't be used.
+func FindTopic(ctx context.Context, s *cli.Session, topic string) (Sibling, error) {
 	if err := notDeadLetters(ctx, s, topic); err != nil {
-		return sibling{}, err
+		return Sibling{}, err
 	}
 	all, err := s.Admin.ListTopics(ctx, topic)
 	if err != nil {
-		return sibling{}, cli.OnTopic("DESCRIBE", topic, err)
+		return Sibling{}, cli.OnTopic("DESCRIBE", topic, err)
 	}
 	switch d := all[topic]; {
 	case errors.Is(d.Err, kerr.UnknownTopicOrPartition):
-		return sibling{}, fmt.Errorf("topic %s does not exist: redrive topics --quick lists those that there are", topic)
+		return Sibling{}, fmt.Errorf("topic %s does not exist: redrive topics --quick lists those that there are", topic)
 	case d.Err != nil:
-		return sibling{}, cli.OnTopic("DESCRIBE", topic, d.Err)
+		return Sibling{}, cli.OnTopic("DESCRIBE", topic, d.Err)
 	}
 	// A user who may not read the configuration has the name alone.
-	if configs, err := s.Admin.DescribeTopicConfigs(ctx, topic); err == nil && isCompacted(configs, topic) {
-		return sibling{}, errors.New(compacted(topic))
+	if configs, err := s.Admin.DescribeTopicConfigs(ctx, topic); err == nil && IsCompacted(configs, topic) {
+		return Sibling{}, errors.New(Compacted(topic))
 	}
-	return siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil
+	return Siblings(all, s.Naming, retrytopics.KindDLQ)[0], nil
 }
 
-// compacted is why a compacted topic is not used, whatever its name: a ledger is compacted, and
+// Compacted is why a compacted topic is not used, whatever its name: a ledger is compacted, and
 // under another team's naming its name may fit the templates. To prune it would cost its entries.
-func compacted(topic string) string {
+func Compacted(topic string) string {
 	return fmt.Sprintf("%s is compacted, as ledgers are: by its name it is a dead-letter topic, which must not be compacted. "+
 		"If it is a ledger of another naming, --dlq-name and --ledger-name set the naming; if it has dead letters, set its cleanup.policy to delete first", topic)
 }
 
-// isCompacted reports whether a topic is known to be compacted.
-func isCompacted(configs kadm.ResourceConfigs, topic string) bool {
+// IsCompacted reports whether a topic is known to be compacted.
+func IsCompacted(configs kadm.ResourceConfigs, topic string) bool {
 	c, err := configs.On(topic, nil)
 	return err == nil && c.Err == nil && slices.ContainsFunc(c.Configs, func(kv kadm.Config) bool {
 		return kv.Key == "cleanup.policy" && strings.Contains(kv.MaybeValue(), "compact")
 	})
 }
 
-// templateOf is how topics of a kind are named.
-func templateOf(naming retrytopics.Naming, kind retrytopics.Kind) string {
+// TemplateOf is how topics of a kind are named.
+func TemplateOf(naming retrytopics.Naming, kind retrytopics.Kind) string {
 	if kind == retrytopics.KindRetry {
 		return cmp.Or(naming.Retry, retrytopics.DefaultRetry)
 	}

@@ -1,4 +1,4 @@
-package main
+package subject
 
 // The ledger of a dead-letter topic.
 
@@ -15,11 +15,11 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// ledgerName is the name of a dead-letter topic's ledger.
-func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
+// LedgerName is the name of a dead-letter topic's ledger.
+func LedgerName(naming retrytopics.Naming, f Sibling) (string, error) {
 	names, err := naming.Siblings(f.Source, f.Group)
 	if err != nil {
-		return "", cli.Usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.topic, err))
+		return "", cli.Usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.Topic, err))
 	}
 	return names.Ledger, nil
 }
@@ -29,38 +29,38 @@ func ledgerName(naming retrytopics.Naming, f sibling) (string, error) {
 type purpose int
 
 const (
-	toCount purpose = iota // a missing ledger is not worth a line
-	toInspect
-	toWrite
+	ToCount purpose = iota // a missing ledger is not worth a line
+	ToInspect
+	ToWrite
 )
 
-// readLedger reads all entries about a topic's dead letters.
-func readLedger(ctx context.Context, s *cli.Session, f sibling, why purpose) (*dlq.Ledger, error) {
-	name, err := ledgerName(s.Naming, f)
+// ReadLedger reads all entries about a topic's dead letters.
+func ReadLedger(ctx context.Context, s *cli.Session, f Sibling, why purpose) (*dlq.Ledger, error) {
+	name, err := LedgerName(s.Naming, f)
 	if err != nil {
 		return nil, err
 	}
-	l := dlq.NewLedger(f.topic, name, s.Kafka...)
+	l := dlq.NewLedger(f.Topic, name, s.Kafka...)
 	err = l.Read(ctx, cli.Progress(s.Tool, "reading "+name), nil)
 	switch {
-	case err != nil && (why == toWrite || !errors.Is(err, dlq.ErrNewerVersion)):
+	case err != nil && (why == ToWrite || !errors.Is(err, dlq.ErrNewerVersion)):
 		return nil, cli.OnTopic("READ", name, err)
 	case err != nil:
 		s.Screen.Warn("%v; these letters count as open", err)
 		return l, nil
 	}
-	warnOfBroken(s.Tool, l)
+	WarnOfBroken(s.Tool, l)
 	switch {
-	case l.Missing() && why == toWrite:
-		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.topic)
-	case l.Missing() && why == toInspect:
-		s.Screen.Say("%s does not exist: all letters of %s count as open", name, f.topic)
+	case l.Missing() && why == ToWrite:
+		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.Topic)
+	case l.Missing() && why == ToInspect:
+		s.Screen.Say("%s does not exist: all letters of %s count as open", name, f.Topic)
 	}
 	return l, nil
 }
 
-// warnOfBroken warns of entries that can't be read.
-func warnOfBroken(t *cli.Tool, l *dlq.Ledger) {
+// WarnOfBroken warns of entries that can't be read.
+func WarnOfBroken(t *cli.Tool, l *dlq.Ledger) {
 	n, some := l.Broken()
 	if n == 0 {
 		return
@@ -72,32 +72,32 @@ func warnOfBroken(t *cli.Tool, l *dlq.Ledger) {
 	t.Screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", l.Name(), cli.Letters(n), first)
 }
 
-// idleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,
+// IdleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,
 // and where the user lacks an operation that the verb needs on the topic or on the ledger, so that
 // the verb does all of it or nothing.
-func idleLedger(ctx context.Context, s *cli.Session, f sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
-	l, err := readLedger(ctx, s, f, why)
+func IdleLedger(ctx context.Context, s *cli.Session, f Sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
+	l, err := ReadLedger(ctx, s, f, why)
 	if err == nil {
 		err = guard.RefuseUnfinished(l)
 	}
 	if err == nil {
-		err = permission.Check(ctx, s.Client, map[string][]string{f.topic: onTopic, l.Name(): onLedger})
+		err = permission.Check(ctx, s.Client, map[string][]string{f.Topic: onTopic, l.Name(): onLedger})
 	}
 	return l, err
 }
 
-// stillIdle reads the entries since the last read and refuses where a run has begun. The user may
+// StillIdle reads the entries since the last read and refuses where a run has begun. The user may
 // have taken long to answer.
-func stillIdle(ctx context.Context, ledger *dlq.Ledger) error {
+func StillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 	if err := ledger.Read(ctx, nil, nil); err != nil && !errors.Is(err, dlq.ErrNewerVersion) {
 		return cli.OnTopic("READ", ledger.Name(), err)
 	}
 	return guard.RefuseUnfinished(ledger)
 }
 
-// writeOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
+// WriteOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
 // will never be known are open again. An error does not stop the verb: tell prints it as a warning.
-func writeOutcomes(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic string) (tell func()) {
+func WriteOutcomes(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic string) (tell func()) {
 	t.Screen.Status("checking the outcomes of earlier runs …")
 	_, err := r.WriteOutcomes(ctx, topic)
 	return func() {

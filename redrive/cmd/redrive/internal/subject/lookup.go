@@ -1,4 +1,4 @@
-package main
+package subject
 
 import (
 	"context"
@@ -13,30 +13,30 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// completeTopic offers the cluster's dead-letter topics for a verb's first argument, or for all of
+// CompleteTopic offers the cluster's dead-letter topics for a verb's first argument, or for all of
 // several.
-func completeTopic(t *cli.Tool, several bool) cobra.CompletionFunc {
+func CompleteTopic(t *cli.Tool, several bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 || several {
 			given := func(name string) bool { return slices.Contains(args, name) }
-			names = slices.DeleteFunc(lookUpTopics(cmd.Context(), t), given)
+			names = slices.DeleteFunc(LookUpTopics(cmd.Context(), t), given)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// lookUpTopics asks the cluster for its dead-letter topics.
-func lookUpTopics(ctx context.Context, t *cli.Tool) (found []string) {
-	lookUp(ctx, t, func(ctx context.Context, s *cli.Session) error {
+// LookUpTopics asks the cluster for its dead-letter topics.
+func LookUpTopics(ctx context.Context, t *cli.Tool) (found []string) {
+	LookUp(ctx, t, func(ctx context.Context, s *cli.Session) error {
 		all, err := s.Admin.ListTopics(ctx)
-		found = names(siblings(all, s.Naming, retrytopics.KindDLQ))
+		found = Names(Siblings(all, s.Naming, retrytopics.KindDLQ))
 		return err
 	})
 	return found
 }
 
-// lookUp asks the cluster. The user who presses Tab waits a second, not ten, and sees no error.
-func lookUp(ctx context.Context, t *cli.Tool, ask func(context.Context, *cli.Session) error) {
+// LookUp asks the cluster. The user who presses Tab waits a second, not ten, and sees no error.
+func LookUp(ctx context.Context, t *cli.Tool, ask func(context.Context, *cli.Session) error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	silent := *t
