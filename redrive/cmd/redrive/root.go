@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/look"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
@@ -70,7 +71,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		title string
 		verbs []*cobra.Command
 	}{
-		{groupInspect, []*cobra.Command{newTopics(t), newSummary(t), newList(t), newShow(t)}},
+		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t)}},
 		{groupRun, []*cobra.Command{newPlan(t), newRun(t), newRuns(t), newStatus(t), newResume(t), newAbort(t)}},
 		{groupServe, []*cobra.Command{newServe(t)}},
 		{groupResolve, []*cobra.Command{newDiscard(t), newReopen(t), newExport(t), newImport(t), newPrune(t)}},

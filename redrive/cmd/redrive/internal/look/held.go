@@ -1,4 +1,4 @@
-package main
+package look
 
 // Which groups hold a topic's records back, as their commits say.
 

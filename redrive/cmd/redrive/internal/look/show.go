@@ -1,4 +1,4 @@
-package main
+package look
 
 // The verb that shows one dead letter: why it is there, its headers and its value.
 
@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func newShow(t *cli.Tool) *cobra.Command {
+func NewShow(t *cli.Tool) *cobra.Command {
 	as := output.Text
 	var around int64
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package look
 
 // The verb that lists the dead-letter topics of the cluster, or the retry topics.
 
@@ -28,7 +28,7 @@ type survey struct {
 	filters            []string
 }
 
-func newTopics(t *cli.Tool) *cobra.Command {
+func NewTopics(t *cli.Tool) *cobra.Command {
 	var how survey
 	cmd := &cobra.Command{
 		Use:   "topics",

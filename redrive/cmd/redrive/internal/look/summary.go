@@ -1,4 +1,4 @@
-package main
+package look
 
 // The verb that counts the open dead letters by their failures.
 
@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func newSummary(t *cli.Tool) *cobra.Command {
+func NewSummary(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var by string
 	cmd := &cobra.Command{

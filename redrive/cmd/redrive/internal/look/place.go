@@ -1,4 +1,4 @@
-package main
+package look
 
 // The place of a letter as text.
 

@@ -1,4 +1,4 @@
-package main
+package look
 
 // The verb that lists open dead letters, a page at a time.
 
@@ -25,7 +25,7 @@ type listing struct {
 	values         bool
 }
 
-func newList(t *cli.Tool) *cobra.Command {
+func NewList(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var how listing
 	cmd := &cobra.Command{
