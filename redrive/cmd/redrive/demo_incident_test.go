@@ -267,7 +267,7 @@ func (n *night) run(s step, words string, begin func()) string {
 			return typed.Read(b)
 		})
 	}
-	if code := run(n.t.Context(), p, args); code != s.code {
+	if code := Run(n.t.Context(), p, args); code != s.code {
 		n.t.Errorf("redrive %s: exit code %d, want %d:\n%s", s.command, code, s.code, all.String())
 	}
 	mu.Lock()
@@ -289,7 +289,7 @@ func (n *night) process(out io.Writer) cli.Process {
 
 // invoke runs a command, and returns its exit code.
 func (n *night) invoke(ctx context.Context, out io.Writer, args ...string) int {
-	return run(ctx, n.process(out), args)
+	return Run(ctx, n.process(out), args)
 }
 
 // redriver is the engine for the night's broker.

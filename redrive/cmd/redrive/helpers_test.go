@@ -70,7 +70,7 @@ func (i invocation) in(ctx context.Context, t *testing.T, args ...string) result
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	code := run(ctx, p, args)
+	code := Run(ctx, p, args)
 	return result{stdout.String(), stderr.String(), code}
 }
 

@@ -39,13 +39,13 @@ func main() {
 		p.User = u.Username
 	}
 	ctx, stop := cli.Interruptible(context.Background(), os.Stderr)
-	code := run(ctx, p, os.Args[1:])
+	code := Run(ctx, p, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-// run is the whole command: it returns the exit code.
-func run(ctx context.Context, p cli.Process, args []string) int {
+// Run is the whole command: it returns the exit code.
+func Run(ctx context.Context, p cli.Process, args []string) int {
 	t := &cli.Tool{Process: p, Screen: output.NewScreen(p.Stdout, p.Stderr, p.Env.Getenv)}
 	root := newRoot(t)
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's

@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
@@ -72,10 +70,6 @@ func TestPlan_ReportsWhatARunWouldDo(t *testing.T) {
 			got := s.redrive(t, append([]string{"plan", "orders.dlq", "-o", format}, c.flags...)...)
 			prints(t, got, cli.ExitDone, want, "", c.flags)
 		}
-	}
-	e := redrive.Edit{Patch: []byte("{}"), Set: []kgo.RecordHeader{{Key: "b"}, {Key: "a"}, {Key: "a"}}}
-	if got := editText(e).Cell.(output.Pair).Table; got != "value (patch), headers a, b" {
-		t.Errorf("a patch and headers are %q", got)
 	}
 	for _, f := range output.Formats {
 		got := s.redrive(t, "runs", "orders.dlq", "-o", f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/run"
 )
 
 // remedies is the options for each refusal. TOPIC stands for the dead-letter topic.
@@ -34,11 +35,11 @@ func remedy(t *cli.Tool, err error) string {
 		return ""
 	}
 	if r.Reason == redrive.RefusedUnfinished {
-		run := r.Topic + "/" + r.Run.ID
-		if _, yes := activeOwner(t, *r.Run); yes { // it may be a colleague's, so no hint to end it
-			return fmt.Sprintf("redrive status %s --follow shows how far it is", run)
+		name := r.Topic + "/" + r.Run.ID
+		if _, yes := run.ActiveOwner(t, *r.Run); yes { // it may be a colleague's, so no hint to end it
+			return fmt.Sprintf("redrive status %s --follow shows how far it is", name)
 		}
-		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", run, run)
+		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", name, name)
 	}
 	hint := strings.ReplaceAll(remedies[r.Reason], "TOPIC", r.Topic)
 	if strings.Contains(r.Detail, "name a target topic") {

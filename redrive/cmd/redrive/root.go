@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/look"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/run"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
@@ -72,7 +73,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		verbs []*cobra.Command
 	}{
 		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t)}},
-		{groupRun, []*cobra.Command{newPlan(t), newRun(t), newRuns(t), newStatus(t), newResume(t), newAbort(t)}},
+		{groupRun, []*cobra.Command{run.NewPlan(t), run.NewRun(t), run.NewRuns(t), run.NewStatus(t), run.NewResume(t), run.NewAbort(t)}},
 		{groupServe, []*cobra.Command{newServe(t)}},
 		{groupResolve, []*cobra.Command{newDiscard(t), newReopen(t), newExport(t), newImport(t), newPrune(t)}},
 	} {
@@ -82,7 +83,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 			root.AddCommand(verb)
 		}
 	}
-	root.AddCommand(newDemo(t, run), newVersion(t))
+	root.AddCommand(newDemo(t, Run), newVersion(t))
 	for _, verb := range root.Commands() {
 		checkArgs(t, verb)
 	}
@@ -157,6 +158,6 @@ func checkArgs(t *cli.Tool, verb *cobra.Command) {
 		verb.ValidArgsFunction = subject.CompleteTopic(t, several)
 	}
 	if len(want) > 0 && want[0] == "RUN" {
-		verb.ValidArgsFunction = completeRun(t, verb.Name() != "status")
+		verb.ValidArgsFunction = run.CompleteRun(t, verb.Name() != "status")
 	}
 }

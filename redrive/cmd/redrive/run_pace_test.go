@@ -16,29 +16,6 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func TestTolerance_IsANumberAShareOrBoth(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]struct {
-		number int
-		share  float64
-		ok     bool
-	}{
-		"0,10%": {-1, 0.1, true},
-		"3":     {3, 0, true}, // the engine's default
-		"25%":   {0, 0.25, true},
-		"25%,3": {3, 0.25, true},
-		"0%":    {0, -1, true}, // the engine's none
-		"100%":  {0, 1, true},
-		"":      {}, "3,4": {}, "1%,2%": {}, "-1": {}, "101%": {}, "-1%": {}, "NaN%": {}, "%": {}, "x": {}, "1.5": {}, "3,": {},
-	} {
-		number, share, err := tolerance(text)
-		if (err == nil) != want.ok || number != want.number || share != want.share {
-			t.Errorf("%q: %d, %g, %v; want %+v", text, number, share, err, want)
-		}
-	}
-	prints(t, (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"), cli.ExitUsage, "", `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`)
-}
-
 func TestCheckRate_RefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for rate, fits := range map[string]bool{
@@ -75,6 +52,11 @@ func TestPace_RefusesABoundOfZero(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestPace_ExplainsWhatIsNoTolerance(t *testing.T) {
+	t.Parallel()
+	prints(t, (invocation{}).run(t, "plan", "orders.dlq", "--tolerate", "many"), cli.ExitUsage, "", `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`)
 }
 
 // Nobody knows at night what a group can bear; a share of what it does now is safe.
@@ -123,14 +105,4 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 		prints(t, invocation{}.run(t, "run", "orders.dlq", "--rate="+share), cli.ExitUsage, "", `--rate: "`+share+`" is not a number of records a second, nor a share`)
 	}
 	prints(t, invocation{}.run(t, "resume", "orders.dlq/r-1", "--rate=10%"), cli.ExitUsage, "", "a share of the traffic is for a new run: give resume a number")
-}
-
-// A share of the traffic was a rate of 0.19998774569088648 records a second.
-func TestRounded_HasThreeDigits(t *testing.T) {
-	t.Parallel()
-	for rate, want := range map[float64]string{0.19998774569088648: "0.2", 20.3456: "20.3", 123456: "123000", leastRate: "1.16e-05"} {
-		if got := fmt.Sprintf("%g", rounded(rate)); got != want {
-			t.Errorf("%g is %s, want %s", rate, got, want)
-		}
-	}
 }

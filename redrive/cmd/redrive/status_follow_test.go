@@ -16,9 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/internal/cases"
-	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
 // A colleague began a run. Whoever follows it sees what the colleague sees, until its end, and has
@@ -123,7 +121,7 @@ func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
 		began := time.Now()
 		var follow bytes.Buffer
 		code := n.invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
-		if took := time.Since(began); code != cli.ExitError || took < silentAfter || took > silentAfter+2*askEvery {
+		if took := time.Since(began); code != cli.ExitError || took < 20*time.Second || took > 30*time.Second {
 			t.Errorf("it ends after %v with exit code %d", took, code)
 		}
 		inOrder(t, follow.String(), " stopped the run; waiting 20s for somebody to resume it\n", "STATE         stopped", "redrive resume orders.dlq/", " was stopped\n")
@@ -212,28 +210,4 @@ func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 		prints(t, s.redrive(t, "status", "orders.dlq/none", "--follow"), cli.ExitError, "", "there is no such run")
 		prints(t, s.redrive(t, "status", o.Run, "--no-wait"), cli.ExitUsage, "", "--no-wait is for status --follow")
 	})
-}
-
-func TestFollowedError_IsThatOfTheRun(t *testing.T) {
-	t.Parallel()
-	tl, _ := clitest.NewTool(nil)
-	for _, c := range []struct {
-		o    redrive.Outcome
-		gone bool
-		code int
-		says string
-	}{
-		{redrive.Outcome{State: redrive.Done}, false, cli.ExitDone, ""},
-		{redrive.Outcome{State: redrive.Aborted, Cause: "letter a failed again"}, false, cli.ExitFailedAgain, "orders.dlq/r-1 aborted: letter a failed again"},
-		{redrive.Outcome{State: redrive.Aborted, Cause: "aborted by ada on laptop"}, false, cli.ExitError, "orders.dlq/r-1 ended: aborted by ada on laptop"},
-		{redrive.Outcome{State: redrive.Aborted, Cause: redrive.ErrTopicRecreated.Error()}, false, cli.ExitError, "orders.dlq/r-1 ended: "},
-		{redrive.Outcome{State: redrive.Sending, Stopped: clitest.Noon}, false, cli.ExitError, "orders.dlq/r-1 was stopped"},
-		{redrive.Outcome{State: redrive.Sending, Owner: "ada on laptop", Heartbeat: clitest.Noon.Add(-time.Hour)}, true, cli.ExitError, "orders.dlq/r-1 has no process: ada on laptop was last heard from 1h ago"},
-	} {
-		c.o.Topic, c.o.ID = "orders.dlq", "r-1"
-		err := followedError(tl, c.o, c.gone)
-		if got := cli.ExitCode(err); got != c.code || c.says != "" && !strings.HasPrefix(err.Error(), c.says) {
-			t.Errorf("%+v: exit code %d, %v; want %d, %s", c.o, got, err, c.code, c.says)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package run
 
 // The verb that continues a run that was stopped, or whose process died.
 
@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func newResume(t *cli.Tool) *cobra.Command {
+func NewResume(t *cli.Tool) *cobra.Command {
 	var o *cli.Operator
 	var noWait *bool
 	var pace *paceFlags

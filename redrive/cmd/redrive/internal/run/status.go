@@ -1,4 +1,4 @@
-package main
+package run
 
 // The verb that reports how far a run is, and the outcomes of its letters.
 
@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func newStatus(t *cli.Tool) *cobra.Command {
+func NewStatus(t *cli.Tool) *cobra.Command {
 	var followed bool
 	var noWait *bool
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package run
 
 // The verb that reports the effect of a run beforehand, and a plan as text.
 
@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func newPlan(t *cli.Tool) *cobra.Command {
+func NewPlan(t *cli.Tool) *cobra.Command {
 	var i *runFlags
 	var file string
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package run
 
 // The verb that lists the runs of a dead-letter topic.
 
@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func newRuns(t *cli.Tool) *cobra.Command {
+func NewRuns(t *cli.Tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "runs TOPIC",
 		Short: "List the runs of a dead-letter topic",

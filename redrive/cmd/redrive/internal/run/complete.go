@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-// completeRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
+// CompleteRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
 // typed its runs, the newest first: all, or those that are unfinished.
-func completeRun(t *cli.Tool, unfinished bool) cobra.CompletionFunc {
+func CompleteRun(t *cli.Tool, unfinished bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

@@ -1,4 +1,4 @@
-package main
+package run
 
 // The verb that redrives dead letters, and stops when they fail again.
 
@@ -18,7 +18,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func newRun(t *cli.Tool) *cobra.Command {
+func NewRun(t *cli.Tool) *cobra.Command {
 	var i *runFlags
 	var noWait *bool
 	var yes bool

@@ -1,4 +1,4 @@
-package main
+package run
 
 // The verb that ends a run for good, wherever its process is.
 
@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-func newAbort(t *cli.Tool) *cobra.Command {
+func NewAbort(t *cli.Tool) *cobra.Command {
 	var o *cli.Operator
 	cmd := &cobra.Command{
 		Use:   "abort RUN",
@@ -38,7 +38,7 @@ prints which process owned the run. An aborted run can't be resumed.`,
 				case err != nil:
 					t.Screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
 				}
-				if owner, active := activeOwner(t, before); active && !over {
+				if owner, active := ActiveOwner(t, before); active && !over {
 					t.Screen.Say("the run was still active: %s", owner)
 				} else if !known {
 					t.Screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")

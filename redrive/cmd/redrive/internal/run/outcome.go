@@ -1,4 +1,4 @@
-package main
+package run
 
 // The end of a run in words.
 
@@ -172,8 +172,8 @@ func targetsOf(p *redrive.Plan) string {
 	return strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", ")
 }
 
-// activeOwner returns the process that seems to own a run, in words.
-func activeOwner(t *cli.Tool, o redrive.Outcome) (owner string, active bool) {
+// ActiveOwner returns the process that seems to own a run, in words.
+func ActiveOwner(t *cli.Tool, o redrive.Outcome) (owner string, active bool) {
 	since, gone := silent(o, t.Now())
 	if o.ID == "" || o.State.Finished() || !o.Stopped.IsZero() || gone {
 		return "", false
