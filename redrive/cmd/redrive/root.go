@@ -14,7 +14,9 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/look"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/move"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/resolve"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/run"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
@@ -75,7 +77,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t)}},
 		{groupRun, []*cobra.Command{run.NewPlan(t), run.NewRun(t), run.NewRuns(t), run.NewStatus(t), run.NewResume(t), run.NewAbort(t)}},
 		{groupServe, []*cobra.Command{newServe(t)}},
-		{groupResolve, []*cobra.Command{newDiscard(t), newReopen(t), newExport(t), newImport(t), newPrune(t)}},
+		{groupResolve, []*cobra.Command{resolve.NewDiscard(t), resolve.NewReopen(t), move.NewExport(t), move.NewImport(t), move.NewPrune(t)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, verb := range g.verbs {

@@ -1,4 +1,4 @@
-package main
+package move
 
 // The verb that writes open dead letters to stdout as JSON lines.
 
@@ -24,7 +24,7 @@ import (
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
-func newExport(t *cli.Tool) *cobra.Command {
+func NewExport(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var how exporting
 	cmd := &cobra.Command{

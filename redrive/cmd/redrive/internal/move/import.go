@@ -1,4 +1,4 @@
-package main
+package move
 
 // The verb that writes the letters of an export into a dead-letter topic.
 
@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
-func newImport(t *cli.Tool) *cobra.Command {
+func NewImport(t *cli.Tool) *cobra.Command {
 	var how dlq.ImportOptions
 	var yes bool
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package resolve
 
 // The verb that discards open dead letters, with a reason.
 
@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-func newDiscard(t *cli.Tool) *cobra.Command {
+func NewDiscard(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var o *cli.Operator
 	var yes, compensated bool

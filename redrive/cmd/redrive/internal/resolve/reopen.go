@@ -1,4 +1,4 @@
-package main
+package resolve
 
 // The verb that withdraws that dead letters were discarded.
 
@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func newReopen(t *cli.Tool) *cobra.Command {
+func NewReopen(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var o *cli.Operator
 	var yes, pending bool

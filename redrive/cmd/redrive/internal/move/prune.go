@@ -1,4 +1,4 @@
-package main
+package move
 
 // The verb that deletes resolved dead letters, up to the first open one.
 
@@ -30,7 +30,7 @@ type pruning struct {
 	yes, dryRun        bool
 }
 
-func newPrune(t *cli.Tool) *cobra.Command {
+func NewPrune(t *cli.Tool) *cobra.Command {
 	var p pruning
 	cmd := &cobra.Command{
 		Use:   "prune TOPIC",

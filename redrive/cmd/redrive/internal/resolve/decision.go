@@ -1,4 +1,4 @@
-package main
+package resolve
 
 // A decision of an operator about letters, without a run.
 
