@@ -12,7 +12,7 @@ func TestAbort_EndsARunOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		var aborted result
 		var name string
 		got := s.whileSending(t, "5", func(run string) {

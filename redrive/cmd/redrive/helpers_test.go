@@ -27,6 +27,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
@@ -185,7 +186,7 @@ func places(t *testing.T, r result) []string {
 // service is an incident whose records are dead letters, and the tests' way to its broker.
 type service struct {
 	*broker
-	*incident
+	*demo.Incident
 }
 
 // virtual runs a test in virtual time. Its brokers are in memory, as those of incidentOf.
@@ -200,31 +201,31 @@ func virtual(t *testing.T, test func(t *testing.T)) {
 // inTrouble has 60 dead letters with a tax bug and 40 with a payment bug, of group billing.
 func inTrouble(t *testing.T) *service {
 	t.Helper()
-	return incidentOf(t, bug{"tax", "no rate", 60, false}, bug{"payment", "the bank said no", 40, false})
+	return incidentOf(t, demo.Bug{Class: "tax", Message: "no rate", Records: 60}, demo.Bug{Class: "payment", Message: "the bank said no", Records: 40})
 }
 
 // incidentOf is a service whose records are dead letters by these bugs, on a network in memory.
-func incidentOf(t *testing.T, bugs ...bug) *service {
+func incidentOf(t *testing.T, bugs ...demo.Bug) *service {
 	t.Helper()
 	var network kfake.VirtualNetwork
 	return incidentOn(t, network.DialContext, []kfake.Opt{kfake.ListenFn(network.Listen), kfake.Ports(9092)}, bugs...)
 }
 
 // incidentOn is incidentOf on a network.
-func incidentOn(t *testing.T, dial func(ctx context.Context, network, host string) (net.Conn, error), listen []kfake.Opt, bugs ...bug) *service {
+func incidentOn(t *testing.T, dial func(ctx context.Context, network, host string) (net.Conn, error), listen []kfake.Opt, bugs ...demo.Bug) *service {
 	t.Helper()
-	i, err := startIncidentOn(listen, []kgo.Opt{kgo.Dialer(dial), kgo.DisableClientMetrics()}, bugs...)
+	i, err := demo.StartIncidentOn(listen, []kgo.Opt{kgo.Dialer(dial), kgo.DisableClientMetrics()}, bugs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(i.stop)
-	bubble.Recode(i.cluster)
+	t.Cleanup(i.Stop)
+	bubble.Recode(i.Cluster)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := i.fail(ctx); err != nil {
+	if _, err := i.Fail(ctx); err != nil {
 		t.Fatal(err)
 	}
-	b := &broker{Cluster: i.cluster, addr: i.broker, dial: dial}
+	b := &broker{Cluster: i.Cluster, addr: i.Address, dial: dial}
 	return &service{b.open(t), i}
 }
 
@@ -271,7 +272,7 @@ func (s *service) heldUp(t *testing.T, topic string, during time.Duration) {
 // interruptedRun is a run that was stopped by Ctrl-C while it sent.
 func (s *service) interruptedRun(t *testing.T) outcome {
 	t.Helper()
-	s.fix("tax")
+	s.Fix("tax")
 	ctx, stop := context.WithCancelCause(t.Context())
 	i := s.as()
 	i.heard = func(words string) {

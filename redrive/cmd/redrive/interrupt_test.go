@@ -18,6 +18,7 @@ import (
 
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 // TestMain makes the test's program the command itself where a test starts it as such.
@@ -170,8 +171,8 @@ func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
 func TestOutlivePipes_ARunGoesOnWithoutReaders(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
-	s := incidentOn(t, nil, nil, bug{"tax", "no rate", 20, false})
-	s.fix("tax")
+	s := incidentOn(t, nil, nil, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
+	s.Fix("tax")
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

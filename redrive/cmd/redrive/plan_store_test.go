@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 // A plan is reviewed by one person, and run by a job on another machine.
@@ -14,7 +15,7 @@ func TestPlan_IsSavedAndRun(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		file := filepath.Join(t.TempDir(), "tax.plan")
 		hint := "the plan is in " + file + ": redrive run orders.dlq --plan " + file + " --rate=20 --tolerate=3,25% --ramp=0s runs it\n"
 		prints(t, s.redrive(t, "plan", "orders.dlq", "--class", "tax", "--save", file, "--rate", "20", "--ramp", "0", "--tolerate", "3,25%"), cli.ExitDone, "LETTERS        60\n", hint)
@@ -36,7 +37,7 @@ func TestPlan_IsSavedAndRun(t *testing.T) {
 func TestRun_ShowsTheWarningsOfAStoredPlanAsOfNow(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
-		s := incidentOf(t, bug{"tax", "no rate", 2, false})
+		s := incidentOf(t, demo.Bug{Class: "tax", Message: "no rate", Records: 2})
 		s.topic(t, "copies", 4, nil)
 		file := filepath.Join(t.TempDir(), "tax.plan")
 		const warning = "warning: the outcomes of the letters will not be known, and there is no canary: copies is neither the source topic orders nor its retry topic"

@@ -16,7 +16,7 @@ func TestResume_AsksWhereTheLedgerIsSlow(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		var unasked result
 		var name string
 		got := s.whileSending(t, "5", func(run string) {
@@ -53,7 +53,7 @@ func TestResume_ContinuesWhereTheRunWas(t *testing.T) {
 		if !strings.HasPrefix(got.stderr, fmt.Sprintf("run %s: %d of 60 letters were sent; at 20 records a second\n", o.Run, o.Sent)) {
 			t.Errorf("it says %s", got.stderr)
 		}
-		if records, calls := s.processed(); records != 60 || calls != 60 {
+		if records, calls := s.Processed(); records != 60 || calls != 60 {
 			t.Errorf("%d were processed, in %d calls", records, calls)
 		}
 		prints(t, s.redrive(t, "resume", o.Run), cli.ExitError, "", "is done: it cannot be resumed; begin a new run with the same options")
@@ -111,7 +111,7 @@ func TestResume_AsksBeforeItTakesAnActiveRun(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		var beaten, refused, unasked, took result
 		var name string
 		lost := s.whileSending(t, "5", func(run string) {

@@ -13,11 +13,13 @@ import (
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/look"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/move"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/resolve"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/run"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/servecmd"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
@@ -76,7 +78,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	}{
 		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t)}},
 		{groupRun, []*cobra.Command{run.NewPlan(t), run.NewRun(t), run.NewRuns(t), run.NewStatus(t), run.NewResume(t), run.NewAbort(t)}},
-		{groupServe, []*cobra.Command{newServe(t)}},
+		{groupServe, []*cobra.Command{servecmd.NewServe(t)}},
 		{groupResolve, []*cobra.Command{resolve.NewDiscard(t), resolve.NewReopen(t), move.NewExport(t), move.NewImport(t), move.NewPrune(t)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
@@ -85,7 +87,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 			root.AddCommand(verb)
 		}
 	}
-	root.AddCommand(newDemo(t, Run), newVersion(t))
+	root.AddCommand(demo.NewDemo(t, Run), newVersion(t))
 	for _, verb := range root.Commands() {
 		checkArgs(t, verb)
 	}

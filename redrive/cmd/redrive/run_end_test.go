@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 // A run ended with exit code 0 although all its letters failed again and were tolerated, or
@@ -22,13 +23,13 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 		t.Errorf("failed: %+v", got)
 	}
 
-	s.fix("tax")
+	s.Fix("tax")
 	for flag, want := range map[string]int{"": cli.ExitPending, "--no-wait": cli.ExitDone} {
 		i := s.as()
 		var hangs sync.Once
 		i.heard = func(words string) {
 			if strings.HasPrefix(words, "the canary succeeded") {
-				hangs.Do(s.mu.Lock) // and every handler with it
+				hangs.Do(s.Hang) // and every handler with it
 			}
 		}
 		args := append([]string{"run", "orders.dlq", "--class", "tax", "-o", "json", "--partition"}, map[string]string{"": "0", "--no-wait": "1"}[flag])
@@ -38,9 +39,9 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 		got := i.run(t, append(args, fast...)...)
 		hangs.Do(func() {
 			t.Errorf("the canary did not succeed: %+v", got)
-			s.mu.Lock()
+			s.Hang()
 		})
-		s.mu.Unlock()
+		s.Unhang()
 		o := outcomeOf(t, got.stdout)
 		says := fmt.Sprintf("redrive: %s is done, without an outcome yet for %s\n", o.Run, cli.Letters(o.Pending))
 		if got.code != want || o.State != "done" || o.Pending == 0 || o.Failed != 0 || strings.HasSuffix(got.stderr, says) != (want == cli.ExitPending) {
@@ -54,7 +55,7 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 func TestFinish_ABrokenStdoutHidesNoFailure(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
-		s := incidentOf(t, bug{"payment", "the bank said no", 10, false})
+		s := incidentOf(t, demo.Bug{Class: "payment", Message: "the bank said no", Records: 10})
 		i := s.as()
 		i.full = true
 		got := i.run(t, append([]string{"run", "orders.dlq", "--yes", "-o", "json"}, fast...)...)

@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 // job is the part of a Kubernetes Job by which it behaves.
@@ -65,8 +66,8 @@ func TestRun_AsADocumentedKubernetesJob(t *testing.T) {
 		}
 	}
 
-	s := incidentOf(t, bug{"tax.TableMiss", "no tax rate for region", 30, false}, bug{"payment", "the bank said no", 10, false})
-	s.fix("tax.TableMiss")
+	s := incidentOf(t, demo.Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 30}, demo.Bug{Class: "payment", Message: "the bank said no", Records: 10})
+	s.Fix("tax.TableMiss")
 	if command := pod.Containers[0].Command; !slices.Equal(command, []string{"redrive"}) {
 		t.Errorf("the command is %q", command)
 	}

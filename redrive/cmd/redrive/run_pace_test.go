@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 func TestCheckRate_RefusesWhatMakesNoSense(t *testing.T) {
@@ -63,11 +64,11 @@ func TestPace_ExplainsWhatIsNoTolerance(t *testing.T) {
 func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := newNight(t, bug{"tax", "no rate", 20, false})
-		if _, err := n.fail(t.Context()); err != nil {
+		n := newNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
+		if _, err := n.Fail(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		n.fix("tax")
+		n.Fix("tax")
 		idle := n.tell(`
 <!-- night: wait 1m -->
 <!-- night: exits 4 -->
@@ -80,7 +81,7 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 		var producer sync.WaitGroup
 		producer.Go(func() {
 			for made := 0; ctx.Err() == nil; made++ {
-				n.cl.Produce(context.Background(), &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "new-%d", made), Value: []byte("fine")}, nil)
+				n.Producer.Produce(context.Background(), &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "new-%d", made), Value: []byte("fine")}, nil)
 				time.Sleep(50 * time.Millisecond)
 			}
 		})

@@ -144,16 +144,16 @@ func TestRun_AsksWhereOtherGroupsProcessTheRecordsAgain(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		run := append([]string{"run", "orders.dlq", "--class", "tax", "--target", "orders"}, fast...)
 		prints(t, s.redrive(t, run...), cli.ExitDone, "done\n", "60 letters to orders", "only the group that failed reads the source")
 		s.commit(t, "audit", "orders", 0, 0)
-		s.fix("payment")
+		s.Fix("payment")
 		run = append([]string{"run", "orders.dlq", "--class", "payment", "--target", "orders"}, fast...)
 		const question = "letters will be processed again on orders by groups that did not fail: audit; type "
 		got := s.redrive(t, run...)
 		prints(t, got, cli.ExitRefused, "", question, "nobody answers")
-		if records, _ := s.processed(); records != 60 {
+		if records, _ := s.Processed(); records != 60 {
 			t.Errorf("%d records were processed: it sent some", records)
 		}
 		prints(t, s.redrive(t, append(run, "--yes")...), cli.ExitDone, "done\n", "40 letters to orders")

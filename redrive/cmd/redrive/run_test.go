@@ -9,13 +9,14 @@ import (
 	"testing/synctest"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		got := s.redrive(t, append([]string{"run", "orders.dlq", "--class", "tax", "--why", "OPS-1", "-o", "json"}, fast...)...)
 		o := outcomeOf(t, got.stdout)
 		if got.code != cli.ExitDone || o.State != "done" || o.Selected != 60 || o.Sent != 60 || o.Succeeded != 60 || o.Failed+o.Pending+o.Unknown != 0 || o.By != "oncall" || *o.Why != "OPS-1" || o.Ended == nil {
@@ -25,7 +26,7 @@ func TestRun_RedrivesAFixedClassAndRecordsIt(t *testing.T) {
 		if strings.ContainsAny(got.stderr, "\r\x1b") {
 			t.Errorf("there is a bar without a terminal: %q", got.stderr)
 		}
-		if records, calls := s.processed(); records != 60 || calls != 60 {
+		if records, calls := s.Processed(); records != 60 || calls != 60 {
 			t.Errorf("%d were processed, in %d calls", records, calls)
 		}
 		if again := outcomeOf(t, s.redrive(t, "status", o.Run, "-o", "json").stdout); again.Succeeded != 60 || again.State != "done" {
@@ -70,8 +71,8 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
-		s.fix("payment")
+		s.Fix("tax")
+		s.Fix("payment")
 		const question = "no flag chooses letters: all 100 letters of orders.dlq will be redriven, to orders.retry.1s; type 100 to continue:\n"
 		for typed, says := range map[string]string{
 			"":     "100 was not typed, nothing was done: --yes skips the question\n",
@@ -94,7 +95,7 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 				t.Errorf("%q: %+v", args, got)
 			}
 		}
-		if records, _ := s.processed(); records != 100 {
+		if records, _ := s.Processed(); records != 100 {
 			t.Errorf("%d records were processed", records)
 		}
 	})
@@ -105,8 +106,8 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 func TestRun_BoundsTheAttemptsOfItsCopies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := newNight(t, bug{"payment", "the bank is away", 40, true})
-		if _, err := n.fail(t.Context()); err != nil {
+		n := newNight(t, demo.Bug{Class: "payment", Message: "the bank is away", Records: 40, Retried: true})
+		if _, err := n.Fail(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		told := n.tell(`
@@ -145,7 +146,7 @@ func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 		if got.code != cli.ExitDone || end.State != "done" || end.Sent != o.Sent || end.Succeeded != o.Sent || end.Skipped["expired"] != 60-o.Sent {
 			t.Errorf("%+v", got)
 		}
-		if records, calls := s.processed(); records != int(o.Sent) || calls != records {
+		if records, calls := s.Processed(); records != int(o.Sent) || calls != records {
 			t.Errorf("%d were processed, in %d calls", records, calls)
 		}
 		if got := s.redrive(t, "status", o.Run); !strings.Contains(got.stdout, "NOT SENT      ") || !strings.Contains(got.stdout, " letters: expired\n") {
@@ -158,7 +159,7 @@ func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 func TestRun_SendingNothingIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
-		s := incidentOf(t, bug{"tax", "no rate", 20, false})
+		s := incidentOf(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
 		file := filepath.Join(t.TempDir(), "p.plan")
 		s.redrive(t, "plan", "orders.dlq", "--save", file)
 		for p := range int32(4) {

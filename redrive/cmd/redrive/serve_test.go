@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
-	"github.com/sidingkafka/siding/serve"
 )
 
 // A broken configuration is told with files and lines before a broker is asked, and ends with the
@@ -76,25 +75,4 @@ func TestServe_ABrokenConfigurationAsksNoBroker(t *testing.T) {
 	}
 	l.Close()
 	<-asked
-}
-
-// A server that listens for everybody printed https://[::]:8643 alone, which nobody can open.
-func TestAddresses_BeginWithTheOneThatPeopleKnow(t *testing.T) {
-	t.Parallel()
-	at := &net.TCPAddr{IP: net.IPv6zero, Port: 8643}
-	known := "https://siding.example.com"
-	for _, c := range []struct {
-		cfg  serve.Config
-		want string
-	}{
-		{serve.Config{URL: known}, known + ", listening on http://[::]:8643"},
-		{serve.Config{URL: known, TLS: serve.TLS{CertFile: "tls.crt"}}, known + ", listening on https://[::]:8643"},
-		{serve.Config{URL: "http://[::]:8643"}, "http://[::]:8643"},
-		{serve.Config{TLS: serve.TLS{CertFile: "tls.crt"}}, "https://[::]:8643"},
-		{serve.Config{}, "http://[::]:8643"},
-	} {
-		if got := addresses(&c.cfg, at); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.cfg, got, c.want)
-		}
-	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 // A colleague began a run. Whoever follows it sees what the colleague sees, until its end, and has
@@ -35,11 +36,11 @@ func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				n := newNight(t, bug{"tax", "no rate", 60, false}, bug{"payment", "the bank said no", 40, false})
-				if _, err := n.fail(t.Context()); err != nil {
+				n := newNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 60}, demo.Bug{Class: "payment", Message: "the bank said no", Records: 40})
+				if _, err := n.Fail(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				n.fix("tax")
+				n.Fix("tax")
 				told := n.tell(strings.NewReplacer("FLAGS", c.flags, "CODE", c.code).Replace(`
 <!-- night: exits CODE -->
     $ redrive run orders.dlq --yes --ramp 0 --window 1m FLAGS
@@ -59,11 +60,11 @@ func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := newNight(t, bug{"tax", "no rate", 120, false})
-		if _, err := n.fail(t.Context()); err != nil {
+		n := newNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 120})
+		if _, err := n.Fail(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		n.fix("tax")
+		n.Fix("tax")
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		var all sync.WaitGroup
@@ -106,11 +107,11 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := newNight(t, bug{"tax", "no rate", 20, false})
-		if _, err := n.fail(t.Context()); err != nil {
+		n := newNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
+		if _, err := n.Fail(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		n.fix("tax")
+		n.Fix("tax")
 		ctx, stop := context.WithTimeoutCause(t.Context(), 5*time.Second, cli.ErrInterrupted)
 		defer stop()
 		n.invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "1")
@@ -136,11 +137,11 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				n := newNight(t, bug{"tax", "no rate", 120, false})
-				if _, err := n.fail(t.Context()); err != nil {
+				n := newNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 120})
+				if _, err := n.Fail(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				n.fix("tax")
+				n.Fix("tax")
 				ctx, stop := context.WithCancelCause(t.Context())
 				defer stop(nil)
 				var all sync.WaitGroup
@@ -158,7 +159,7 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 					code = n.invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
 				})
 				time.Sleep(3 * time.Second)
-				refused := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
+				refused := n.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})
 				if ends {
 					stop(cli.ErrInterrupted)
 				}
@@ -186,7 +187,7 @@ func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		s := inTrouble(t)
-		s.fix("tax")
+		s.Fix("tax")
 		var left result
 		got := s.whileSending(t, "20", func(run string) {
 			ctx, stop := context.WithCancelCause(t.Context())

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -18,26 +18,26 @@ import (
 )
 
 // A bug makes the service fail.
-type bug struct {
-	class, message string
-	records        int  // that fail by it
-	retried        bool // through all retry topics, before they are dead letters
+type Bug struct {
+	Class, Message string
+	Records        int  // that fail by it
+	Retried        bool // through all retry topics, before they are dead letters
 }
 
 // An incident is a broker and a service with bugs.
-type incident struct {
-	bugs    []bug
-	kafka   []kgo.Opt // of all its clients
-	cluster *kfake.Cluster
-	broker  string
-	cl      *kgo.Client
-	cancel  context.CancelFunc
-	ended   chan struct{} // the service's
-	err     error         // of the service, once it ended
-	failed  chan struct{} // is closed once all records are dead letters
+type Incident struct {
+	Bugs     []Bug
+	kafka    []kgo.Opt // of all its clients
+	Cluster  *kfake.Cluster
+	Address  string // of the broker
+	Producer *kgo.Client
+	cancel   context.CancelFunc
+	ended    chan struct{} // the service's
+	err      error         // of the service, once it ended
+	Failed   chan struct{} // is closed once all records are dead letters
 
 	mu    sync.Mutex
-	has   map[string]bug  // the bugs that are not fixed yet, by class
+	has   map[string]Bug  // the bugs that are not fixed yet, by class
 	left  int             // records that are no dead letters yet
 	calls int             // that succeeded
 	keys  map[string]bool // of the records that were processed
@@ -45,27 +45,27 @@ type incident struct {
 
 // startIncident starts a broker, and a service that reads from it. listen and dial are the network;
 // nil is TCP.
-func startIncident(listen func(network, address string) (net.Listener, error), dial func(context.Context, string, string) (net.Conn, error), bugs ...bug) (*incident, error) {
+func startIncident(listen func(network, address string) (net.Listener, error), dial func(context.Context, string, string) (net.Conn, error), bugs ...Bug) (*Incident, error) {
 	var network []kfake.Opt
 	if listen != nil {
 		network = []kfake.Opt{kfake.ListenFn(listen), kfake.Ports(9092)}
 	}
-	return startIncidentOn(network, []kgo.Opt{kgo.Dialer(dial)}, bugs...)
+	return StartIncidentOn(network, []kgo.Opt{kgo.Dialer(dial)}, bugs...)
 }
 
-// startIncidentOn starts them on a network of the caller's.
-func startIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...bug) (*incident, error) {
+// StartIncidentOn starts them on a network of the caller's.
+func StartIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...Bug) (*Incident, error) {
 	cluster, err := kfake.NewCluster(append(network, kfake.NumBrokers(1), kfake.SeedTopics(4, "orders"))...)
 	if err != nil {
 		return nil, fmt.Errorf("embedded broker: %w", err)
 	}
-	i := &incident{bugs: bugs, cluster: cluster, broker: cluster.ListenAddrs()[0], ended: make(chan struct{}), failed: make(chan struct{}), has: map[string]bug{}, keys: map[string]bool{}}
-	i.kafka = append(slices.Clone(kafka), kgo.SeedBrokers(i.broker))
+	i := &Incident{Bugs: bugs, Cluster: cluster, Address: cluster.ListenAddrs()[0], ended: make(chan struct{}), Failed: make(chan struct{}), has: map[string]Bug{}, keys: map[string]bool{}}
+	i.kafka = append(slices.Clone(kafka), kgo.SeedBrokers(i.Address))
 	for _, b := range bugs {
-		i.has[b.class] = b
-		i.left += b.records
+		i.has[b.Class] = b
+		i.left += b.Records
 	}
-	if i.cl, err = kgo.NewClient(i.kafka...); err != nil {
+	if i.Producer, err = kgo.NewClient(i.kafka...); err != nil {
 		cluster.Close()
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func startIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...bug) (*incide
 		Logger: slog.New(slog.DiscardHandler), Hooks: []consumer.Hook{i},
 	})
 	if err != nil {
-		i.cl.Close()
+		i.Producer.Close()
 		cluster.Close()
 		return nil, err
 	}
@@ -92,21 +92,21 @@ func startIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...bug) (*incide
 	return i, nil
 }
 
-func (i *incident) stop() {
+func (i *Incident) Stop() {
 	i.cancel()
 	<-i.ended
-	i.cl.Close()
-	i.cluster.Close()
+	i.Producer.Close()
+	i.Cluster.Close()
 }
 
 // handle is the service's handler.
-func (i *incident) handle(_ context.Context, r *kgo.Record) error {
+func (i *Incident) handle(_ context.Context, r *kgo.Record) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	class := string(r.Value)
 	if b, ok := i.has[class]; ok {
-		err := classify.As(errors.New(b.message), class)
-		if b.retried {
+		err := classify.As(errors.New(b.Message), class)
+		if b.Retried {
 			return classify.Retryable(err)
 		}
 		return classify.Terminal(err)
@@ -117,37 +117,51 @@ func (i *incident) handle(_ context.Context, r *kgo.Record) error {
 }
 
 // OnDeadLettered implements [consumer.HookDeadLettered].
-func (i *incident) OnDeadLettered(consumer.Routed) {
+func (i *Incident) OnDeadLettered(consumer.Routed) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.left--; i.left == 0 { // later ones go on
-		close(i.failed)
+		close(i.Failed)
 	}
 }
 
-// fix removes a bug.
-func (i *incident) fix(class string) {
+// Hang makes all calls of the service's handler wait until unhang.
+func (i *Incident) Hang() { i.mu.Lock() }
+
+// Unhang ends what hang began.
+func (i *Incident) Unhang() { i.mu.Unlock() }
+
+// IsBroken reports whether the service has a bug that is not fixed.
+func (i *Incident) IsBroken(class string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, has := i.has[class]
+	return has
+}
+
+// Fix removes a bug.
+func (i *Incident) Fix(class string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.has, class)
 }
 
-// processed returns how many records the service processed, and in how many calls.
-func (i *incident) processed() (records, calls int) {
+// Processed returns how many records the service processed, and in how many calls.
+func (i *Incident) Processed() (records, calls int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(i.keys), i.calls
 }
 
-// fail produces the records and waits until all of them are dead letters. It returns their number.
-func (i *incident) fail(ctx context.Context) (int, error) {
+// Fail produces the records and waits until all of them are dead letters. It returns their number.
+func (i *Incident) Fail(ctx context.Context) (int, error) {
 	var records []*kgo.Record
-	for _, b := range i.bugs {
-		for range b.records {
-			records = append(records, &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "order-%d", len(records)), Value: []byte(b.class)})
+	for _, b := range i.Bugs {
+		for range b.Records {
+			records = append(records, &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "order-%d", len(records)), Value: []byte(b.Class)})
 		}
 	}
-	if err := i.cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	if err := i.Producer.ProduceSync(ctx, records...).FirstErr(); err != nil {
 		return 0, fmt.Errorf("produce: %w", err)
 	}
 	select {
@@ -155,13 +169,13 @@ func (i *incident) fail(ctx context.Context) (int, error) {
 		return 0, context.Cause(ctx)
 	case <-i.ended:
 		return 0, fmt.Errorf("the service ended: %w", i.err)
-	case <-i.failed:
+	case <-i.Failed:
 		return len(records), nil
 	}
 }
 
 // goOn produces some records each second, most of which fail.
-func (i *incident) goOn(ctx context.Context) {
+func (i *Incident) goOn(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -171,11 +185,11 @@ func (i *incident) goOn(ctx context.Context) {
 		case <-tick.C:
 		}
 		classes := []string{"fine"}
-		for _, b := range i.bugs {
-			classes = append(classes, b.class)
+		for _, b := range i.Bugs {
+			classes = append(classes, b.Class)
 		}
 		r := &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "later-%d", n), Value: []byte(classes[n%len(classes)])}
-		if err := i.cl.ProduceSync(ctx, r).FirstErr(); err != nil {
+		if err := i.Producer.ProduceSync(ctx, r).FirstErr(); err != nil {
 			return // the broker is gone
 		}
 	}

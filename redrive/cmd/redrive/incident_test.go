@@ -26,6 +26,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 )
 
 // The night of docs/redrive.md is 22,000 dead letters at 02:10 UTC, in virtual time. The page has
@@ -44,11 +45,11 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 	if !ok || !ends {
 		t.Fatalf("%s has no night", file)
 	}
-	bugs := []bug{
-		{"tax.TableMiss", "no tax rate for region", 14_000, false},
-		{"payment.gateway.Timeout", "the bank did not answer in time", 6_000, true},
-		{"payment.Declined", "the bank said no", 1_700, false},
-		{"decode", "invalid character '<' looking for beginning of value", 300, false},
+	bugs := []demo.Bug{
+		{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 14_000},
+		{Class: "payment.gateway.Timeout", Message: "the bank did not answer in time", Records: 6_000, Retried: true},
+		{Class: "payment.Declined", Message: "the bank said no", Records: 1_700},
+		{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300},
 	}
 	var ran string
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +86,7 @@ const (
 
 // night is an incident in virtual time, and what an operator does about it.
 type night struct {
-	*incident
+	*demo.Incident
 	t    *testing.T
 	dial func(ctx context.Context, network, host string) (net.Conn, error)
 
@@ -93,17 +94,17 @@ type night struct {
 	ids []string // of runs, in the order in which they are seen
 }
 
-func newNight(t *testing.T, bugs ...bug) *night {
+func newNight(t *testing.T, bugs ...demo.Bug) *night {
 	var network kfake.VirtualNetwork
 	n := &night{t: t, dial: network.DialContext}
 	var err error
 	// An idle consumer that fetches four times a second costs most of the CPU of a virtual hour.
-	n.incident, err = startIncidentOn([]kfake.Opt{kfake.ListenFn(network.Listen), kfake.Ports(9092)}, []kgo.Opt{kgo.Dialer(network.DialContext), kgo.DisableClientMetrics(), kgo.FetchMaxWait(5 * time.Second)}, bugs...)
+	n.Incident, err = demo.StartIncidentOn([]kfake.Opt{kfake.ListenFn(network.Listen), kfake.Ports(9092)}, []kgo.Opt{kgo.Dialer(network.DialContext), kgo.DisableClientMetrics(), kgo.FetchMaxWait(5 * time.Second)}, bugs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(n.stop)
-	bubble.Recode(n.cluster)
+	t.Cleanup(n.Stop)
+	bubble.Recode(n.Cluster)
 	return n
 }
 
@@ -113,18 +114,18 @@ func (n *night) begin() {
 	made := 0
 	for wave := range waves {
 		var records []*kgo.Record
-		for _, b := range n.bugs {
-			for range b.records*(wave+1)/waves - b.records*wave/waves {
-				records = append(records, &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "order-%d", made), Value: []byte(b.class)})
+		for _, b := range n.Bugs {
+			for range b.Records*(wave+1)/waves - b.Records*wave/waves {
+				records = append(records, &kgo.Record{Topic: "orders", Key: fmt.Appendf(nil, "order-%d", made), Value: []byte(b.Class)})
 				made++
 			}
 		}
-		if err := n.cl.ProduceSync(n.t.Context(), records...).FirstErr(); err != nil {
+		if err := n.Producer.ProduceSync(n.t.Context(), records...).FirstErr(); err != nil {
 			n.t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
 	}
-	<-n.failed
+	<-n.Failed
 }
 
 // A step is a line of the page, or a command with what it prints.
@@ -219,10 +220,10 @@ func (n *night) do(what []string) {
 	switch {
 	case what == nil:
 	case what[0] == "fix":
-		if _, has := n.has[what[1]]; !has {
+		if !n.IsBroken(what[1]) {
 			n.t.Errorf("there is no bug %s to be fixed", what[1])
 		}
-		n.fix(what[1])
+		n.Fix(what[1])
 	case what[0] == "wait":
 		d, err := time.ParseDuration(what[1])
 		if err != nil {
@@ -283,7 +284,7 @@ func (n *night) process(out io.Writer) cli.Process {
 	return cli.Process{
 		Stdin: strings.NewReader(""), Stdout: out, Stderr: out, User: "ada",
 		Now: func() time.Time { return time.Now().UTC() },
-		Env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.broker}[name] }},
+		Env: connect.Environment{Dial: n.dial, Getenv: func(name string) string { return map[string]string{"SIDING_BROKERS": n.Address}[name] }},
 	}
 }
 
@@ -295,7 +296,7 @@ func (n *night) invoke(ctx context.Context, out io.Writer, args ...string) int {
 // redriver is the engine for the night's broker.
 func (n *night) redriver(t *testing.T) *redrive.Redriver {
 	t.Helper()
-	r, err := redrive.New(redrive.Config{Kafka: []kgo.Opt{kgo.SeedBrokers(n.broker), kgo.Dialer(n.dial)}})
+	r, err := redrive.New(redrive.Config{Kafka: []kgo.Opt{kgo.SeedBrokers(n.Address), kgo.Dialer(n.dial)}})
 	if err != nil {
 		t.Fatal(err)
 	}

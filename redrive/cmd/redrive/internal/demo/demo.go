@@ -1,4 +1,4 @@
-package main
+package demo
 
 // The verb that shows an incident and its end, on a broker in this process.
 
@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/servecmd"
 	"github.com/sidingkafka/siding/serve"
 )
 
@@ -23,8 +24,8 @@ const demoTime = time.Minute
 
 var errDemoTime = errors.New("the demo takes more than a minute, so it was stopped: this machine is too busy for it")
 
-// newDemo takes the function that runs a command line: the demo types some.
-func newDemo(t *cli.Tool, run func(context.Context, cli.Process, []string) int) *cobra.Command {
+// NewDemo takes the function that runs a command line: the demo types some.
+func NewDemo(t *cli.Tool, run func(context.Context, cli.Process, []string) int) *cobra.Command {
 	var serves bool
 	var listen string
 	cmd := &cobra.Command{
@@ -59,15 +60,15 @@ func serveDemo(ctx context.Context, t *cli.Tool, listen string) error {
 		return cli.Usage(err)
 	}
 	i, err := startIncident(t.Listen, t.Env.Dial,
-		bug{"tax.TableMiss", "no tax rate for region", 1200, false}, bug{"payment.Declined", "the bank said no", 500, false},
-		bug{"decode", "invalid character '<' looking for beginning of value", 300, false},
+		Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 1200}, Bug{Class: "payment.Declined", Message: "the bank said no", Records: 500},
+		Bug{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300},
 	)
 	if err != nil {
 		return err
 	}
-	defer i.stop()
-	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.broker)
-	if _, err := i.fail(ctx); err != nil {
+	defer i.Stop()
+	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.Address)
+	if _, err := i.Fail(ctx); err != nil {
 		return err
 	}
 	going, cancel := context.WithCancel(ctx)
@@ -75,7 +76,7 @@ func serveDemo(ctx context.Context, t *cli.Tool, listen string) error {
 	goes.Go(func() { i.goOn(going) })
 	defer goes.Wait()
 	defer cancel()
-	return runServer(ctx, &cli.Session{Tool: t, Cluster: c, Kafka: i.kafka}, serve.Config{Listen: listen})
+	return servecmd.RunServer(ctx, &cli.Session{Tool: t, Cluster: c, Kafka: i.kafka}, serve.Config{Listen: listen})
 }
 
 // demoPace makes a run short enough to be watched.
@@ -83,23 +84,23 @@ const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // playDemo plays the incident. It counts the records that it reports at the end.
 func playDemo(ctx context.Context, t *cli.Tool, run func(context.Context, cli.Process, []string) int) error {
-	tax := bug{"tax.TableMiss", "no tax rate for region", 1200, false}
-	i, err := startIncident(t.Listen, t.Env.Dial, tax, bug{"payment.Declined", "the bank said no", 500, false}, bug{"decode", "invalid character '<' looking for beginning of value", 300, false})
+	tax := Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 1200}
+	i, err := startIncident(t.Listen, t.Env.Dial, tax, Bug{Class: "payment.Declined", Message: "the bank said no", Records: 500}, Bug{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300})
 	if err != nil {
 		return err
 	}
-	defer i.stop()
-	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.", i.broker)
-	failed, err := i.fail(ctx)
+	defer i.Stop()
+	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.", i.Address)
+	failed, err := i.Fail(ctx)
 	if err != nil {
 		return err
 	}
-	d := &demo{Tool: t, incident: i, run: run}
+	d := &demo{Tool: t, Incident: i, run: run}
 
 	d.narrate("It has put %d records into orders.dlq. What happened?", failed)
 	d.types(ctx, cli.ExitDone, "summary orders.dlq")
 	d.narrate("The tax table was out of date. A new one is rolled out now; the other two causes are still there.\nWhat would a run do?")
-	i.fix(tax.class)
+	i.Fix(tax.Class)
 	d.types(ctx, cli.ExitDone, "plan orders.dlq --class tax.TableMiss "+demoPace)
 	d.narrate("The run sends one record first, the canary, and waits for its outcome.")
 	d.types(ctx, cli.ExitDone, "run orders.dlq --class tax.TableMiss "+demoPace+" --why OPS-4711")
@@ -111,9 +112,9 @@ func playDemo(ctx context.Context, t *cli.Tool, run func(context.Context, cli.Pr
 	if d.err != nil {
 		return d.err
 	}
-	records, calls := i.processed()
-	if records != tax.records || calls != records {
-		return fmt.Errorf("the service has processed %d records in %d calls, but the demo expects %d, each once", records, calls, tax.records)
+	records, calls := i.Processed()
+	if records != tax.Records || calls != records {
+		return fmt.Errorf("the service has processed %d records in %d calls, but the demo expects %d, each once", records, calls, tax.Records)
 	}
 	d.narrate("The service has processed %d records, each once. The others wait for their fix.", records)
 	return nil
@@ -123,7 +124,7 @@ func playDemo(ctx context.Context, t *cli.Tool, run func(context.Context, cli.Pr
 // another exit code than expected.
 type demo struct {
 	*cli.Tool
-	*incident
+	*Incident
 	run func(context.Context, cli.Process, []string) int
 	err error
 }
@@ -145,7 +146,7 @@ func (d *demo) types(ctx context.Context, want int, line string) {
 	p.Env = connect.Environment{Dial: d.Env.Dial, Getenv: func(name string) string {
 		switch {
 		case name == connect.Variable("brokers"):
-			return d.broker
+			return d.Address
 		case slices.Contains([]string{"NO_COLOR", "TERM"}, name):
 			return getenv(name)
 		}

@@ -1,4 +1,4 @@
-package main
+package servecmd
 
 // The verb that runs the server.
 
@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-func newServe(t *cli.Tool) *cobra.Command {
+func NewServe(t *cli.Tool) *cobra.Command {
 	var file, listen string
 	var checks bool
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ without a cluster.`,
 			case checks:
 				return cli.Usage(err)
 			}
-			return t.With(cmd.Context(), func(s *cli.Session) error { return runServer(cmd.Context(), s, cfg) }, err)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return RunServer(cmd.Context(), s, cfg) }, err)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "the `file` of the server's configuration")
@@ -84,8 +84,8 @@ func withRedaction(r serve.Redact, also connect.RedactTexts) serve.Redact {
 	}
 }
 
-// runServer serves until the context ends, which is no error.
-func runServer(ctx context.Context, s *cli.Session, cfg serve.Config) error {
+// RunServer serves until the context ends, which is no error.
+func RunServer(ctx context.Context, s *cli.Session, cfg serve.Config) error {
 	exporter, end, err := newExporter(ctx, s.Env.Getenv)
 	if err != nil {
 		return cli.Usage(err)
