@@ -1,86 +1,18 @@
 // Command redrive shows the dead letters of a Kafka cluster and redrives them after a fix, slowly;
 // it stops by itself when they fail again. See redrive --help, and docs/redrive.md.
 //
-// A verb's file has its name, and what only that verb or its relatives need has its prefix (run_,
-// show_, topics_). root and root_ are the command line, tool is what all verbs share, and session
-// is a tool on a cluster that answered. The inner packages know no verb: connect finds the cluster,
-// selection and edit read flags, output writes.
+// Each verb is a file of a room below internal, by what an operator does: look, run, resolve, move,
+// servecmd and demo. They stand on cli, which has what all verbs share, and on subject, which finds
+// the topics and letters that a verb is about. root puts them together. The inner packages below
+// know no verb: connect finds the cluster, selection and edit read flags, output writes.
 package main
 
-// The start of the program, and the message with which it ends.
+// The start of the process.
 
 import (
-	"context"
-	"errors"
 	"os"
-	"os/user"
-	"strings"
-	"time"
-	_ "time/tzdata" // rules name time zones, and an image may have none
 
-	"github.com/spf13/cobra"
-
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root"
 )
 
-func main() {
-	folder, err := os.UserConfigDir()
-	if err != nil {
-		folder = "" // then only --config names a configuration file
-	}
-	p := cli.Process{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Env: connect.Environment{Getenv: os.Getenv, Folder: folder},
-		Now: time.Now,
-	}
-	if u, err := user.Current(); err == nil {
-		p.User = u.Username
-	}
-	ctx, stop := cli.Interruptible(context.Background(), os.Stderr)
-	code := Run(ctx, p, os.Args[1:])
-	stop()
-	os.Exit(code)
-}
-
-// Run is the whole command: it returns the exit code.
-func Run(ctx context.Context, p cli.Process, args []string) int {
-	t := &cli.Tool{Process: p, Screen: output.NewScreen(p.Stdout, p.Stderr, p.Env.Getenv)}
-	root := newRoot(t)
-	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's
-	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !t.Started {
-		err = cli.Usage(err)
-	}
-	t.Screen.Status("")
-	inform(ctx, t, cmd, err)
-	return cli.ExitCode(err)
-}
-
-// inform prints the message of a command that failed.
-func inform(ctx context.Context, t *cli.Tool, cmd *cobra.Command, err error) {
-	switch {
-	case err == nil:
-		return
-	case errors.Is(context.Cause(ctx), cli.ErrInterrupted):
-		if !errors.Is(err, cli.ErrUnanswered) {
-			err = cli.ErrInterrupted
-		}
-		t.Screen.Say("redrive: %v", err)
-		return
-	}
-	// the engine's errors begin with it, too
-	lines := strings.Split(strings.TrimPrefix(cli.WithoutGuess(err.Error()), "redrive: "), "\n")
-	prefix := "redrive: "
-	for _, line := range lines {
-		t.Screen.Say("%s%s", prefix, line)
-		prefix = "  "
-	}
-	if hint := remedy(t, err); hint != "" {
-		t.Screen.Say("  %s", hint)
-	}
-	if cli.ExitCode(err) == cli.ExitUsage {
-		t.Screen.Say("see %s --help", cmd.CommandPath())
-	}
-}
+func main() { os.Exit(root.Main()) }

@@ -16,9 +16,9 @@ import (
 // ErrInterrupted is the cause of a context that Ctrl-C ended.
 var ErrInterrupted = errors.New("interrupted")
 
-// Together is the time in which several signals count as one: coreutils' timeout sends one to the
+// together is the time in which several signals count as one: coreutils' timeout sends one to the
 // process and one to its group.
-var Together = 500 * time.Millisecond
+var together = 500 * time.Millisecond
 
 // OutlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
 // process. Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one
@@ -45,7 +45,7 @@ func Interruptible(parent context.Context, words io.Writer) (ctx context.Context
 		defer close(done)
 		select {
 		case <-signals:
-			time.AfterFunc(Together, func() { signal.Stop(signals) })
+			time.AfterFunc(together, func() { signal.Stop(signals) })
 			fmt.Fprintln(words, "\nstopping; once more ends at once")
 			cancel(ErrInterrupted)
 		case <-ctx.Done():

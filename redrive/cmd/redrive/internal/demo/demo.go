@@ -24,8 +24,8 @@ const demoTime = time.Minute
 
 var errDemoTime = errors.New("the demo takes more than a minute, so it was stopped: this machine is too busy for it")
 
-// NewDemo takes the function that runs a command line: the demo types some.
-func NewDemo(t *cli.Tool, run func(context.Context, cli.Process, []string) int) *cobra.Command {
+// New takes the function that runs a command line: the demo types some.
+func New(t *cli.Tool, run func(context.Context, cli.Process, []string) int) *cobra.Command {
 	var serves bool
 	var listen string
 	cmd := &cobra.Command{
