@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
+// NewAbort makes the verb abort.
 func NewAbort(t *cli.Tool) *cobra.Command {
 	var o *cli.Operator
 	cmd := &cobra.Command{

@@ -25,19 +25,26 @@ type runFlags struct {
 	maxAttempts int
 }
 
+// asked is what the flags of plan and run ask for.
+type asked struct {
+	letters *selection.Selection
+	edit    redrive.Edit
+	pace    redrive.Pace
+}
+
 // compile reads the flags. Its error has every problem.
-func (i *runFlags) compile(t *cli.Tool) (*selection.Selection, redrive.Edit, redrive.Pace, error) {
-	sel, err1 := i.letters.Compile(t.Now())
-	e, err2 := i.edit.Compile(t.Stdin)
-	pace, err3 := i.pace.pace()
-	var err4 error
+func (i *runFlags) compile(t *cli.Tool) (a asked, err error) {
+	var err1, err2, err3, err4 error
+	a.letters, err1 = i.letters.Compile(t.Now())
+	a.edit, err2 = i.edit.Compile(t.Stdin)
+	a.pace, err3 = i.pace.pace()
 	if i.maxRedrives < 0 {
 		err4 = errors.New("--max-redrives is negative")
 	}
 	if i.maxAttempts < 0 || i.maxAttempts > headers.MaxRedriveAttempts {
 		err4 = errors.Join(err4, fmt.Errorf("--max-attempts is %d: it is at least 1 and at most %d, or 0 for the bound of the consumer's policy", i.maxAttempts, headers.MaxRedriveAttempts))
 	}
-	return sel, e, pace, errors.Join(err1, err2, err3, err4, i.Check())
+	return a, errors.Join(err1, err2, err3, err4, i.Check())
 }
 
 func addRunFlags(t *cli.Tool, cmd *cobra.Command) *runFlags {

@@ -4,9 +4,6 @@ package run
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
@@ -165,11 +162,6 @@ func badUnlessZero(n int64) output.Tone {
 		return ""
 	}
 	return output.Bad
-}
-
-// targetsOf is the topics that a plan's records go to.
-func targetsOf(p *redrive.Plan) string {
-	return strings.Join(slices.Sorted(maps.Keys(p.Targets)), ", ")
 }
 
 // ActiveOwner returns the process that seems to own a run, in words.

@@ -3,10 +3,9 @@ package run
 // The verb that reports the effect of a run beforehand, and a plan as text.
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +15,15 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
+// planning is the flags of plan.
+type planning struct {
+	*runFlags
+	save string // the file that gets the plan
+}
+
+// NewPlan makes the verb plan.
 func NewPlan(t *cli.Tool) *cobra.Command {
-	var i *runFlags
-	var file string
+	var p planning
 	cmd := &cobra.Command{
 		Use:   "plan TOPIC...",
 		Short: "Report what a run with these options would do",
@@ -37,35 +42,41 @@ Several topics are one plan after the other: with -o json an array, with -o json
   redrive plan orders.dlq --class decode --patch '{"currency":"EUR"}'
   redrive plan orders.dlq --class http.503 --save http503.plan`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sel, e, pace, err := i.compile(t)
-			if file != "" && len(args) > 1 {
+			asked, err := p.compile(t)
+			if p.save != "" && len(args) > 1 {
 				err = errors.Join(err, errors.New("--save is for one topic: a run has one"))
 			}
-			return t.With(cmd.Context(), func(s *cli.Session) error {
-				return subject.EachTopic(cmd.Context(), s, args, func(topic string, show func(...output.Field) error) error {
-					r, p, err := planRun(cmd.Context(), s, topic, i, sel, e)
-					if err != nil {
-						return err
-					}
-					pace, err := i.pace.paceOf(cmd.Context(), t, r, p, pace)
-					if err != nil {
-						return err
-					}
-					if file != "" {
-						if err := savePlan(p, file); err != nil {
-							return err
-						}
-						t.Screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", file, topic, file, i.pace.given())
-					}
-					return showPlan(t, p, pace, show)
+			ctx := cmd.Context()
+			return t.With(ctx, func(s *cli.Session) error {
+				return subject.EachTopic(ctx, s, args, func(topic string, show func(...output.Field) error) error {
+					return p.plan(ctx, s, topic, asked, show)
 				})
 			}, err)
 		},
 	}
-	i = addRunFlags(t, cmd)
-	cmd.Flags().StringVar(&file, "save", "", "write the plan to a new `file`, which run --plan takes")
+	p.runFlags = addRunFlags(t, cmd)
+	cmd.Flags().StringVar(&p.save, "save", "", "write the plan to a new `file`, which run --plan takes")
 	cli.OfferFiles(cmd, "save")
 	return cmd
+}
+
+// plan makes the plan of a topic, shows it, and writes it to the file of --save.
+func (p *planning) plan(ctx context.Context, s *cli.Session, topic string, asked asked, show func(...output.Field) error) error {
+	r, plan, err := planRun(ctx, s, topic, p.runFlags, asked)
+	if err != nil {
+		return err
+	}
+	pace, err := p.pace.paceOf(ctx, s.Tool, r, plan, asked.pace)
+	if err != nil {
+		return err
+	}
+	if p.save != "" {
+		if err := savePlan(plan, p.save); err != nil {
+			return err
+		}
+		s.Screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", p.save, topic, p.save, p.pace.given())
+	}
+	return showPlan(s.Tool, plan, pace, show)
 }
 
 func showPlan(t *cli.Tool, p *redrive.Plan, pace redrive.Pace, show func(...output.Field) error) error {
@@ -97,23 +108,4 @@ func showPlan(t *cli.Tool, p *redrive.Plan, pace redrive.Pace, show func(...outp
 		t.Screen.Warn("%s", w)
 	}
 	return t.Screen.Tables(classes, partitions)
-}
-
-// sendingTakes is how long the sending would take, and at which rate.
-func sendingTakes(p *redrive.Plan, pace redrive.Pace) string {
-	if pace.Rate < 0 {
-		return "as long as it takes, " + rateText(pace)
-	}
-	return output.Duration(p.Duration(pace).Round(time.Second)) + " " + rateText(pace)
-}
-
-// rateText is the rate of a run in words.
-func rateText(pace redrive.Pace) string {
-	if pace.Rate < 0 {
-		return "at no fixed rate"
-	}
-	if pace.Rate == 1 {
-		return "at 1 record a second"
-	}
-	return fmt.Sprintf("at %g records a second", pace.Rate)
 }

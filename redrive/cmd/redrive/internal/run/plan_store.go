@@ -72,14 +72,14 @@ func onlyPlan(cmd *cobra.Command) error {
 
 // storedPlan makes the engine that can run a stored plan. Like planRun it first records outcomes of
 // earlier runs.
-func storedPlan(ctx context.Context, s *cli.Session, p *redrive.Plan) (*redrive.Redriver, *redrive.Plan, error) {
+func storedPlan(ctx context.Context, s *cli.Session, p *redrive.Plan) (*redrive.Redriver, error) {
 	if _, err := subject.FindTopic(ctx, s, p.Selection.Topic); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r, err := s.Redriver()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	subject.WriteOutcomes(ctx, s.Tool, r, p.Selection.Topic)()
-	return r, p, nil
+	return r, nil
 }

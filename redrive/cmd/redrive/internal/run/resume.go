@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
+// NewResume makes the verb resume.
 func NewResume(t *cli.Tool) *cobra.Command {
 	var o *cli.Operator
 	var noWait *bool

@@ -14,15 +14,19 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
+// running is the flags of run.
+type running struct {
+	*runFlags
+	plan   string // the file of a stored plan
+	yes    bool
+	noWait *bool
+}
+
+// NewRun makes the verb run.
 func NewRun(t *cli.Tool) *cobra.Command {
-	var i *runFlags
-	var noWait *bool
-	var yes bool
-	var file string
+	var r running
 	cmd := &cobra.Command{
 		Use:   "run TOPIC",
 		Short: "Redrive dead letters, and stop when they fail again",
@@ -46,52 +50,61 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
   redrive run orders.dlq --rate 10% --yes
   redrive run orders.dlq --offset 3:41 --value-file fixed.json
   redrive run orders.dlq --plan http503.plan --why OPS-4711`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, topic := cmd.Context(), args[0]
-			sel, e, pace, err := i.compile(t)
-			var wrong error
-			var stored *redrive.Plan
-			if file != "" {
-				var unread error
-				stored, unread = readPlan(topic, file)
-				wrong = errors.Join(wrong, unread, onlyPlan(cmd))
-			}
-			return t.With(ctx, func(s *cli.Session) error {
-				prepare := func() (*redrive.Redriver, *redrive.Plan, error) { return planRun(ctx, s, topic, i, sel, e) }
-				if stored != nil {
-					prepare = func() (*redrive.Redriver, *redrive.Plan, error) { return storedPlan(ctx, s, stored) }
-				}
-				r, p, err := prepare()
-				if err != nil {
-					return err
-				}
-				for _, w := range p.Warnings {
-					t.Screen.Warn("%s", w)
-				}
-				if what := runQuestion(s, p, chooses(cmd) || stored != nil); what != "" && !yes {
-					if err := cli.Confirm(ctx, t, what, p.Letters); err != nil {
-						return err
-					}
-				}
-				pace, err := i.pace.paceOf(ctx, t, r, p, pace)
-				if err != nil {
-					return err
-				}
-				// not before the first event: a refused run has no name
-				on := follow(t, func(redrive.Event) { sayRun(t, p, pace) })
-				t.Screen.Status("beginning …")
-				cli.OutlivePipes()
-				o, err := r.Run(ctx, p, redrive.RunOptions{By: i.By, Why: i.Why, Pace: pace, On: on})
-				return finish(ctx, t, r, o, err, *noWait)
-			}, err, wrong)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, t, args[0]) },
 	}
-	i = addRunFlags(t, cmd)
-	noWait = addNoWait(cmd)
-	cmd.Flags().StringVar(&file, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
+	r.runFlags = addRunFlags(t, cmd)
+	r.noWait = addNoWait(cmd)
+	cmd.Flags().StringVar(&r.plan, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
 	cli.OfferFiles(cmd, "plan")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters or other groups process the records again")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters or other groups process the records again")
 	return cmd
+}
+
+// run plans a run of a topic, or takes the stored plan, and runs it once the user agrees.
+func (r *running) run(cmd *cobra.Command, t *cli.Tool, topic string) error {
+	ctx := cmd.Context()
+	asked, wrong := r.compile(t)
+	var stored *redrive.Plan
+	var unread error
+	if r.plan != "" {
+		stored, unread = readPlan(topic, r.plan)
+		unread = errors.Join(unread, onlyPlan(cmd))
+	}
+	return t.With(ctx, func(s *cli.Session) error {
+		var engine *redrive.Redriver
+		p, err := stored, error(nil)
+		if stored != nil {
+			engine, err = storedPlan(ctx, s, stored)
+		} else {
+			engine, p, err = planRun(ctx, s, topic, r.runFlags, asked)
+		}
+		if err != nil {
+			return err
+		}
+		for _, w := range p.Warnings {
+			t.Screen.Warn("%s", w)
+		}
+		if what := runQuestion(s, p, chooses(cmd) || stored != nil); what != "" && !r.yes {
+			if err := cli.Confirm(ctx, t, what, p.Letters); err != nil {
+				return err
+			}
+		}
+		return r.begin(ctx, t, engine, p, asked.pace)
+	}, wrong, unread)
+}
+
+// begin runs a plan, and follows the run to its end.
+func (r *running) begin(ctx context.Context, t *cli.Tool, engine *redrive.Redriver, p *redrive.Plan, pace redrive.Pace) error {
+	pace, err := r.pace.paceOf(ctx, t, engine, p, pace)
+	if err != nil {
+		return err
+	}
+	// not before the first event: a refused run has no name
+	on := follow(t, func(redrive.Event) { sayRun(t, p, pace) })
+	t.Screen.Status("beginning …")
+	cli.OutlivePipes()
+	o, err := engine.Run(ctx, p, redrive.RunOptions{By: r.By, Why: r.Why, Pace: pace, On: on})
+	return finish(ctx, t, engine, o, err, *r.noWait)
 }
 
 // sayRun prints what a run is about to do.
@@ -120,24 +133,4 @@ func runQuestion(s *cli.Session, p *redrive.Plan, chosen bool) string {
 		parts = append(parts, fmt.Sprintf("%s will be processed again on %s by groups that did not fail: %s", cli.Letters(p.Letters), name.Source, strings.Join(others, ", ")))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// planRun makes the plan that the flags ask for, and the engine that can run it.
-func planRun(ctx context.Context, s *cli.Session, topic string, i *runFlags, sel *selection.Selection, e redrive.Edit) (*redrive.Redriver, *redrive.Plan, error) {
-	if _, _, err := subject.Choose(ctx, s, topic, sel); err != nil {
-		return nil, nil, err
-	}
-	r, err := s.Redriver()
-	if err != nil {
-		return nil, nil, err
-	}
-	unresolved := subject.WriteOutcomes(ctx, s.Tool, r, topic)
-	s.Screen.Status("reading %s …", topic)
-	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: sel.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), MaxAttempts: i.maxAttempts, Edit: e})
-	subject.WarnOfWhere(s.Tool, sel)
-	if err == nil {
-		subject.WarnOfClasses(s.Tool, topic, sel, maps.Keys(p.ByClass))
-		unresolved()
-	}
-	return r, p, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
+// NewRuns makes the verb runs.
 func NewRuns(t *cli.Tool) *cobra.Command {
 	return &cobra.Command{
 		Use:   "runs TOPIC",

@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
+// NewStatus makes the verb status.
 func NewStatus(t *cli.Tool) *cobra.Command {
 	var followed bool
 	var noWait *bool
