@@ -61,6 +61,7 @@ func ExitCode(err error) int {
 	return ExitError
 }
 
+// IsA reports whether an error is, or wraps, one of a type.
 func IsA[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok

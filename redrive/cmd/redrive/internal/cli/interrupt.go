@@ -29,7 +29,7 @@ func OutlivePipes() { signal.Notify(broken, syscall.SIGPIPE) }
 // channel that was made in virtual time.
 var broken = make(chan os.Signal, 1)
 
-// Interruptible returns a context that the first Ctrl-C cancels, with the cause errInterrupted.
+// Interruptible returns a context that the first Ctrl-C cancels, with the cause ErrInterrupted.
 // SIGTERM does the same, and SIGHUP unless the process ignores it, as under nohup. A signal within
 // half a second counts as the same one; a later signal ends the process at once. stop releases the
 // signals.

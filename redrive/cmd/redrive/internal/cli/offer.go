@@ -14,6 +14,7 @@ func OfferFiles(cmd *cobra.Command, flag string) {
 	})
 }
 
+// Offer offers values for a flag.
 func Offer(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
 		panic(err) // the flag's name is wrong, which the first test sees

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// An operator is the user's name and reason, for the ledger.
+// An Operator is the user's name and reason, for the ledger.
 type Operator struct{ By, Why string }
 
 // AddBy gives a verb the flag for the operator's name.
@@ -31,6 +31,7 @@ func (o *Operator) Reasoned() error {
 	return nil
 }
 
+// Check is an error where the name is missing.
 func (o *Operator) Check() error {
 	if o.By == "" {
 		return errors.New("--by is missing: the ledger records the operator")

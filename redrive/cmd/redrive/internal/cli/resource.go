@@ -15,6 +15,7 @@ type resourceError struct{ error }
 // nil.
 func OnTopic(op, topic string, err error) error { return OnResource(op, "topic", topic, err) }
 
+// OnResource is OnTopic for a resource of any kind.
 func OnResource(op, resource, name string, err error) error {
 	if err == nil || aboutResource(err) {
 		return err

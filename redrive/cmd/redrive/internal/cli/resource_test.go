@@ -12,7 +12,7 @@ import (
 
 func TestResource_NamesWhatTheUserMayNotDo(t *testing.T) {
 	t.Parallel()
-	blind, half := roottest.Guarded(t, nil), roottest.Guarded(t, []kfake.ACL{roottest.AclOn("orders.dlq", kmsg.ACLOperationDescribe)})
+	blind, half := roottest.Guarded(t, nil), roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("orders.dlq", kmsg.ACLOperationDescribe)})
 	for _, c := range []struct {
 		b    *roottest.Broker
 		args []string

@@ -24,8 +24,11 @@ const demoTime = time.Minute
 
 var errDemoTime = errors.New("the demo takes more than a minute, so it was stopped: this machine is too busy for it")
 
-// New takes the function that runs a command line: the demo types some.
-func New(t *cli.Tool, run func(context.Context, cli.Process, []string) int) *cobra.Command {
+// A Shell runs a command line, and returns its exit code.
+type Shell func(ctx context.Context, p cli.Process, args []string) int
+
+// New makes the verb demo, which types commands into a shell.
+func New(t *cli.Tool, run Shell) *cobra.Command {
 	var serves bool
 	var listen string
 	cmd := &cobra.Command{
@@ -83,7 +86,7 @@ func serveDemo(ctx context.Context, t *cli.Tool, listen string) error {
 const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // playDemo plays the incident. It counts the records that it reports at the end.
-func playDemo(ctx context.Context, t *cli.Tool, run func(context.Context, cli.Process, []string) int) error {
+func playDemo(ctx context.Context, t *cli.Tool, run Shell) error {
 	tax := Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 1200}
 	i, err := startIncident(t.Listen, t.Env.Dial, tax, Bug{Class: "payment.Declined", Message: "the bank said no", Records: 500}, Bug{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300})
 	if err != nil {
@@ -125,7 +128,7 @@ func playDemo(ctx context.Context, t *cli.Tool, run func(context.Context, cli.Pr
 type demo struct {
 	*cli.Tool
 	*Incident
-	run func(context.Context, cli.Process, []string) int
+	run Shell
 	err error
 }
 

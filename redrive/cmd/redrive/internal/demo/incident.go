@@ -17,24 +17,32 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// A bug makes the service fail.
+// A Bug makes the service fail.
 type Bug struct {
+	// Class and Message are those of the error.
 	Class, Message string
-	Records        int  // that fail by it
-	Retried        bool // through all retry topics, before they are dead letters
+	// Records is the number of records that fail by it.
+	Records int
+	// Retried is whether they go through all retry topics before they are dead letters.
+	Retried bool
 }
 
-// An incident is a broker and a service with bugs.
+// An Incident is a broker and a service with bugs.
 type Incident struct {
-	Bugs     []Bug
-	kafka    []kgo.Opt // of all its clients
-	Cluster  *kfake.Cluster
-	Address  string // of the broker
+	// Bugs are those with which the service began.
+	Bugs []Bug
+	// Cluster is the broker, and Address is where it listens.
+	Cluster *kfake.Cluster
+	Address string
+	// Producer is a client that writes the service's records.
 	Producer *kgo.Client
-	cancel   context.CancelFunc
-	ended    chan struct{} // the service's
-	err      error         // of the service, once it ended
-	Failed   chan struct{} // is closed once all records are dead letters
+	// Failed is closed once all records of the bugs are dead letters.
+	Failed chan struct{}
+
+	kafka  []kgo.Opt // of all its clients
+	cancel context.CancelFunc
+	ended  chan struct{} // the service's
+	err    error         // of the service, once it ended
 
 	mu    sync.Mutex
 	has   map[string]Bug  // the bugs that are not fixed yet, by class
@@ -92,6 +100,7 @@ func StartIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...Bug) (*Incide
 	return i, nil
 }
 
+// Stop ends the service and the broker.
 func (i *Incident) Stop() {
 	i.cancel()
 	<-i.ended
@@ -125,10 +134,10 @@ func (i *Incident) OnDeadLettered(consumer.Routed) {
 	}
 }
 
-// Hang makes all calls of the service's handler wait until unhang.
+// Hang makes all calls of the service's handler wait until Unhang.
 func (i *Incident) Hang() { i.mu.Lock() }
 
-// Unhang ends what hang began.
+// Unhang ends what Hang began.
 func (i *Incident) Unhang() { i.mu.Unlock() }
 
 // IsBroken reports whether the service has a bug that is not fixed.

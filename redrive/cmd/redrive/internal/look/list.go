@@ -25,6 +25,7 @@ type listing struct {
 	values         bool
 }
 
+// NewList makes the verb list.
 func NewList(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var how listing

@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
+// NewShow makes the verb show.
 func NewShow(t *cli.Tool) *cobra.Command {
 	as := output.Text
 	var around int64

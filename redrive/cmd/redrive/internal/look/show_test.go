@@ -104,7 +104,7 @@ func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 // Who may not read the ledger still sees the letter.
 func TestShow_DoesWithoutTheLedger(t *testing.T) {
 	t.Parallel()
-	i := roottest.Guarded(t, []kfake.ACL{roottest.AclOn("orders.dlq", kmsg.ACLOperationDescribe), roottest.AclOn("orders.dlq", kmsg.ACLOperationRead)}).As("ann")
+	i := roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("orders.dlq", kmsg.ACLOperationDescribe), roottest.ACLOn("orders.dlq", kmsg.ACLOperationRead)}).As("ann")
 	got := i.Run(t, "show", "orders.dlq", "0:0", "-o", "json")
 	if want := "warning: the letter's state is not known: not authorized: the user needs READ on topic orders.dlq.ledger"; got.Code != cli.ExitDone || !strings.Contains(got.Stderr, want) ||
 		!strings.Contains(got.Stdout, `"class":"tax"`) || !strings.Contains(got.Stdout, `"state":null,"ledger":[]`) {
@@ -167,7 +167,7 @@ OFFSET  PRODUCED              KEY
 // Who may not read the source sees the letter, and which permission is missing.
 func TestShow_NeighboursNeedAPermission(t *testing.T) {
 	t.Parallel()
-	i := roottest.Guarded(t, []kfake.ACL{roottest.AclOn("orders.dlq", kmsg.ACLOperationRead), roottest.AclOn("orders.dlq.ledger", kmsg.ACLOperationRead)}).As("ann")
+	i := roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("orders.dlq", kmsg.ACLOperationRead), roottest.ACLOn("orders.dlq.ledger", kmsg.ACLOperationRead)}).As("ann")
 	got := i.Run(t, "show", "orders.dlq", "0:0", "--around", "1")
 	roottest.Prints(t, got, cli.ExitDone, "CLASS", "--around: the source can't be read: not authorized: the user needs DESCRIBE on topic orders")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
+// NewSummary makes the verb summary.
 func NewSummary(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var by string

@@ -14,7 +14,7 @@ import (
 // A source that the user may not see is not gone, for all that is known.
 func TestMissingSources_ASourceThatMayNotBeSeenIsNot(t *testing.T) {
 	t.Parallel()
-	b := roottest.Guarded(t, []kfake.ACL{roottest.AclOn("audit.dlq", kmsg.ACLOperationRead), roottest.AclOn("audit", kmsg.ACLOperationDescribe), roottest.AclOn("orders.dlq", kmsg.ACLOperationRead), roottest.AclOn("orders.dlq.ledger", kmsg.ACLOperationRead), roottest.AclOn("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
+	b := roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("audit.dlq", kmsg.ACLOperationRead), roottest.ACLOn("audit", kmsg.ACLOperationDescribe), roottest.ACLOn("orders.dlq", kmsg.ACLOperationRead), roottest.ACLOn("orders.dlq.ledger", kmsg.ACLOperationRead), roottest.ACLOn("orders.dlq", kmsg.ACLOperationDescribeConfigs)})
 	b.Topic(t, "audit.dlq", 1, nil) // whose source is gone, and may be seen
 	got := b.As("ann").Run(t, "topics", "-o", "jsonl")
 	if got.Code != cli.ExitDone || !strings.Contains(got.Stdout, `"topic":"orders.dlq","source":"orders","sourceGone":null,`) || !strings.Contains(got.Stdout, `"topic":"audit.dlq","source":"audit","sourceGone":true,`) {

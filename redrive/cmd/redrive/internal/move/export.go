@@ -24,6 +24,7 @@ import (
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
+// NewExport makes the verb export.
 func NewExport(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var how exporting

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/serve/archive"
 )
 
+// NewImport makes the verb import.
 func NewImport(t *cli.Tool) *cobra.Command {
 	var how dlq.ImportOptions
 	var yes bool

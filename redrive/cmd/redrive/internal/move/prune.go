@@ -28,8 +28,13 @@ type pruning struct {
 	maxAge             string
 	keep               dlq.Retention
 	yes, dryRun        bool
+
+	// of these, once they are read
+	before, notesBefore time.Time
+	target              *archive.Target
 }
 
+// NewPrune makes the verb prune.
 func NewPrune(t *cli.Tool) *cobra.Command {
 	var p pruning
 	cmd := &cobra.Command{
@@ -65,11 +70,8 @@ letters as expired, and does not send them.`,
   redrive prune orders.dlq --max-age 180d --max-count 1000000 --archive s3://letters/ --dry-run
   redrive prune orders.dlq --discarded-older-than 90d --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, err1 := beforeNow("older-than", p.olderThan, t.Now(), "open letters")
-			notes, err2 := beforeNow("discarded-older-than", p.discarded, t.Now(), "notes")
-			target, err3 := archiveTarget(p.archive)
-			err4 := p.limits(t.Now())
-			return t.With(cmd.Context(), func(s *cli.Session) error { return prune(cmd.Context(), s, args[0], before, notes, p, target) }, err1, err2, err3, err4)
+			wrong := p.compile(t.Now())
+			return t.With(cmd.Context(), func(s *cli.Session) error { return p.prune(cmd.Context(), s, args[0]) }, wrong)
 		},
 	}
 	cmd.Flags().StringVar(&p.olderThan, "older-than", "", "also delete open letters that were written before this `time`: 30d (ago), 2026-11-20, or RFC 3339")
@@ -83,6 +85,15 @@ letters as expired, and does not send them.`,
 	cli.OfferFiles(cmd, "archive")
 	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) { p.Operator = cli.AddOperator(t, set) })
 	return cmd
+}
+
+// compile reads the flags. Its error has every problem.
+func (p *pruning) compile(now time.Time) error {
+	var err1, err2, err3 error
+	p.before, err1 = beforeNow("older-than", p.olderThan, now, "open letters")
+	p.notesBefore, err2 = beforeNow("discarded-older-than", p.discarded, now, "notes")
+	p.target, err3 = archiveTarget(p.archive)
+	return errors.Join(err1, err2, err3, p.limits(now))
 }
 
 // limits completes the limits that the flags set, and checks them.
@@ -107,11 +118,11 @@ func (p *pruning) limits(now time.Time) error {
 }
 
 // find returns what can be deleted.
-func (p *pruning) find(ctx context.Context, l *dlq.Ledger, before, now time.Time, progress func(read, total int64)) (*dlq.Prunable, error) {
+func (p *pruning) find(ctx context.Context, l *dlq.Ledger, now time.Time, progress func(read, total int64)) (*dlq.Prunable, error) {
 	if p.keep.MaxAge > 0 || p.keep.MaxCount > 0 {
 		return l.PrunableBy(ctx, p.keep, now, progress)
 	}
-	return l.Prunable(ctx, before, progress)
+	return l.Prunable(ctx, p.before, progress)
 }
 
 // beforeNow is the time of a flag; zero without it.
@@ -148,7 +159,8 @@ func pruneQuestion(topic string, found *dlq.Prunable) string {
 	return what
 }
 
-func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefore time.Time, p pruning, target *archive.Target) error {
+// prune counts what can be deleted, and deletes it once the user agrees.
+func (p *pruning) prune(ctx context.Context, s *cli.Session, topic string) error {
 	f, err := subject.FindTopic(ctx, s, topic)
 	if err != nil {
 		return err
@@ -166,7 +178,7 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 		return err
 	}
 	unresolved()
-	found, err := p.find(ctx, ledger, before, s.Now(), cli.Progress(s.Tool, "reading "+topic))
+	found, err := p.find(ctx, ledger, s.Now(), cli.Progress(s.Tool, "reading "+topic))
 	switch {
 	case err != nil:
 		return subject.ReadFailed(topic, err)
@@ -178,24 +190,36 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 			why = ", or is within the limits"
 		}
 		s.Screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome%s", topic, why)
-		reportPending(s.Tool, topic, found)
-		notes, err := pruneNotes(ctx, s, ledger, notesBefore)
-		return errors.Join(showPruned(s.Tool, topic, found, nil, notes), err)
+		return p.end(ctx, s, ledger, found, nil)
 	}
+	if err := p.ask(ctx, s, topic, found); err != nil {
+		return err
+	}
+	return p.delete(ctx, s, ledger, found)
+}
+
+// ask asks for the number of the letters that will be deleted, unless --yes is given.
+func (p *pruning) ask(ctx context.Context, s *cli.Session, topic string, found *dlq.Prunable) error {
 	if p.archive != "" && s.Redact != nil {
 		s.Screen.Warn("the archive will have keys, values and headers byte for byte, for import: nothing of them is redacted")
 	}
 	if !p.yes {
-		if err := cli.Confirm(ctx, s.Tool, pruneQuestion(topic, found), found.Letters); err != nil {
-			return err
-		}
-	} else if found.Open > 0 { // nobody saw the question
+		return cli.Confirm(ctx, s.Tool, pruneQuestion(topic, found), found.Letters)
+	}
+	if found.Open > 0 { // nobody saw the question
 		s.Screen.Say("%s", pruneQuestion(topic, found))
 	}
+	return nil
+}
+
+// delete archives letters if the user says so, and deletes them.
+func (p *pruning) delete(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, found *dlq.Prunable) error {
+	topic := ledger.Topic()
 	var written any
 	where := ""
-	if target != nil {
-		if where, err = writeArchive(ctx, s, topic, found, target); err != nil {
+	if p.target != nil {
+		var err error
+		if where, err = writeArchive(ctx, s, topic, found, p.target); err != nil {
 			return err
 		}
 		written = where
@@ -207,8 +231,7 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 		return err
 	}
 	s.Screen.Status("deleting …")
-	err = ledger.Prune(ctx, found, dlq.PruneOptions{By: p.By, Why: p.Why, Archive: where})
-	if err != nil {
+	if err := ledger.Prune(ctx, found, dlq.PruneOptions{By: p.By, Why: p.Why, Archive: where}); err != nil {
 		err = cli.OnTopic("DELETE", topic, err)
 		if errors.Is(err, dlq.ErrChanged) {
 			err = cli.Coded(cli.ExitRefused, err)
@@ -218,9 +241,14 @@ func prune(ctx context.Context, s *cli.Session, topic string, before, notesBefor
 		}
 		return err
 	}
-	reportPending(s.Tool, topic, found)
-	notes, err := pruneNotes(ctx, s, ledger, notesBefore)
-	return errors.Join(showPruned(s.Tool, topic, found, written, notes), err)
+	return p.end(ctx, s, ledger, found, written)
+}
+
+// end deletes the notes that the user named, and shows what was deleted.
+func (p *pruning) end(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, found *dlq.Prunable, archive any) error {
+	reportPending(s.Tool, ledger.Topic(), found)
+	notes, err := pruneNotes(ctx, s, ledger, p.notesBefore)
+	return errors.Join(showPruned(s.Tool, ledger.Topic(), found, archive, notes), err)
 }
 
 // reportPending reports the letters that keep the letters behind them in the topic.

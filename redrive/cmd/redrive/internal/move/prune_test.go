@@ -25,7 +25,8 @@ import (
 func TestPrune_SparesOpenLetters(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon}) // behind an open one: it stays
+	// behind an open one: it stays
+	b.Note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
 	before := b.OpenLetters(t)
 	got := b.Redrive(t, "prune", "orders.dlq", "-o", "json", "--yes")
 	roottest.Exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null,"discardNotes":null}`+"\n", "")

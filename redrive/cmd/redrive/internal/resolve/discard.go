@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
+// NewDiscard makes the verb discard.
 func NewDiscard(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var o *cli.Operator

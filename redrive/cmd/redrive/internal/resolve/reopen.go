@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
+// NewReopen makes the verb reopen.
 func NewReopen(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
 	var o *cli.Operator

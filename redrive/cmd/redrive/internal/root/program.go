@@ -41,7 +41,7 @@ func Main() int {
 // Run is the whole command: it returns the exit code.
 func Run(ctx context.Context, p cli.Process, args []string) int {
 	t := &cli.Tool{Process: p, Screen: output.NewScreen(p.Stdout, p.Stderr, p.Env.Getenv)}
-	root := New(t)
+	root := New(t, Run)
 	root.SetArgs(append([]string{}, args...)) // for nil, cobra would take the process's
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !t.Started {

@@ -36,7 +36,8 @@ func remedy(t *cli.Tool, err error) string {
 	}
 	if r.Reason == redrive.RefusedUnfinished {
 		name := r.Topic + "/" + r.Run.ID
-		if _, yes := run.ActiveOwner(t, *r.Run); yes { // it may be a colleague's, so no hint to end it
+		// it may be a colleague's, so no hint to end it
+		if _, yes := run.ActiveOwner(t, *r.Run); yes {
 			return fmt.Sprintf("redrive status %s --follow shows how far it is", name)
 		}
 		return fmt.Sprintf("redrive resume %s continues it, redrive abort %s ends it", name, name)

@@ -23,7 +23,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-func New(t *cli.Tool) *cobra.Command {
+// New makes the command line. The demo types commands into a shell.
+func New(t *cli.Tool, shell demo.Shell) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "redrive",
 		Short: "Show dead letters, and redrive them after a fix",
@@ -64,6 +65,21 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetFlagErrorFunc(wrongFlag)
 
+	addFlags(t, root)
+	addVerbs(t, root, shell)
+	for _, verb := range root.Commands() {
+		checkArgs(t, verb)
+	}
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return help(t, cmd) })
+	root.InitDefaultCompletionCmd()
+	nameShell(root)
+	completeFlags(t, root)
+	refuseEmpty(root)
+	return root
+}
+
+// addFlags adds the flags that all verbs have.
+func addFlags(t *cli.Tool, root *cobra.Command) {
 	all := root.PersistentFlags()
 	t.Flags = connect.AddFlags(all)
 	all.VarP(&t.Screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
@@ -71,7 +87,10 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 	all.Var(&t.Colour, "color", "`when` to use colour: "+strings.Join(output.Colours, ", ")+"; auto is in a terminal without NO_COLOR")
 	all.BoolVar(&t.UTC, "utc", false, "tables show times in UTC instead of local time; JSON always does")
 	all.BoolVarP(&t.Verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
+}
 
+// addVerbs adds the verbs, in the order and the groups of the help.
+func addVerbs(t *cli.Tool, root *cobra.Command, shell demo.Shell) {
 	for _, g := range []struct {
 		title string
 		verbs []*cobra.Command
@@ -87,16 +106,7 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 			root.AddCommand(verb)
 		}
 	}
-	root.AddCommand(demo.New(t, Run), newVersion(t))
-	for _, verb := range root.Commands() {
-		checkArgs(t, verb)
-	}
-	root.SetUsageFunc(func(cmd *cobra.Command) error { return help(t, cmd) })
-	root.InitDefaultCompletionCmd()
-	nameShell(root)
-	completeFlags(t, root)
-	refuseEmpty(root)
-	return root
+	root.AddCommand(demo.New(t, shell), newVersion(t))
 }
 
 // begin is called once the command line is read. An error before that is an error of usage.

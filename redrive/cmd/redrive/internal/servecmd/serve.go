@@ -17,6 +17,7 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
+// NewServe makes the verb serve.
 func NewServe(t *cli.Tool) *cobra.Command {
 	var file, listen string
 	var checks bool

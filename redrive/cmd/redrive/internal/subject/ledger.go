@@ -24,18 +24,19 @@ func LedgerName(naming retrytopics.Naming, f Sibling) (string, error) {
 	return names.Ledger, nil
 }
 
-// A purpose is what a ledger is read for. A verb can show letters without the ledger's topic, or
+// A Purpose is what a ledger is read for. A verb can show letters without the ledger's topic, or
 // with entries that a newer siding wrote, but it can't record anything.
-type purpose int
+type Purpose int
 
+// The purposes.
 const (
-	ToCount purpose = iota // a missing ledger is not worth a line
+	ToCount Purpose = iota // a missing ledger is not worth a line
 	ToInspect
 	ToWrite
 )
 
 // ReadLedger reads all entries about a topic's dead letters.
-func ReadLedger(ctx context.Context, s *cli.Session, f Sibling, why purpose) (*dlq.Ledger, error) {
+func ReadLedger(ctx context.Context, s *cli.Session, f Sibling, why Purpose) (*dlq.Ledger, error) {
 	name, err := LedgerName(s.Naming, f)
 	if err != nil {
 		return nil, err
@@ -72,10 +73,10 @@ func WarnOfBroken(t *cli.Tool, l *dlq.Ledger) {
 	t.Screen.Warn("%s: the entries about %s can't be read, so these letters count as open%s", l.Name(), cli.Letters(n), first)
 }
 
-// IdleLedger is readLedger for a verb that changes something: it refuses where a run is unfinished,
+// IdleLedger is ReadLedger for a verb that changes something: it refuses where a run is unfinished,
 // and where the user lacks an operation that the verb needs on the topic or on the ledger, so that
 // the verb does all of it or nothing.
-func IdleLedger(ctx context.Context, s *cli.Session, f Sibling, why purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
+func IdleLedger(ctx context.Context, s *cli.Session, f Sibling, why Purpose, onTopic, onLedger []string) (*dlq.Ledger, error) {
 	l, err := ReadLedger(ctx, s, f, why)
 	if err == nil {
 		err = guard.RefuseUnfinished(l)

@@ -19,7 +19,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// A sibling is a topic of the cluster that is derived from a source topic.
+// A Sibling is a topic of the cluster that is derived from a source topic.
 type Sibling struct {
 	Topic string
 	retrytopics.Name
@@ -68,6 +68,7 @@ func EachTopic(ctx context.Context, s *cli.Session, topics []string, do func(top
 	return err
 }
 
+// Names are the names of topics.
 func Names(all []Sibling) []string {
 	list := make([]string, len(all))
 	for i, s := range all {

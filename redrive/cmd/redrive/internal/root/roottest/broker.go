@@ -29,6 +29,7 @@ type Broker struct {
 	kafka *kgo.Client
 }
 
+// NewBroker starts an embedded cluster of one broker, on TCP.
 func NewBroker(t *testing.T, opts ...kfake.Opt) *Broker {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...)
@@ -39,7 +40,7 @@ func NewBroker(t *testing.T, opts ...kfake.Opt) *Broker {
 	return &Broker{Cluster: c, Addr: strings.Join(c.ListenAddrs(), ",")}
 }
 
-// InMemory is newBroker on a network in memory, for a test in virtual time.
+// InMemory is NewBroker on a network in memory, for a test in virtual time.
 func InMemory(t *testing.T, opts ...kfake.Opt) *Broker {
 	t.Helper()
 	var network kfake.VirtualNetwork
@@ -70,6 +71,7 @@ func (b *Broker) Open(t *testing.T, opts ...kgo.Opt) *Broker {
 	return b
 }
 
+// Topic creates a topic.
 func (b *Broker) Topic(t *testing.T, name string, partitions int32, configs map[string]string) {
 	t.Helper()
 	values := map[string]*string{}
@@ -81,6 +83,7 @@ func (b *Broker) Topic(t *testing.T, name string, partitions int32, configs map[
 	}
 }
 
+// Produce writes records.
 func (b *Broker) Produce(t *testing.T, records ...*kgo.Record) {
 	t.Helper()
 	if err := b.kafka.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
@@ -212,6 +215,7 @@ func (b *Broker) Note(t *testing.T, partition int32, offset int64, e dlq.Entry) 
 	b.Produce(t, e.Record("orders.dlq.ledger", partition, offset))
 }
 
+// SomeTopics is a broker with three dead-letter topics. One of them has no source any more.
 func SomeTopics(t *testing.T) *Broker {
 	t.Helper()
 	b := NewBroker(t).Open(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
-// AclOn is a permission on a topic.
-func AclOn(topic string, op kmsg.ACLOperation) kfake.ACL {
+// ACLOn is a permission on a topic.
+func ACLOn(topic string, op kmsg.ACLOperation) kfake.ACL {
 	return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
 }
 
@@ -52,6 +52,7 @@ func Guarded(t *testing.T, permissions []kfake.ACL) *Broker {
 	return b
 }
 
+// Kind is the kind of a resource, as errors name it.
 func Kind(r kmsg.ACLResourceType) string {
 	switch r {
 	case kmsg.ACLResourceTypeGroup:

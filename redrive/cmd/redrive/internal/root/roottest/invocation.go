@@ -35,11 +35,13 @@ type Invocation struct {
 	Full   bool               // stdout takes nothing
 }
 
+// Run runs a command.
 func (i Invocation) Run(t *testing.T, args ...string) Result {
 	t.Helper()
 	return i.In(t.Context(), t, args...)
 }
 
+// In runs a command that the context can end.
 func (i Invocation) In(ctx context.Context, t *testing.T, args ...string) Result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -35,6 +35,7 @@ type Night struct {
 	ids []string // of runs, in the order in which they are seen
 }
 
+// NewNight starts an incident on a network in memory.
 func NewNight(t *testing.T, bugs ...demo.Bug) *Night {
 	var network kfake.VirtualNetwork
 	n := &Night{t: t, dial: network.DialContext}

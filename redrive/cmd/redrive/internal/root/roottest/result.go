@@ -55,6 +55,7 @@ func InOrder(t *testing.T, all string, want ...string) {
 	}
 }
 
+// Save writes a text to a file of the test, and returns its name.
 func Save(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
@@ -91,6 +92,7 @@ type Outcome struct {
 	Rate                                       float64
 }
 
+// OutcomeOf reads a run that a command printed as JSON.
 func OutcomeOf(t *testing.T, text string) (o Outcome) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -99,4 +101,5 @@ func OutcomeOf(t *testing.T, text string) (o Outcome) {
 	return o
 }
 
+// Hunter is a secret.
 const Hunter = "hunter2-hunter2"

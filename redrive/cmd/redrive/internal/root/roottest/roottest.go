@@ -1,4 +1,8 @@
+// Package roottest runs the program in tests: on an embedded broker, or on an incident in virtual
+// time. It checks what the program prints, and its exit code.
 package roottest
+
+// The program of tests.
 
 import (
 	"context"
@@ -26,7 +30,8 @@ func RunTests(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(root.Main())
 	}
-	cli.OutlivePipes() // the first signal that a process asks for must not be asked for in virtual time
+	// the first signal that a process asks for must not be asked for in virtual time
+	cli.OutlivePipes()
 	if flag.Parse(); !cases.Few {
 		_ = flag.Set("test.parallel", "8")
 	}
@@ -42,5 +47,5 @@ func Command(ctx context.Context, args ...string) *exec.Cmd {
 
 // NewCommands are all verbs and their flags.
 func NewCommands() *cobra.Command {
-	return root.New(&cli.Tool{Screen: output.NewScreen(nil, nil, func(string) string { return "" })})
+	return root.New(&cli.Tool{Screen: output.NewScreen(nil, nil, func(string) string { return "" })}, nil)
 }

@@ -1,6 +1,6 @@
 package roottest
 
-// Runs the program on a broker or an incident, and checks what it printed.
+// An incident whose records are dead letters, and its runs.
 
 import (
 	"context"
@@ -74,6 +74,7 @@ func (s *Service) As() Invocation {
 // Fast are the flags of a pace at which a run ends within some seconds.
 var Fast = []string{"--rate", "0", "--ramp", "0", "--window", "4s"}
 
+// Redrive runs a command on the service's broker, at the real time.
 func (s *Service) Redrive(t *testing.T, args ...string) Result {
 	t.Helper()
 	return s.As().Run(t, args...)

@@ -1,0 +1,3 @@
+// Package resolve has the verbs by which an operator decides about letters without a run:
+// discard and reopen.
+package resolve

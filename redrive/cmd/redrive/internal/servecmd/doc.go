@@ -1,0 +1,2 @@
+// Package servecmd has the verb serve, which runs the server.
+package servecmd
