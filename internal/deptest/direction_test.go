@@ -31,12 +31,25 @@ var mayImport = map[string][]string{
 
 // besides lists further imports of single packages, each with its reason.
 var besides = map[string][]string{
-	// Its demo plays an incident in one process, which needs a service with a bug and a broker.
+	// The demo plays an incident in one process, which needs a service with a bug and a broker.
 	// They belong to the program, a module of its own; the engine does not import them.
-	// Its verb serve runs the server.
-	"redrive/cmd/redrive": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake"},
+	"redrive/cmd/redrive":               {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake"},
+	"redrive/cmd/redrive/internal/root": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake"},
+	"redrive/cmd/redrive/internal/demo": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake"},
+	// It runs the server.
+	"redrive/cmd/redrive/internal/servecmd": {"serve"},
+	// It writes and reads the same archives as the server.
+	"redrive/cmd/redrive/internal/move": {"serve"},
 	// The program and the server select letters by the same expressions.
 	"redrive/cmd/redrive/internal/selection": {"serve"},
+	"redrive/cmd/redrive/internal/cli":       {"serve"},
+	"redrive/cmd/redrive/internal/subject":   {"serve"},
+	"redrive/cmd/redrive/internal/look":      {"serve"},
+	"redrive/cmd/redrive/internal/run":       {"serve"},
+	"redrive/cmd/redrive/internal/resolve":   {"serve"},
+	// Only tests import these two.
+	"redrive/cmd/redrive/internal/cli/clitest":   {"serve", "testing"},
+	"redrive/cmd/redrive/internal/root/roottest": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake", "testing", "testing/synctest"},
 	// It measures the server over the embedded broker.
 	"serve/internal/browser/bench": {"github.com/twmb/franz-go/pkg/kfake"},
 }

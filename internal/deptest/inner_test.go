@@ -92,3 +92,51 @@ func TestServeRooms_ImportOnlyThoseBefore(t *testing.T) {
 		}
 	}
 }
+
+// programMayImport says for each inner package of the program which others its code may import. A
+// room of verbs imports no other, but the demo runs the server; only main imports root.
+var programMayImport = map[string][]string{
+	"connect":       {},
+	"edit":          {},
+	"lost":          {},
+	"output":        {},
+	"selection":     {},
+	"cli":           {"connect", "output", "selection"},
+	"cli/clitest":   {"cli", "output"},
+	"subject":       {"cli", "output", "selection"},
+	"look":          {"cli", "output", "selection", "subject"},
+	"run":           {"cli", "edit", "output", "selection", "subject"},
+	"resolve":       {"cli", "lost", "output", "selection", "subject"},
+	"move":          {"cli", "output", "selection", "subject"},
+	"servecmd":      {"cli", "connect"},
+	"demo":          {"cli", "connect", "servecmd"},
+	"root":          {"cli", "connect", "demo", "look", "move", "output", "resolve", "run", "servecmd", "subject"},
+	"root/roottest": {"cli", "cli/clitest", "connect", "demo", "output", "root"},
+}
+
+func TestProgram_RoomsImportOnlyWhatIsListed(t *testing.T) {
+	t.Parallel()
+	const inner = "redrive/cmd/redrive/internal/"
+	g := readGraph(t)
+	for _, p := range g.sorted() {
+		room, ok := strings.CutPrefix(p.dir, inner)
+		if !ok {
+			continue
+		}
+		allowed, listed := programMayImport[room]
+		if !listed {
+			t.Errorf("%s: no rule says what it may import; add it to programMayImport", p.dir)
+		}
+		for _, name := range p.imports {
+			dir, _ := folder(name)
+			if other, ok := strings.CutPrefix(dir, inner); ok && !slices.Contains(allowed, other) {
+				t.Errorf("%s may not import %s", p.dir, dir)
+			}
+		}
+	}
+	for room := range programMayImport {
+		if g[inner+room] == nil {
+			t.Errorf("%s%s is listed in programMayImport and is not there", inner, room)
+		}
+	}
+}

@@ -52,7 +52,7 @@ func TestReadGraphs_ReadsAllModulesOfThisCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"retrytopics", "consumer/internal/tier", "serve", "serve/internal/console", "redrive/cmd/redrive", "integration/bench", "deploy/monitoring"} {
+	for _, folder := range []string{"retrytopics", "consumer/internal/tier", "serve", "serve/internal/console", "redrive/cmd/redrive/internal/run", "integration/bench", "deploy/monitoring"} {
 		g := graphs[folder]
 		if g == nil {
 			t.Errorf("package %s is not measured", folder)
