@@ -17,6 +17,8 @@ type (
 	Proxy = access.Proxy
 	// OIDC accepts tokens of an OpenID provider.
 	OIDC = access.OIDC
+	// Provider asks an OpenID provider; oidc.Open of package serve/oidc returns one.
+	Provider = access.Provider
 	// Grant gives a role on topics.
 	Grant = access.Grant
 	// Role is what people may do. Each includes those before it.
@@ -33,15 +35,16 @@ const (
 )
 
 // authenticator returns what finds out who sends a request.
-func (a *Access) authenticator(log *slog.Logger) (*access.Authenticator, error) {
+func (c *Config) authenticator(log *slog.Logger) (*access.Authenticator, error) {
 	var tokens *access.Tokens
+	a := &c.Access
 	if a.TokensFile != "" {
 		var err error
 		if tokens, err = access.ReadTokens(a.TokensFile, log); err != nil {
 			return nil, yamlfile.NamedBy("access.tokens-file", err)
 		}
 	}
-	return access.New(tokens, a.Proxy, a.OIDC, log)
+	return access.New(tokens, a.Proxy, a.OIDC, c.OpenID, log)
 }
 
 // browser returns what signs people in to the console.

@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // A program has a token named ann, a person at the provider is called ann, and the proxy vouches
@@ -23,7 +24,7 @@ func TestAccess_TellsIdentitiesOfOneNameApart(t *testing.T) {
 	c := newCluster(t, "orders")
 	c.outage(6)
 	grants := map[string][]access.Grant{"*": {{Role: access.Operator}}}
-	s, _ := c.run(serve.Config{Access: serve.Access{
+	s, _ := c.run(serve.Config{OpenID: oidc.Open, Access: serve.Access{
 		TokensFile: tokenFile(t, map[string]string{"ann": "[{role: operator}]"}),
 		Proxy:      &access.Proxy{Header: "X-User", From: []string{"127.0.0.1"}, Groups: grants},
 		OIDC:       &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: grants},
@@ -88,5 +89,17 @@ func TestAccess_BrokenFileNeedsNoLogger(t *testing.T) {
 	}
 	if answer := send(t, s, http.MethodGet, "/api/v1/topics", "", "Authorization", "Bearer ada"); answer.StatusCode != http.StatusOK {
 		t.Errorf("%d", answer.StatusCode)
+	}
+}
+
+// Who mounts a server with a provider says what asks it.
+func TestNew_NeedsWhatAsksTheProvider(t *testing.T) {
+	t.Parallel()
+	cfg := serve.Config{Access: serve.Access{OIDC: &access.OIDC{Issuer: "https://login.example.com", ClientID: "siding"}}}
+	if err := cfg.Check(); err != nil {
+		t.Errorf("the file alone: %v", err)
+	}
+	if _, err := serve.New(cfg, nil); err == nil || !strings.Contains(err.Error(), "access.oidc: Config.OpenID is not set: it takes oidc.Open of package serve/oidc") {
+		t.Errorf("the server: %v", err)
 	}
 }

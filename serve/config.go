@@ -27,6 +27,10 @@ type Config struct {
 	// Naming holds the templates of the siblings' names; the zero value is the library's default.
 	Naming retrytopics.Naming `yaml:"-" json:"-"`
 
+	// OpenID opens the provider of Access.OIDC: oidc.Open of package serve/oidc. Required with it;
+	// who sets none does not link that package. Default none.
+	OpenID func(*OIDC) Provider `yaml:"-" json:"-"`
+
 	// MetricReaders are readers of OpenTelemetry's SDK, besides /metrics: one that sends to a
 	// collector, say. Whoever made a reader ends it. Default none.
 	MetricReaders []sdkmetric.Reader `yaml:"-" json:"-"`

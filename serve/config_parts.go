@@ -29,7 +29,7 @@ func (c *Config) parts(log *slog.Logger) (p parts, err error) {
 	}
 	var errs [6]error
 	p.receivers, errs[0] = newReceivers(c.Notify, log)
-	p.who, errs[1] = c.Access.authenticator(log)
+	p.who, errs[1] = c.authenticator(log)
 	p.tls, errs[2] = c.TLS.config(log)
 	if c.RulesFile != "" {
 		p.rules, errs[3] = rule.Read(c.RulesFile, log)

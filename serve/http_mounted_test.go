@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/client"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // mounted is a server below /siding of a team's own service, and somebody with a browser.
@@ -243,7 +244,7 @@ func TestServer_MountedPeopleSignInAndAct(t *testing.T) {
 	p := newProvider(t)
 	c := newCluster(t, "orders")
 	c.outage(5)
-	m := c.mount(serve.Config{Access: serve.Access{
+	m := c.mount(serve.Config{OpenID: oidc.Open, Access: serve.Access{
 		TokensFile: tokenFile(t, map[string]string{"ada": "[{role: operator}]"}),
 		OIDC:       &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}}},
 	}})

@@ -50,6 +50,9 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	r, err := redrive.New(redrive.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Logger: log})
+	if cfg.Access.OIDC != nil && cfg.OpenID == nil {
+		err = errors.Join(err, &KeyError{Key: "access.oidc", Problem: "Config.OpenID is not set: it takes oidc.Open of package serve/oidc"})
+	}
 	if err = errors.Join(cfg.check(), err); err != nil {
 		return nil, err
 	}

@@ -119,6 +119,21 @@ func TestServicesCarryNoTestKit(t *testing.T) {
 	}
 }
 
+// Who mounts the server without a provider links nothing that asks one.
+func TestMountedServerCarriesNoOpenID(t *testing.T) {
+	t.Parallel()
+	g := readGraph(t)
+	ways := g.reach(g["serve"])
+	for _, library := range []string{"github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"} {
+		if way := ways[library]; way != "" {
+			t.Errorf("serve carries %s", way)
+		}
+		if g.reach(g["serve/oidc"])[library] == "" {
+			t.Errorf("serve/oidc does not use %s", library)
+		}
+	}
+}
+
 func TestNobodyImportsExamples(t *testing.T) {
 	t.Parallel()
 	for _, p := range readGraph(t).sorted() {

@@ -35,13 +35,13 @@ type Authenticator struct {
 	tokens *Tokens
 	proxy  *Proxy
 	from   []netip.Prefix
-	openID *provider
+	openID *openID
 }
 
-// New returns an authenticator for the ways that are not nil. Without any, each request from this
-// machine is one of an admin named local. log gets a line each time that the provider's word lets
-// nobody in.
-func New(tokens *Tokens, proxy *Proxy, openID *OIDC, log *slog.Logger) (*Authenticator, error) {
+// New returns an authenticator for the ways that are not nil; open opens the OpenID provider, and
+// is nil to check the configuration only. Without any, each request from this machine is one of an
+// admin named local. log gets a line each time that the provider's word lets nobody in.
+func New(tokens *Tokens, proxy *Proxy, oidc *OIDC, open func(*OIDC) Provider, log *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{tokens: tokens, proxy: proxy}
 	var all []error
 	wrong := func(key, format string, args ...any) {
@@ -66,18 +66,21 @@ func New(tokens *Tokens, proxy *Proxy, openID *OIDC, log *slog.Logger) (*Authent
 		}
 		all = append(all, checkGroups("access.proxy.groups", proxy.Groups))
 	}
-	if openID != nil {
-		a.openID = &provider{OIDC: openID, log: log, address: a.Address}
-		if u, err := url.Parse(openID.Issuer); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			wrong("oidc.issuer", "%q is not an address, as in https://login.example.com", openID.Issuer)
+	if oidc != nil {
+		a.openID = &openID{OIDC: oidc, log: log, address: a.Address}
+		if open != nil {
+			a.openID.provider = open(oidc)
 		}
-		if openID.ClientID == "" {
+		if u, err := url.Parse(oidc.Issuer); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			wrong("oidc.issuer", "%q is not an address, as in https://login.example.com", oidc.Issuer)
+		}
+		if oidc.ClientID == "" {
 			wrong("oidc.client-id", "required: the server's id at the provider")
 		}
-		if openID.ClientSecretEnv != "" && openID.ClientSecretFile != "" {
+		if oidc.ClientSecretEnv != "" && oidc.ClientSecretFile != "" {
 			wrong("oidc.client-secret-env", "either this or client-secret-file is set")
 		}
-		all = append(all, checkGroups("access.oidc.groups", openID.Groups))
+		all = append(all, checkGroups("access.oidc.groups", oidc.Groups))
 	}
 	return a, errors.Join(all...)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // The headers of a proxy have what somebody far away may have sent to it. A group counts if one of
@@ -22,7 +23,7 @@ func FuzzProxy_GroupsAreWholeNames(f *testing.F) {
 	a, err := access.New(nil, &access.Proxy{
 		Header: "X-User", GroupsHeader: "X-Groups", From: []string{"10.0.0.1"},
 		Groups: map[string][]access.Grant{"admins": {{Role: access.Admin}}, "*": {{Role: access.Viewer}}},
-	}, nil, slog.New(slog.DiscardHandler))
+	}, nil, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 func request(remote, host string, headers ...string) *http.Request {
@@ -24,7 +25,7 @@ func request(remote, host string, headers ...string) *http.Request {
 // by a name of its own.
 func TestAuthenticator_OpenAnswersThisMachineOnly(t *testing.T) {
 	t.Parallel()
-	a, err := access.New(nil, nil, nil, slog.New(slog.DiscardHandler))
+	a, err := access.New(nil, nil, nil, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestAuthenticator_ProxyIsBelievedByItsAddress(t *testing.T) {
 	a, err := access.New(nil, &access.Proxy{
 		Header: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", From: []string{"10.0.0.0/8", "::1"},
 		Groups: map[string][]access.Grant{"*": {{Role: access.Viewer}}, "payments": {{Role: access.Operator, Topics: []string{"pay*"}}}},
-	}, nil, slog.New(slog.DiscardHandler))
+	}, nil, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestAuthenticator_ProxyIsBelievedByItsAddress(t *testing.T) {
 // client may have sent others before it. From elsewhere such a header says nothing.
 func TestAuthenticator_AddressIsThatOfTheClient(t *testing.T) {
 	t.Parallel()
-	a, err := access.New(nil, &access.Proxy{Header: "X-User", From: []string{"10.0.0.0/8"}}, nil, slog.New(slog.DiscardHandler))
+	a, err := access.New(nil, &access.Proxy{Header: "X-User", From: []string{"10.0.0.0/8"}}, nil, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,16 +134,16 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, made := range map[string]func() (*access.Authenticator, error){
 		"no address": func() (*access.Authenticator, error) {
-			return access.New(nil, &access.Proxy{Header: "X", From: []string{"ten"}}, nil, slog.New(slog.DiscardHandler))
+			return access.New(nil, &access.Proxy{Header: "X", From: []string{"ten"}}, nil, oidc.Open, slog.New(slog.DiscardHandler))
 		},
 		"no header": func() (*access.Authenticator, error) {
-			return access.New(nil, &access.Proxy{From: []string{"10.0.0.1"}}, nil, slog.New(slog.DiscardHandler))
+			return access.New(nil, &access.Proxy{From: []string{"10.0.0.1"}}, nil, oidc.Open, slog.New(slog.DiscardHandler))
 		},
 		"no issuer": func() (*access.Authenticator, error) {
-			return access.New(nil, nil, &access.OIDC{ClientID: "x"}, slog.New(slog.DiscardHandler))
+			return access.New(nil, nil, &access.OIDC{ClientID: "x"}, oidc.Open, slog.New(slog.DiscardHandler))
 		},
 		"no role": func() (*access.Authenticator, error) {
-			return access.New(nil, nil, &access.OIDC{Issuer: "x", ClientID: "x", Groups: map[string][]access.Grant{"a": {{}}}}, slog.New(slog.DiscardHandler))
+			return access.New(nil, nil, &access.OIDC{Issuer: "x", ClientID: "x", Groups: map[string][]access.Grant{"a": {{}}}}, oidc.Open, slog.New(slog.DiscardHandler))
 		},
 	} {
 		if _, err := made(); err == nil {

@@ -1,7 +1,7 @@
 package access
 
 import (
-	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/oauth2"
 )
 
 // Browser signs people in who use a browser, by a token or by the OpenID provider, and recognizes
@@ -150,41 +148,18 @@ func (b *Browser) makeRoom(w http.ResponseWriter, r *http.Request, size int) {
 	}
 }
 
-// config returns what the provider is asked with, after asking it for its addresses.
-func (b *Browser) config(ctx context.Context) (*oauth2.Config, error) {
-	if b.who.openID == nil {
-		return nil, errors.New("no OpenID provider is configured")
-	}
-	if _, err := b.who.openID.ask(ctx); err != nil {
-		return nil, err
-	}
-	b.who.openID.mu.Lock()
-	defer b.who.openID.mu.Unlock()
-	// Without a style, the library tries both, and sends the code twice.
-	style, err := authStyle(b.who.openID.methods, b.secret)
-	if err != nil {
-		return nil, b.who.openID.down("its authentication methods", err)
-	}
-	endpoint := b.who.openID.endpoint
-	endpoint.AuthStyle = style
-	scopes := b.who.openID.Scopes
-	if len(scopes) == 0 {
-		scopes = []string{"openid", "email", "profile"}
-	}
-	return &oauth2.Config{
-		ClientID: b.who.openID.ClientID, ClientSecret: b.secret, Endpoint: endpoint,
-		RedirectURL: strings.TrimSuffix(b.url.String(), "/") + CallbackPath, Scopes: scopes,
-	}, nil
+// at returns a sign-in as the provider is asked about it.
+func (b *Browser) at(l *login) *SignIn {
+	return &SignIn{State: l.State, Nonce: l.Nonce, Verifier: l.Verifier, Secret: b.secret, Redirect: strings.TrimSuffix(b.url.String(), "/") + CallbackPath}
 }
 
 // Begin begins a sign-in at the provider, and returns the address to send the browser to. back is
 // the path to which the sender wants to go afterwards; see [Back].
 func (b *Browser) Begin(w http.ResponseWriter, r *http.Request, back string) (address string, err error) {
-	config, err := b.config(r.Context())
-	if err != nil {
-		return "", err
+	l := login{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Back: Back(back), Expires: time.Now().Add(loginTime)}
+	if address, err = b.who.openID.provider.Address(r.Context(), b.at(&l)); err != nil {
+		return "", b.who.openID.failed(r, err)
 	}
-	l := login{State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), Back: Back(back), Expires: time.Now().Add(loginTime)}
 	text, err := b.sealer.seal(loginCookie, l)
 	if err != nil {
 		l.Back = "" // the address is too long to come back to
@@ -194,7 +169,7 @@ func (b *Browser) Begin(w http.ResponseWriter, r *http.Request, back string) (ad
 	}
 	b.makeRoom(w, r, len(text))
 	http.SetCookie(w, cookie(loginName(l.State), text, b.secure(r), loginTime))
-	return config.AuthCodeURL(l.State, oauth2.S256ChallengeOption(l.Verifier), oauth2.SetAuthURLParam("nonce", l.Nonce)), nil
+	return address, nil
 }
 
 // Finish ends a sign-in with what the provider sent the browser back with, and returns the path to
@@ -213,13 +188,9 @@ func (b *Browser) Finish(w http.ResponseWriter, r *http.Request) (back string, e
 		why := errors.New(code + ": " + q.Get("error_description"))
 		return "", b.who.openID.refuse(r, "provider", why, "the OpenID provider refused: %s", short(why))
 	}
-	config, err := b.config(r.Context())
+	raw, err := b.who.openID.provider.Token(r.Context(), b.at(&l), q.Get("code"))
 	if err != nil {
-		return "", err
-	}
-	raw, err := b.exchange(r, config, q.Get("code"), l.Verifier)
-	if err != nil {
-		return "", err
+		return "", b.who.openID.failed(r, err)
 	}
 	name, groups, nonce, err := b.who.openID.claims(r, raw)
 	if err != nil {
@@ -235,24 +206,6 @@ func (b *Browser) Finish(w http.ResponseWriter, r *http.Request) (back string, e
 		}
 	}
 	return Back(l.Back), b.begin(w, r, s)
-}
-
-// exchange returns the token that the provider gives for a code.
-func (b *Browser) exchange(r *http.Request, config *oauth2.Config, code, verifier string) (token string, err error) {
-	ctx := context.WithValue(r.Context(), oauth2.HTTPClient, &http.Client{Timeout: askEvery})
-	answer, err := config.Exchange(ctx, code, oauth2.VerifierOption(verifier))
-	if err != nil {
-		var refused *oauth2.RetrieveError
-		if errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
-			return "", b.who.openID.refuse(r, "code", err, "the OpenID provider refused the code; sign in again")
-		}
-		return "", b.who.openID.down("a token", err)
-	}
-	token, _ = answer.Extra("id_token").(string)
-	if token == "" {
-		return "", b.who.openID.refuse(r, "id_token", nil, "the OpenID provider sent no id_token: the scope openid is required")
-	}
-	return token, nil
 }
 
 // Back returns a path of this server to go back to; empty if a text is none. So no link can send

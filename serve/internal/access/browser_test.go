@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // browse sends a request with cookies, and returns the cookies that a browser has afterwards.
@@ -53,7 +54,7 @@ func TestBrowser_SignsInWithAToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := access.New(tokens, nil, nil, slog.New(slog.DiscardHandler))
+	who, err := access.New(tokens, nil, nil, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func (p *people) begin(t *testing.T, b *access.Browser, back string, jar map[str
 func TestBrowser_SignsInAtAProvider(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t)
-	who, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}, "*": {{Role: access.Viewer, Topics: []string{"a*"}}}}}, slog.New(slog.DiscardHandler))
+	who, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}, "*": {{Role: access.Viewer, Topics: []string{"a*"}}}}}, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func TestBrowser_SignsInAtAProvider(t *testing.T) {
 		}
 	}
 	p.down = true
-	other, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, slog.New(slog.DiscardHandler))
+	other, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // provider is an OpenID provider.
@@ -87,7 +88,7 @@ func (p *provider) signed(t *testing.T, signer jose.Signer, audience string, exp
 func TestProvider_TokensOfAnOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	p, other := newProvider(t), newProvider(t)
-	a, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}}}, slog.New(slog.DiscardHandler))
+	a, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}}}, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestProvider_TokensOfAnOpenIDProvider(t *testing.T) {
 func TestProvider_AsksTheProviderForKeysSparingly(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	a, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, slog.New(slog.DiscardHandler))
+	a, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func openID(t *testing.T, p *provider, o access.OIDC) (*access.Authenticator, *b
 	t.Helper()
 	o.Issuer, o.ClientID = p.URL, "siding"
 	var log bytes.Buffer
-	a, err := access.New(nil, nil, &o, slog.New(slog.NewTextHandler(&log, nil)))
+	a, err := access.New(nil, nil, &o, oidc.Open, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // Whatever people are called, nobody has the name of somebody whom the server knows in another way,
@@ -31,7 +32,7 @@ func TestIdentity_NoNameIsOneOfAnotherWay(t *testing.T) {
 	p.token = func(nonce string) string {
 		return p.provider.token(t, "siding", time.Now().Add(time.Hour), map[string]any{"email": "rule gateway", "email_verified": true, "nonce": nonce})
 	}
-	a, err := access.New(tokens, &access.Proxy{Header: "X-User", From: []string{"10.0.0.1"}}, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, slog.New(slog.DiscardHandler))
+	a, err := access.New(tokens, &access.Proxy{Header: "X-User", From: []string{"10.0.0.1"}}, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, oidc.Open, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestIdentity_RightsTellGrantsApart(t *testing.T) {
 	if one.Rights() == two.Rights() || one.Rights() == (&access.Identity{}).Rights() {
 		t.Errorf("both have the rights %s", one.Rights())
 	}
-	if _, err := access.New(nil, nil, &access.OIDC{Issuer: "https://x", ClientID: "x", Groups: map[string][]access.Grant{"g": one.Grants}}, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := access.New(nil, nil, &access.OIDC{Issuer: "https://x", ClientID: "x", Groups: map[string][]access.Grant{"g": one.Grants}}, oidc.Open, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a pattern with a space is taken")
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestGate_HasATimeForEachLength(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		who, err := access.New(nil, nil, nil, slog.New(slog.DiscardHandler))
+		who, err := access.New(nil, nil, nil, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

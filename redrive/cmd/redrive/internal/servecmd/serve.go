@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/serve"
+	"github.com/sidingkafka/siding/serve/oidc"
 )
 
 // NewServe makes the verb serve.
@@ -95,7 +96,7 @@ func RunServer(ctx context.Context, s *cli.Session, cfg serve.Config) error {
 	if exporter != nil {
 		cfg.MetricReaders = append(cfg.MetricReaders, exporter)
 	}
-	cfg.Kafka, cfg.Naming = s.Kafka, s.Naming
+	cfg.Kafka, cfg.Naming, cfg.OpenID = s.Kafka, s.Naming, oidc.Open
 	cfg.Redact = withRedaction(cfg.Redact, s.RedactTexts)
 	log := s.Log
 	if log == nil {
