@@ -6,18 +6,18 @@ import (
 )
 
 // during reports whether a fault of some kind was on in a time.
-func (ev *evidence) during(is func(*faultKind) bool, from, to int64) bool {
-	return slices.ContainsFunc(ev.windows, func(w window) bool { return is(kindNamed(w.kind)) && w.from < to && w.to > from })
+func (ev *evidence) during(is func(window) bool, from, to int64) bool {
+	return slices.ContainsFunc(ev.windows, func(w window) bool { return is(w) && w.from < to && w.to > from })
 }
 
 // infra reports whether brokers or networks failed in a time.
 func (ev *evidence) infra(from, to int64) bool {
-	return ev.during(func(k *faultKind) bool { return k.infra }, from, to)
+	return ev.during(func(w window) bool { return w.infra }, from, to)
 }
 
 // parted reports whether brokers or networks may have parted a member from its group in a time.
 func (ev *evidence) parted(from, to int64) bool {
-	return ev.during(func(k *faultKind) bool { return k.parts }, from, to)
+	return ev.during(func(w window) bool { return w.parts }, from, to)
 }
 
 // brokersEnded reports whether the brokers ended when a run began or before it, as its record may
@@ -25,7 +25,7 @@ func (ev *evidence) parted(from, to int64) bool {
 // acknowledge.
 func (ev *evidence) brokersEnded(r *run) bool {
 	const shortly, buffered = int64(5 * time.Second), int64(time.Minute)
-	return ev.during(func(k *faultKind) bool { return k.name == "restart" || k.name == "older" }, r.start-buffered, r.start+shortly)
+	return ev.during(func(w window) bool { return w.kind == "restart" || w.kind == "older" }, r.start-buffered, r.start+shortly)
 }
 
 // learns is how long a member needs, once it runs again or reaches the brokers again, to learn that
@@ -87,7 +87,7 @@ func (ev *evidence) until(r *run) int64 {
 // before its copy was safe.
 func (ev *evidence) killedFromOutside(r *run) bool {
 	m := ev.members[r.member]
-	return m.killed && m.asked.Load() && m.ended >= r.start && m.ended-ev.until(r) < int64(2*time.Second)
+	return m.killed && m.toEnd && m.ended >= r.start && m.ended-ev.until(r) < int64(2*time.Second)
 }
 
 // expelled reports whether a run's process may have lost its membership in it, or shortly after it.

@@ -33,10 +33,10 @@ type crew struct {
 func (c *crew) start(service int) (*member, error) {
 	c.mu.Lock()
 	name := fmt.Sprintf("s%d-m%02d", service, len(c.all))
-	m := &member{service: service, job: memberJob{
+	m := &member{facts: facts{service: service, job: memberJob{
 		Name: name, Service: c.services[service], Seeds: c.seeds(), Dir: c.cfg.Dir, Defect: c.cfg.defect,
 		Mark: c.mark, Traced: len(c.all)%2 == 0,
-	}}
+	}}}
 	if c.cfg.Broker == BrokerKafka {
 		m.job.User = memberUser
 	}
@@ -186,18 +186,33 @@ func (c *crew) members() []*member {
 
 // member is a process that consumes.
 type member struct {
-	job     memberJob
-	service int
-	proc    *process
+	facts // written by the goroutine that has it as victim
 
-	// What happened to it, in nanoseconds. All are written by the goroutine that has it as victim.
+	proc   *process
+	spared bool        // nothing is done to it, so that it lives long
+	asked  atomic.Bool // to end
+}
+
+// facts are what was done to a member, and what became of it. Times are in nanoseconds.
+type facts struct {
+	job       memberJob
+	service   int // by its place among those of the run
 	began     int64
 	ended     int64 // 0: never
 	killed    bool
-	spared    bool        // nothing is done to it, so that it lives long
-	asked     atomic.Bool // to end
-	termed    int64       // when it was asked to end in order
+	toEnd     bool  // it was asked to end
+	termed    int64 // when it was asked to end in order
 	suspended [][2]int64
+	err       error // with which its process ended
+}
+
+// told returns the facts, once the run is over.
+func (m *member) told() *facts {
+	m.toEnd = m.asked.Load()
+	if m.proc != nil && !m.proc.alive() {
+		m.err = m.proc.err
+	}
+	return &m.facts
 }
 
 // end notes when the member ended, unless it has done so by itself.

@@ -17,7 +17,7 @@ func TestMember_EndsOnce(t *testing.T) {
 			}
 			p := &process{cmd: cmd, exited: make(chan struct{})}
 			close(p.exited)
-			m := &member{proc: p, ended: by}
+			m := &member{proc: p, facts: facts{ended: by}}
 			if end(m); m.ended == 0 || by != 0 && m.ended != by {
 				t.Errorf("%s: ended at %d, want %d", name, m.ended, by)
 			}

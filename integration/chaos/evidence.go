@@ -23,7 +23,7 @@ type evidence struct {
 	acked     map[int64]written
 	lost      map[int64]bool // that the brokers had acknowledged
 	older     []olderLog
-	members   map[string]*member
+	members   map[string]*facts
 	metrics   map[string]measured // of members that ended in order
 	told      map[string]told     // by journals
 	leaks     map[string]leaks
@@ -32,7 +32,7 @@ type evidence struct {
 	samples   []sample
 	loaded    int64 // when the load ended, in nanoseconds
 	unsettled map[tp]string
-	died      []*member     // by themselves
+	died      []*facts      // by themselves
 	recovers  time.Duration // in which a topic is back at its speed after an outage
 }
 
@@ -98,8 +98,10 @@ type delivered struct {
 }
 
 func (e *execution) evidence(ctx context.Context) (*evidence, error) {
-	ev := &evidence{recovers: e.cfg.recovers, members: map[string]*member{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{}}
-	ev.died = e.crew.dead()
+	ev := &evidence{recovers: e.cfg.recovers, members: map[string]*facts{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{}}
+	for _, m := range e.crew.dead() {
+		ev.died = append(ev.died, m.told())
+	}
 	e.mu.Lock()
 	ev.windows = slices.Clone(e.windows)
 	e.mu.Unlock()
@@ -121,7 +123,8 @@ func (e *execution) evidence(ctx context.Context) (*evidence, error) {
 			byID[id] = r
 		}
 	}
-	for _, m := range e.crew.everyone() {
+	for _, member := range e.crew.everyone() {
+		m := member.told()
 		ev.members[m.job.Name] = m
 		is, err := readJournal(m.job.Name, m.job.journal())
 		if err != nil {

@@ -32,47 +32,39 @@ const (
 type faultKind struct {
 	name  string
 	needs capability
-	// infra faults are those of brokers and networks: any member may lose its membership.
-	infra bool
-	// parts: it may part a member from its group.
-	parts bool
-	// down: what handlers call is down, at least in part.
-	down bool
+	// What it does, as in window.
+	infra, parts, down bool
 	// do injects the fault, waits, and heals it. It returns early if the run is being healed.
 	do func(*execution, *rand.Rand)
 }
 
 // faultKinds are all faults.
-var faultKinds []faultKind
-
-func init() { // the faults refer to the kinds, by way of the rules
-	faultKinds = []faultKind{
-		{name: "kill", do: kill},
-		{name: "term", do: term},
-		{name: "join", do: join},
-		{name: "suspend", do: suspend},
-		{name: "tiers", do: changeTiers},
-		{name: "grow", do: grow},
-		{name: "redrive", do: redriveLetters},
-		{name: "outage", down: true, do: letFail(outage.All, 100, 100)},
-		{name: "tenants", down: true, do: letFail(outage.Tenants, 30, 70)},
-		{name: "chance", down: true, do: letFail(outage.Chance, 30, 90)},
-		{name: "flaps", down: true, do: letFail(outage.Flaps, 100, 100)},
-		{name: "stuck", do: stickHandler},
-		{name: "large", do: writeLarge},
-		{name: "transaction", infra: true, do: openTransaction},
-		{name: "node", needs: canProxy | canEnd, infra: true, parts: true, do: endNode},
-		{name: "restart", needs: canRestart, infra: true, parts: true, do: restartBrokers},
-		{name: "older", needs: canRestart, infra: true, parts: true, do: loseEnd},
-		{name: "cut", needs: canProxy, infra: true, parts: true, do: cutConnections},
-		{name: "delay", needs: canProxy, infra: true, parts: true, do: delayConnections},
-		{name: "freeze", needs: canFreeze, infra: true, parts: true, do: freezeNode},
-		{name: "answers", needs: canAnswer, infra: true, parts: true, do: answerWithErrors},
-		{name: "leaders", needs: canAnswer, infra: true, do: moveLeaders},
-		{name: "coordinators", needs: canAnswer, infra: true, parts: true, do: moveCoordinators},
-		{name: "dlq", needs: canRefuse, infra: true, do: refuseLetters},
-		{name: "rights", needs: canDeny, infra: true, do: takeRights},
-	}
+var faultKinds = []faultKind{
+	{name: "kill", do: kill},
+	{name: "term", do: term},
+	{name: "join", do: join},
+	{name: "suspend", do: suspend},
+	{name: "tiers", do: changeTiers},
+	{name: "grow", do: grow},
+	{name: "redrive", do: redriveLetters},
+	{name: "outage", down: true, do: letFail(outage.All, 100, 100)},
+	{name: "tenants", down: true, do: letFail(outage.Tenants, 30, 70)},
+	{name: "chance", down: true, do: letFail(outage.Chance, 30, 90)},
+	{name: "flaps", down: true, do: letFail(outage.Flaps, 100, 100)},
+	{name: "stuck", do: stickHandler},
+	{name: "large", do: writeLarge},
+	{name: "transaction", infra: true, do: openTransaction},
+	{name: "node", needs: canProxy | canEnd, infra: true, parts: true, do: endNode},
+	{name: "restart", needs: canRestart, infra: true, parts: true, do: restartBrokers},
+	{name: "older", needs: canRestart, infra: true, parts: true, do: loseEnd},
+	{name: "cut", needs: canProxy, infra: true, parts: true, do: cutConnections},
+	{name: "delay", needs: canProxy, infra: true, parts: true, do: delayConnections},
+	{name: "freeze", needs: canFreeze, infra: true, parts: true, do: freezeNode},
+	{name: "answers", needs: canAnswer, infra: true, parts: true, do: answerWithErrors},
+	{name: "leaders", needs: canAnswer, infra: true, do: moveLeaders},
+	{name: "coordinators", needs: canAnswer, infra: true, parts: true, do: moveCoordinators},
+	{name: "dlq", needs: canRefuse, infra: true, do: refuseLetters},
+	{name: "rights", needs: canDeny, infra: true, do: takeRights},
 }
 
 // kill kills a member.
@@ -401,13 +393,4 @@ func takeRights(e *execution, rnd *rand.Rand) {
 	}[rnd.IntN(4)]
 	heal, err := e.brokers.deny(of)
 	e.whileFaulty(heal, err, rnd, 2*time.Second, 10*time.Second)
-}
-
-func kindNamed(name string) *faultKind {
-	for i := range faultKinds {
-		if faultKinds[i].name == name {
-			return &faultKinds[i]
-		}
-	}
-	return new(faultKind)
 }

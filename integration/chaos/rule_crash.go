@@ -175,7 +175,7 @@ func (ev *evidence) besideLate(x *run) bool {
 }
 
 // poisonIn returns the record that killed a member, or nil.
-func (ev *evidence) poisonIn(m *member) *record {
+func (ev *evidence) poisonIn(m *facts) *record {
 	for _, s := range ev.services {
 		for _, r := range s.records {
 			if r.script.kills() && slices.ContainsFunc(r.runs, func(x *run) bool { return x.member == m.job.Name && r.script.killsAt(x.attempt) }) {

@@ -34,7 +34,7 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 		{"behind the first one's suspects", []int{4, 4}, []time.Duration{0, 0}, 1, 0},
 		{"behind the first one's suspects, one death too many", []int{4, 5}, []time.Duration{0, 0}, 1, 1},
 	} {
-		ev := &evidence{members: map[string]*member{}, told: map[string]told{}}
+		ev := &evidence{members: map[string]*facts{}, told: map[string]told{}}
 		retry := &feed{tp: tp{"orders.retry.5s", 0}, at: map[int64]*delivered{}}
 		died := 0
 		for i, deaths := range test.deaths {
@@ -43,7 +43,7 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 				died++
 				name := strconv.Itoa(died)
 				end := time.Duration(died) * time.Minute
-				ev.members[name] = &member{ended: int64(end)}
+				ev.members[name] = &facts{ended: int64(end)}
 				ev.told[name] = told{suspects: []suspects{{feed: retry.tp, to: test.to}}}
 				d.runs = append(d.runs, &run{member: name, topic: retry.topic, offset: int64(i), attempt: 1, start: int64(end - time.Second)})
 			}
@@ -62,17 +62,17 @@ func TestCrashLoop_ExcusesARecordThatNeverBegan(t *testing.T) {
 	lane := tp{"orders", 0}
 	at := func(s int) int64 { return int64(time.Duration(s) * time.Second) }
 	for name, test := range map[string]struct {
-		last *member
+		last *facts
 		lost int64
 		want int
 	}{
-		"killed by a fault":   {&member{ended: at(100), killed: true}, 0, 0},
-		"suspended":           {&member{suspended: [][2]int64{{at(85), at(99)}}}, at(100), 0},
-		"killed by a record":  {&member{ended: at(100)}, 0, 1},
-		"suspended long ago":  {&member{suspended: [][2]int64{{at(50), at(60)}}}, at(100), 1},
-		"lost to a rebalance": {&member{}, at(100), 1},
+		"killed by a fault":   {&facts{ended: at(100), killed: true}, 0, 0},
+		"suspended":           {&facts{suspended: [][2]int64{{at(85), at(99)}}}, at(100), 0},
+		"killed by a record":  {&facts{ended: at(100)}, 0, 1},
+		"suspended long ago":  {&facts{suspended: [][2]int64{{at(50), at(60)}}}, at(100), 1},
+		"lost to a rebalance": {&facts{}, at(100), 1},
 	} {
-		test.last.asked.Store(test.last.killed)
+		test.last.toEnd = test.last.killed
 		writer, before := told{lanes: []laneChange{{at(101), laneAssigned, lane}}}, told{lanes: []laneChange{{at(1), laneAssigned, lane}, {at(20), laneEnded, lane}}}
 		last := told{lanes: []laneChange{{at(70), laneAssigned, lane}}}
 		if test.lost != 0 {
@@ -80,7 +80,7 @@ func TestCrashLoop_ExcusesARecordThatNeverBegan(t *testing.T) {
 		}
 		test.last.job.Name, test.last.job.Service.Policy.Session = "last", 6*time.Second
 		ev := &evidence{
-			members: map[string]*member{"before": {ended: at(20), killed: true}, "last": test.last, "writer": {}},
+			members: map[string]*facts{"before": {ended: at(20), killed: true}, "last": test.last, "writer": {}},
 			told:    map[string]told{"before": before, "last": last, "writer": writer},
 		}
 		c := &copied{rec: &kgo.Record{}, meta: headers.Meta{Reason: headers.Reason(reasonCrashLoop), FailedAt: time.Unix(102, 0), Message: said(1, 102*time.Second)}}
@@ -110,10 +110,10 @@ func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
 	} {
 		lane := tp{"orders", 0}
 		r := &record{script: script{act: actKill}, origin: &kgo.Record{Topic: lane.topic}}
-		ev := &evidence{members: map[string]*member{}, told: map[string]told{}}
+		ev := &evidence{members: map[string]*facts{}, told: map[string]told{}}
 		for i := range 5 { // the first dies of another record, the last one writes the letter
 			name, began := strconv.Itoa(i), int64(time.Duration(i)*time.Minute)
-			ev.members[name] = &member{}
+			ev.members[name] = &facts{}
 			ev.told[name] = told{lanes: []laneChange{{began, laneAssigned, lane}}}
 			if i == 4 {
 				continue

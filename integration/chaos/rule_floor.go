@@ -28,7 +28,7 @@ func (ev *evidence) calms(s *served, from, to int64, least time.Duration, but ..
 		if slices.Contains(but, w.kind) {
 			continue
 		}
-		if kindNamed(w.kind).down {
+		if w.down {
 			w.to += int64(ev.recovers)
 		}
 		busy = append(busy, w)
@@ -213,7 +213,7 @@ func (ev *evidence) finishedAt(d *delivered) int64 {
 		return at
 	}
 	for _, w := range ev.windows {
-		if kindNamed(w.kind).parts && w.from <= committed {
+		if w.parts && w.from <= committed {
 			at = max(at, w.to+unanswered)
 		}
 	}

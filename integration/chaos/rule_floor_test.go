@@ -29,7 +29,7 @@ func TestStalled_ExcusesOnlySuspectsThatOutlastTheirTimeouts(t *testing.T) {
 		s := service{Group: "billing", Topics: []string{"orders"}, Policy: policy{HandlerTimeout: time.Second}}
 		ev := &evidence{
 			services: []*served{{service: s, feeds: map[tp]*feed{lane: {tp: lane}}}},
-			members:  map[string]*member{"a": {job: memberJob{Service: s}}},
+			members:  map[string]*facts{"a": {job: memberJob{Service: s}}},
 			told:     map[string]told{"a": is},
 		}
 		for at := second; at < 80*second; at += second / 2 {
@@ -70,8 +70,8 @@ func TestPrompt_WaitsForRequestsWithoutAnAnswer(t *testing.T) {
 		{"discarded", verdictDiscard, "node", 65 * second, 65 * second},
 		{"a copy, beside another fault", verdictFailed, "kill", 65 * second, 65 * second},
 	} {
-		m := &member{job: memberJob{Service: service{Policy: policy{CommitInterval: time.Second}}}}
-		ev := &evidence{members: map[string]*member{"a": m}, windows: []window{{test.kind, 60 * second, 70 * second}}}
+		m := &facts{job: memberJob{Service: service{Policy: policy{CommitInterval: time.Second}}}}
+		ev := &evidence{members: map[string]*facts{"a": m}, windows: []window{{kind: test.kind, from: 60 * second, to: 70 * second, parts: test.kind != "kill"}}}
 		last := &run{member: "a", start: test.at - 1, end: test.at, verdict: test.ended}
 		if got := ev.finishedAt(&delivered{runs: []*run{last}}); got != test.want {
 			t.Errorf("%s: finished at %v, want %v", test.name, time.Duration(got), time.Duration(test.want))

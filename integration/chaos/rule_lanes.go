@@ -67,7 +67,7 @@ func (ev *evidence) strangers(name string, f *findings) {
 
 // busy reports whether anything but a stuck handler was injected in a time.
 func (ev *evidence) busy(from, to int64) bool {
-	return ev.during(func(k *faultKind) bool { return k.name != "stuck" }, from, to)
+	return ev.during(func(w window) bool { return w.kind != "stuck" }, from, to)
 }
 
 // lanesBeside checks the other lanes of a process with a stuck handler.

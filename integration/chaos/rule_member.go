@@ -12,7 +12,7 @@ import (
 func metricsRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
-		if _, ok := ev.metrics[name]; !ok && m.termed != 0 && !m.killed && m.proc.err == nil {
+		if _, ok := ev.metrics[name]; !ok && m.termed != 0 && !m.killed && m.err == nil {
 			f.note(name, -1, -1, "it ended in order, and told no metrics")
 		}
 	}
@@ -76,14 +76,14 @@ func diedRule(ev *evidence, f *findings) {
 		case ev.poisonIn(m) != nil:
 			f.counted["killed by a record"]++
 		default:
-			f.note(m.job.Name, -1, -1, "it ended by itself: %v; see %s", m.proc.err, m.job.log())
+			f.note(m.job.Name, -1, -1, "it ended by itself: %v; see %s", m.err, m.job.log())
 		}
 	}
 }
 
 // lackedRight reports whether a permission was taken while the member lived, and not given back
 // long before its end. A broker that was frozen then learns of it some seconds after it goes on.
-func (ev *evidence) lackedRight(m *member) bool {
+func (ev *evidence) lackedRight(m *facts) bool {
 	const catchesUp = int64(10 * time.Second)
 	return slices.ContainsFunc(ev.windows, func(w window) bool {
 		to := w.to
@@ -101,8 +101,8 @@ func (ev *evidence) lackedRight(m *member) bool {
 func (ev *evidence) exited(f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
-		if m.termed != 0 && !m.killed && m.proc.err != nil && !ev.lackedRight(m) {
-			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.proc.err, m.job.log())
+		if m.termed != 0 && !m.killed && m.err != nil && !ev.lackedRight(m) {
+			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.err, m.job.log())
 		}
 		if alarm := ev.alarms[name]; alarm != "" {
 			f.note(name, -1, -1, "its log says %q; see %s", alarm, m.job.log())

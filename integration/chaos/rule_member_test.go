@@ -11,9 +11,9 @@ import (
 // Brokers that fail are no excuse for a member that does not end.
 func TestEnded_NeedsNoBrokers(t *testing.T) {
 	t.Parallel()
-	ev := &evidence{members: map[string]*member{}, windows: []window{{kind: "node", from: 0, to: int64(time.Hour)}}}
+	ev := &evidence{members: map[string]*facts{}, windows: []window{{kind: "node", from: 0, to: int64(time.Hour), infra: true, parts: true}}}
 	for name, took := range map[string]time.Duration{"in time": 16 * time.Second, "late": 18 * time.Second} {
-		m := &member{termed: int64(time.Minute), ended: int64(time.Minute + took)}
+		m := &facts{termed: int64(time.Minute), ended: int64(time.Minute + took)}
 		m.job.Service.Policy.DrainTimeout = 5 * time.Second
 		ev.members[name] = m
 	}
@@ -47,7 +47,7 @@ func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 	t.Parallel()
 	for ended, want := range map[time.Duration]bool{20 * time.Second: false, 35 * time.Second: true, 50 * time.Second: true, time.Minute: false} {
 		ev := &evidence{windows: []window{{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}}}
-		if got := ev.lackedRight(&member{began: int64(time.Second), ended: int64(ended)}); got != want {
+		if got := ev.lackedRight(&facts{began: int64(time.Second), ended: int64(ended)}); got != want {
 			t.Errorf("of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 		ev := &evidence{windows: []window{
 			{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}, {kind: "freeze", from: int64(35 * time.Second), to: int64(46 * time.Second)},
 		}}
-		if got := ev.lackedRight(&member{began: int64(50 * time.Second), ended: int64(ended)}); got != want {
+		if got := ev.lackedRight(&facts{began: int64(50 * time.Second), ended: int64(ended)}); got != want {
 			t.Errorf("behind a frozen broker, of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
 		for _, v := range []verdict{verdictPassed, verdictPassed, verdictDiscard, verdictDiscard, verdictDiscard, verdictDrained} {
 			is.runs = append(is.runs, &run{member: "a", start: 1, end: 2, verdict: v})
 		}
-		ev := &evidence{members: map[string]*member{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {
+		ev := &evidence{members: map[string]*facts{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {
 			"messaging.process.duration handled": test.handled, "messaging.process.duration discarded": test.discarded,
 		}}}
 		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
@@ -116,7 +116,7 @@ func TestMetrics_LackWhatFailedAsItsLaneWasLost(t *testing.T) {
 			runs:  []*run{{member: "a", start: 1, end: end, verdict: test.verdict, lane: lane}},
 			lanes: []laneChange{{end + int64(test.lost), test.what, test.lane}},
 		}
-		ev := &evidence{members: map[string]*member{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {}}}
+		ev := &evidence{members: map[string]*facts{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {}}}
 		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
 		if metricsRule(ev, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)

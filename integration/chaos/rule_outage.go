@@ -253,7 +253,7 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 // recovered checks that a member's breaker closes in time after an outage.
 func (ev *evidence) recovered(name string, w outageOf, all []outageOf, f *findings) {
 	for _, o := range ev.windows { // no probe may have met its end
-		if kindNamed(o.kind).down && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
+		if o.down && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
 			w.to = o.to
 		}
 	}

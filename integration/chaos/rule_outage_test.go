@@ -44,7 +44,7 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 		}
 		ev := &evidence{
 			services: []*served{s}, told: map[string]told{"a": is, "b": {runs: []*run{first}}}, recovers: recoverTime,
-			members: map[string]*member{"a": {job: of}, "b": {job: of}},
+			members: map[string]*facts{"a": {job: of}, "b": {job: of}},
 		}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		if outageRule(ev, &f); len(f.broken) != test.want {
@@ -59,7 +59,7 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 	t.Parallel()
 	const logReadAgain = "the log lost its end and is read again"
 	at := func(seconds int64) int64 { return (100 + seconds) * int64(time.Second) }
-	half := window{"tenants", at(0), at(60)}
+	half := window{kind: "tenants", from: at(0), to: at(60), down: true}
 	for _, test := range []struct {
 		name    string
 		windows []window
@@ -70,16 +70,16 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 	}{
 		{"in time", []window{half}, 0, at(1), []*run{{start: at(29), verdict: verdictPassed}}, 0},
 		{"late", []window{half}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
-		{"late, by chance", []window{{"chance", at(0), at(60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
+		{"late, by chance", []window{{kind: "chance", from: at(0), to: at(60), down: true}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
 		{"late since before", []window{half}, 0, at(-60), []*run{{start: at(29), verdict: verdictPassed}}, 0},
 		{"written after it", []window{half}, 0, at(61), []*run{{start: at(99), verdict: verdictPassed}}, 0},
 		{"it failed", []window{half}, 0, at(1), []*run{{start: at(32), verdict: verdictPart}, {start: at(40), verdict: verdictPassed}}, 0},
-		{"a member was killed", []window{half, {"kill", at(10), at(11)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
-		{"and long after that", []window{half, {"kill", at(10), at(11)}}, 0, at(1), []*run{{start: at(60), verdict: verdictPassed}}, 1},
+		{"a member was killed", []window{half, {kind: "kill", from: at(10), to: at(11)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
+		{"and long after that", []window{half, {kind: "kill", from: at(10), to: at(11)}}, 0, at(1), []*run{{start: at(60), verdict: verdictPassed}}, 1},
 		{"a record killed a member", []window{half}, at(20), at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
-		{"everything fails then", []window{half, {"outage", at(5), at(20)}}, 0, at(1), []*run{{start: at(65), verdict: verdictPassed}}, 0},
-		{"everything failed long before", []window{half, {"flaps", at(-80), at(-60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
-		{"everything fails", []window{{"flaps", at(0), at(60)}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
+		{"everything fails then", []window{half, {kind: "outage", from: at(5), to: at(20), down: true}}, 0, at(1), []*run{{start: at(65), verdict: verdictPassed}}, 0},
+		{"everything failed long before", []window{half, {kind: "flaps", from: at(-80), to: at(-60), down: true}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
+		{"everything fails", []window{{kind: "flaps", from: at(0), to: at(60), down: true}}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 0},
 		{logReadAgain, []window{half}, 0, at(7), []*run{{start: at(40), verdict: verdictPassed}}, 0},
 		{logReadAgain + " later", []window{half}, 0, at(1), []*run{{start: at(32), verdict: verdictPassed}}, 1},
 	} {
@@ -99,7 +99,7 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 			ev.told = map[string]told{"a": {lanes: []laneChange{{again, laneReread, tp{topic: "orders"}}}}}
 		}
 		if test.died > 0 {
-			ev.died = []*member{{job: memberJob{Service: s.service}, ended: test.died}}
+			ev.died = []*facts{{job: memberJob{Service: s.service}, ended: test.died}}
 		}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		if outageRule(ev, &f); len(f.broken) != test.want {
@@ -140,7 +140,7 @@ func TestOutage_FindsTopicsThatStayHeld(t *testing.T) {
 			ev := &evidence{
 				services: []*served{{service: service{Group: "billing"}, records: map[int64]*record{7: {runs: []*run{x}}}}}, recovers: recoverTime,
 				told:    map[string]told{"a": {runs: []*run{x}, breakers: []breakerState{{at(-5), "held"}, {at(until), "closed"}}}},
-				members: map[string]*member{"a": {job: memberJob{Service: service{Group: "billing", Topics: []string{"orders"}}}}},
+				members: map[string]*facts{"a": {job: memberJob{Service: service{Group: "billing", Topics: []string{"orders"}}}}},
 			}
 			f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 			if outageRule(ev, &f); len(f.broken) != want {
@@ -177,7 +177,7 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 		if test.opened > 0 {
 			is.breakers = []breakerState{{at: test.opened, to: "held"}}
 		}
-		ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": is}}
+		ev := &evidence{members: map[string]*facts{"a": {}}, told: map[string]told{"a": is}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
 		ev.deadInOutage(&served{}, r, &copied{rec: &kgo.Record{Topic: "orders.dlq"}}, &f)
 		if len(f.broken) != test.want || test.want == 0 && f.excluded["dead-lettered in an outage, before the breaker had opened"] != 1 {

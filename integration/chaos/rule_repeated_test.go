@@ -51,7 +51,7 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 			t.Parallel()
 			of := &record{id: 7, origin: &kgo.Record{Topic: "orders", Offset: 5}}
 			d := &delivered{offset: 5, of: of}
-			ev := &evidence{members: map[string]*member{"a": {}, "b": {}, "c": {}}, told: map[string]told{}}
+			ev := &evidence{members: map[string]*facts{"a": {}, "b": {}, "c": {}}, told: map[string]told{}}
 			for _, c := range test.calls {
 				d.runs = append(d.runs, &run{member: c.member, id: 7, topic: "orders", offset: 5, lane: lane, start: second(c.at), end: second(c.at + 0.1), verdict: c.verdict})
 			}
@@ -86,7 +86,7 @@ func TestRepeated_CountsRunsInPlaceAnewOnAnotherLane(t *testing.T) {
 		at := second * int64(time.Second)
 		d.runs = append(d.runs, &run{member: "a", id: 7, topic: "orders", offset: 5, lane: lane, start: at, end: at + 1, verdict: verdictFailed})
 	}
-	ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": {
+	ev := &evidence{members: map[string]*facts{"a": {}}, told: map[string]told{"a": {
 		lanes: []laneChange{{1, laneAssigned, lane}, {15 * int64(time.Second), laneAssigned, lane}},
 	}}}
 	f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
@@ -106,7 +106,7 @@ func TestRepeated_CountsRunsInPlaceAnewAfterAProbe(t *testing.T) {
 			at := int64(i+10) * int64(time.Second)
 			d.runs = append(d.runs, &run{member: "a", id: 7, topic: "orders", offset: 5, lane: lane, start: at, end: at + 1, verdict: verdictFailed})
 		}
-		ev := &evidence{members: map[string]*member{"a": {}}, told: map[string]told{"a": {
+		ev := &evidence{members: map[string]*facts{"a": {}}, told: map[string]told{"a": {
 			lanes:    []laneChange{{1, laneAssigned, lane}},
 			breakers: []breakerState{{d.runs[1].end, "held"}, {d.runs[2].end, "closed"}},
 		}}}

@@ -33,7 +33,7 @@ func TestAttempts_EndWhereARecordIsCondemned(t *testing.T) {
 		r.letters = []*copied{{rec: &kgo.Record{Topic: "orders.dlq"}, meta: letter, of: r}}
 		s := &served{records: map[int64]*record{7: r}}
 		s.Policy.MaxAttempts = 4
-		ev := &evidence{services: []*served{s}, members: map[string]*member{"a": {suspended: test.suspended}}}
+		ev := &evidence{services: []*served{s}, members: map[string]*facts{"a": {suspended: test.suspended}}}
 		f := findings{rule: "attempts", counted: map[string]int{}, excluded: map[string]int{}}
 		if attemptsRule(ev, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)

@@ -85,10 +85,13 @@ type execution struct {
 	windows []window
 }
 
-// window is the time of a fault.
+// window is the time of a fault, and what the fault does.
 type window struct {
 	kind     string
 	from, to int64
+	infra    bool // brokers or networks fail: any member may lose its membership
+	parts    bool // it may part a member from its group
+	down     bool // what handlers call is down, at least in part
 }
 
 func newExecution(cfg Config) (*execution, error) {
@@ -310,7 +313,7 @@ func (e *execution) recovered() (at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.windows {
-		if kindNamed(w.kind).down {
+		if w.down {
 			at = later(at, time.Unix(0, w.to).Add(e.cfg.recovers))
 		}
 	}
@@ -351,7 +354,7 @@ func (e *execution) inject(s step) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.faults[s.kind.name]++
-	e.windows = append(e.windows, window{s.kind.name, from.UnixNano(), to.UnixNano()})
+	e.windows = append(e.windows, window{s.kind.name, from.UnixNano(), to.UnixNano(), s.kind.infra, s.kind.parts, s.kind.down})
 	e.logf("%v %s, for %v", s.at, s.kind.name, to.Sub(from).Round(time.Millisecond))
 }
 
