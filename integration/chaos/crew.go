@@ -193,19 +193,6 @@ type member struct {
 	asked  atomic.Bool // to end
 }
 
-// facts are what was done to a member, and what became of it. Times are in nanoseconds.
-type facts struct {
-	job       memberJob
-	service   int // by its place among those of the run
-	began     int64
-	ended     int64 // 0: never
-	killed    bool
-	toEnd     bool  // it was asked to end
-	termed    int64 // when it was asked to end in order
-	suspended [][2]int64
-	err       error // with which its process ended
-}
-
 // told returns the facts, once the run is over.
 func (m *member) told() *facts {
 	m.toEnd = m.asked.Load()

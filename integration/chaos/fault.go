@@ -15,19 +15,6 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// capability is what a run can do to its brokers.
-type capability uint8
-
-const (
-	canProxy   capability = 1 << iota // a proxy stands before each broker
-	canAnswer                         // the broker answers with errors, as ordered
-	canRefuse                         // a topic can be made unwritable
-	canEnd                            // nodes can be ended and started
-	canFreeze                         // nodes can be frozen
-	canRestart                        // all nodes can be ended at once, and started
-	canDeny                           // members' rights can be taken
-)
-
 // faultKind is a kind of fault that a run injects.
 type faultKind struct {
 	name  string
@@ -109,7 +96,7 @@ var tierSets = [][]time.Duration{
 }
 
 // everyTier has all delays that a service's tiers may ever have.
-func everyTier(service) (all []time.Duration) {
+func everyTier() (all []time.Duration) {
 	for _, tiers := range tierSets {
 		all = append(all, tiers...)
 	}

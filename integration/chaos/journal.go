@@ -1,18 +1,12 @@
 package chaos
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unique"
 )
 
 // A journal is the file to which a member's handlers write what they do: one line before a run
@@ -100,137 +94,4 @@ func (j *journal) vitals(goroutines, live uint64) error {
 // late writes in which time a timer of the process was late.
 func (j *journal) late(from, to time.Time) error {
 	return j.append(fmt.Appendf(nil, "T %d %d\n", from.UnixNano(), to.UnixNano()))
-}
-
-// verdict is how a run ended.
-type verdict string
-
-const (
-	verdictNone     verdict = ""       // it did not: its process died before
-	verdictPassed   verdict = "passed" // handled
-	verdictFailed   verdict = "failed" // retryable
-	verdictTerminal verdict = "terminal"
-	verdictDiscard  verdict = "discard"
-	verdictPanic    verdict = "panic"
-	verdictOutage   verdict = "outage" // retryable: what the handler calls was down
-	verdictPart     verdict = "part"   // the same, while it was down in part, or at times
-	// with an error, after its lane was taken: it does not count
-	verdictDrained verdict = "drained"
-)
-
-// down reports whether what the handler calls was down.
-func (v verdict) down() bool { return v == verdictOutage || v == verdictPart }
-
-// mayStay reports whether a record may stay where it is after such a run, in a hold.
-func (v verdict) mayStay() bool {
-	return v == verdictFailed || v.down() || v == verdictPanic
-}
-
-// tp is a physical partition.
-type tp struct {
-	topic     string
-	partition int32
-}
-
-// run is one call of a handler, as journals tell it.
-type run struct {
-	member string // who ran it
-	number int64  // of the member's runs
-	id     int64  // of the record
-
-	// where the delivery was read
-	topic     string
-	partition int32
-	offset    int64
-
-	attempt    int
-	due        int64 // milliseconds; what the copy's header says, 0 on a source
-	start, end int64 // nanoseconds; end is 0 if the process died before
-	verdict    verdict
-	own        bool // the team's handler failed: no script says what follows
-	line       int  // of the journal
-	life       int  // how often the record had been redriven
-	stalled    bool // it failed, and its process was suspended in its time, or got no CPU time
-	lane       tp   // whose record it was: the source's partition
-}
-
-func (r *run) String() string {
-	at := func(nanos int64) string { return time.Unix(0, nanos).Format("15:04:05.000000") }
-	end := "did not end"
-	if r.end != 0 {
-		end = fmt.Sprintf("%s %s", at(r.end), r.verdict)
-	}
-	return fmt.Sprintf("%s.journal:%d: record %d, attempt %d, read at %s/%d/%d, %s to %s",
-		r.member, r.line, r.id, r.attempt, r.topic, r.partition, r.offset, at(r.start), end)
-}
-
-// told is what a journal tells.
-type told struct {
-	runs     []*run // in the order of their starts
-	breakers []breakerState
-	lanes    []laneChange // in the order of their times
-	suspects []suspects
-	vitals   []vitals
-	late     [][2]int64 // when timers of the process were late, in order
-}
-
-// breakerState is the state of a member's breaker from a time on.
-type breakerState struct {
-	at int64 // nanoseconds
-	to string
-}
-
-// vitals are the sizes of a process at a time.
-type vitals struct {
-	at               int64 // nanoseconds
-	goroutines, live int64 // live is in bytes
-}
-
-// readJournal returns what a member tells. The last line of a killed process may be cut.
-func readJournal(member, name string) (is told, err error) {
-	f, err := os.Open(name)
-	if os.IsNotExist(err) {
-		return is, nil // killed before it began
-	}
-	if err != nil {
-		return is, err
-	}
-	defer f.Close()
-	byNumber := map[int64]*run{}
-	// keeps no whole line
-	same := func(part string) string { return unique.Make(part).Value() }
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		field := strings.Fields(lines.Text())
-		numbers := make([]int64, len(field))
-		for i, text := range field {
-			numbers[i], _ = strconv.ParseInt(text, 10, 64) // 0 for those that are texts
-		}
-		switch {
-		case len(field) == 9 && field[0] == "S":
-			r := &run{
-				member: member, line: n, start: numbers[1], number: numbers[2], id: numbers[3],
-				topic: same(field[4]), partition: int32(numbers[5]), offset: numbers[6], attempt: int(numbers[7]), due: numbers[8],
-			}
-			is.runs = append(is.runs, r)
-			byNumber[r.number] = r
-		case (len(field) == 4 || len(field) == 5) && field[0] == "E":
-			if r := byNumber[numbers[2]]; r != nil {
-				r.end, r.verdict, r.own = numbers[1], verdict(same(field[3])), len(field) == 5
-			}
-		case len(field) == 3 && field[0] == "B":
-			is.breakers = append(is.breakers, breakerState{numbers[1], field[2]})
-		case len(field) == 5 && field[0] == "L":
-			is.lanes = append(is.lanes, laneChange{numbers[1], change(field[2]), tp{field[3], int32(numbers[4])}})
-		case len(field) == 6 && field[0] == "P":
-			is.suspects = append(is.suspects, suspects{numbers[1], tp{field[2], int32(numbers[3])}, numbers[4], numbers[5]})
-		case len(field) == 3 && field[0] == "T":
-			is.late = append(is.late, [2]int64{numbers[1], numbers[2]})
-		case len(field) == 4 && field[0] == "G":
-			is.vitals = append(is.vitals, vitals{numbers[1], numbers[2], numbers[3]})
-		}
-	}
-	// Two goroutines may write their lines in another order than they took their times.
-	slices.SortStableFunc(is.lanes, func(a, b laneChange) int { return cmp.Compare(a.at, b.at) })
-	return is, lines.Err()
 }

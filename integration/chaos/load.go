@@ -13,14 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// written is a record that the brokers acknowledged.
-type written struct {
-	topic     string
-	partition int32
-	offset    int64
-	at        int64 // when, in nanoseconds
-}
-
 // load writes the records of a run to the services' topics.
 type load struct {
 	opts     []kgo.Opt

@@ -19,63 +19,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 	"github.com/sidingkafka/siding/internal/leak"
-	"github.com/sidingkafka/siding/retrytopics"
 )
-
-// service is a group of consumers with topics of its own.
-type service struct {
-	Group      string
-	Topics     []string
-	Partitions int
-	Order      consumer.Order
-	NextGen    bool // the KIP-848 protocol
-	Policy     policy
-	Members    int // at first
-	// Concurrency, MaxInFlight and MaxParkedBytes are those of the configuration.
-	Concurrency, MaxInFlight int
-	MaxParkedBytes           int64
-}
-
-// policy is what the checker has to know of a consumer's policy. Tiers may change from member to
-// member, by a rolling change of the configuration.
-type policy struct {
-	Tiers          []time.Duration
-	MaxAttempts    int
-	HandlerTimeout time.Duration
-	InPlace        int
-	CommitInterval time.Duration
-	DrainTimeout   time.Duration
-	Session        time.Duration
-}
-
-func (s service) siblings(topic string, tiers []time.Duration) retrytopics.Siblings {
-	named, _ := retrytopics.Naming{}.Siblings(topic, s.Group, tiers...) // names without a fault
-	return named
-}
-
-// memberJob is what a member's process has to do.
-type memberJob struct {
-	Name    string
-	Service service
-	Seeds   []string
-	User    string // to log in as; empty: none
-	Dir     string
-	Defect  string
-	Traced  bool // its spans and its log at all levels are looked at
-	// Mark is in the keys, values and headers of records. Nothing else of the process may tell it.
-	Mark string
-	// Skew is by how much the clock of the member's host is fast. What it reads is moved instead of
-	// the clock.
-	Skew time.Duration
-}
-
-func (j memberJob) journal() string { return j.Dir + "/" + j.Name + ".journal" }
-func (j memberJob) metrics() string { return j.Dir + "/" + j.Name + ".metrics.json" }
-func (j memberJob) leaks() string   { return j.Dir + "/" + j.Name + ".leaks.json" }
-func (j memberJob) log() string     { return j.Dir + "/" + j.Name + ".log" }
-
-// outageFile is the file that is there while what the handlers of a group call is down.
-func outageFile(dir, group string) string { return dir + "/" + group + ".outage" }
 
 // runMember consumes until SIGTERM.
 func runMember(cfg Config, j memberJob) error {
@@ -225,7 +169,7 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *out
 		var result error
 		switch mode := down.Fails(r.Key); {
 		case mode == outage.None || s.kills():
-			result = s.play(ctx, r, handle, timeout)
+			result = play(ctx, s, r, handle, timeout)
 		case mode == outage.All:
 			result = classify.As(classify.Retryable(errDown), classOutage)
 		default:
@@ -281,10 +225,6 @@ func verdictOf(ctx context.Context, err error) verdict {
 	}
 	return verdictTerminal
 }
-
-// measured is what a member's metrics say at its end: sums and counts, by name and the attributes
-// that matter.
-type measured map[string]int64
 
 // writeMetrics writes what the metrics say to a file, and shows them to the finder.
 func writeMetrics(reader *sdkmetric.ManualReader, finder *leak.Finder, name string) error {

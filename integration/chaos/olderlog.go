@@ -13,13 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// olderLog is a partition that came back without its last records.
-type olderLog struct {
-	tp
-	from int64 // the first offset that was lost
-	at   int64 // when, in nanoseconds
-}
-
 // The places of fields in a batch of records, and the length of what stands before its length.
 const (
 	batchLengthAt = 8

@@ -11,12 +11,6 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 )
 
-// session is the session timeout of members.
-const session = 6 * time.Second
-
-// rebalanceTimeout is the time in which members of the classic protocol must join again.
-const rebalanceTimeout = 15 * time.Second
-
 // calm is the time without faults after each kind of them was injected once: floors have to move
 // then. Runs of a few kinds have none.
 const calm = 50 * time.Second

@@ -62,7 +62,7 @@ func (v Violation) String() string {
 
 // report runs all rules.
 func (ev *evidence) report(cfg Config) *Report {
-	rep := &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Counted: map[string]int{}, Excluded: map[string]int{}, Flat: ev.longest()}
+	rep := &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Counted: map[string]int{}, Excluded: map[string]int{}, Flat: longest(ev)}
 	for _, s := range ev.services {
 		rep.Records += len(s.records)
 		for _, r := range s.records {

@@ -1,12 +1,5 @@
 package chaos
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
-)
-
 // rule is a promise that the checker holds a run to.
 type rule struct {
 	name  string
@@ -36,34 +29,3 @@ var rules = []rule{
 	{"leaks", leaksRule},
 	{"flat", flat},
 }
-
-// findings are what a rule found.
-type findings struct {
-	rule    string
-	broken  []Violation
-	counted map[string]int
-	// excluded counts what a rule let pass, since a fault of the run explains it.
-	excluded map[string]int
-}
-
-// note notes a violation that is about no record.
-func (f *findings) note(topic string, partition int32, offset int64, format string, args ...any) {
-	f.broken = append(f.broken, Violation{
-		Rule: f.rule, Record: -1, Topic: topic, Partition: partition, Offset: offset, Text: fmt.Sprintf(format, args...),
-	})
-}
-
-// add notes a violation about a record of a feed.
-func (f *findings) add(of *record, at *kgo.Record, runs []*run, format string, args ...any) {
-	v := Violation{
-		Rule: f.rule, Record: of.id, Topic: at.Topic, Partition: at.Partition, Offset: at.Offset,
-		Text: fmt.Sprintf(format, args...) + fmt.Sprintf(" (its script: %s, %d times, %s)", of.script.act, of.script.times, of.script.class),
-	}
-	for _, r := range runs {
-		v.Lines = append(v.Lines, r.String())
-	}
-	f.broken = append(f.broken, v)
-}
-
-// clockTime is a time for people.
-func clockTime(nanos int64) string { return time.Unix(0, nanos).Format("15:04:05.000") }

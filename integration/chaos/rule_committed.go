@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // committedRule: no commit passes a record that was not finished, nor names one as finished above
@@ -22,11 +20,11 @@ func committedRule(ev *evidence, f *findings) {
 			}
 			look := func(at tp, offset int64, how string) {
 				d := s.feeds[at].at[offset]
-				if d == nil || d.of == nil || d.finished(sample) {
+				if d == nil || d.of == nil || finished(d, sample) {
 					return
 				}
 				f.add(d.of, d.record(), d.of.runs, "%s before it was finished, with the offset %d, as seen between %s and %s; %s",
-					how, sample.committed[at], clockTime(sample.began), clockTime(sample.ended), d.of.copiesBy(sample))
+					how, sample.committed[at], clockTime(sample.began), clockTime(sample.ended), copiesBy(d.of, sample))
 			}
 			for at, floor := range sample.committed {
 				feed := s.feeds[at]
@@ -56,7 +54,7 @@ func committedRule(ev *evidence, f *findings) {
 }
 
 // copiesBy says where a record's copies are, and where the siblings ended in a sample.
-func (r *record) copiesBy(s *sample) string {
+func copiesBy(r *record, s *sample) string {
 	var all []string
 	for _, c := range slices.Concat(r.copies, r.letters) {
 		all = append(all, fmt.Sprintf("the copy of attempt %d is at %s/%d/%d, which ended at %d", c.failed(),
@@ -65,16 +63,8 @@ func (r *record) copiesBy(s *sample) string {
 	return cmp.Or(strings.Join(all, ", "), "it has no copy")
 }
 
-// record is the record as it was delivered.
-func (d *delivered) record() *kgo.Record {
-	if d.copy != nil {
-		return d.copy.rec
-	}
-	return d.of.origin
-}
-
 // finished reports whether a delivery had an end by the time of a sample.
-func (d *delivered) finished(at *sample) bool {
+func finished(d *delivered, at *sample) bool {
 	for _, r := range d.runs {
 		if r.end != 0 && r.end <= at.ended && (r.verdict == verdictPassed || r.verdict == verdictDiscard) {
 			return true

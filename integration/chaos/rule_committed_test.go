@@ -64,16 +64,16 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 		}}
 		of.copies = append(of.copies, c)
 		all = append(all, &delivered{of: of, copy: c})
-		if wrong := of.untrue(c, ""); len(wrong) > 0 {
+		if wrong := untrue(of, c, ""); len(wrong) > 0 {
 			t.Errorf("copy %d is wrong about %v", n, wrong)
 		}
 	}
 	for n, want := range []bool{true, true, false} {
-		if got := all[n].finished(&sample{}); got != want {
+		if got := finished(all[n], &sample{}); got != want {
 			t.Errorf("copy %d is finished: %v, want %v", n, got, want)
 		}
 	}
-	if all[0].finished(&sample{ends: map[tp]int64{{"orders.retry.2s", 0}: 1}}) {
+	if finished(all[0], &sample{ends: map[tp]int64{{"orders.retry.2s", 0}: 1}}) {
 		t.Error("copy 0 is finished before the next one is written")
 	}
 	for runs, want := range map[int]int{3: 0, 2: 1} {
@@ -85,7 +85,7 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 		}
 	}
 	of.copies[2].meta.Reason = "exhausted"
-	if len(of.untrue(of.copies[2], "")) == 0 {
+	if len(untrue(of, of.copies[2], "")) == 0 {
 		t.Error("a letter that cost no attempt is true")
 	}
 }

@@ -3,8 +3,6 @@ package chaos
 import (
 	"maps"
 	"slices"
-
-	"github.com/sidingkafka/siding/classify"
 )
 
 // conserved: each record is in exactly one place, the one that its script says. No record is lost.
@@ -18,7 +16,7 @@ func conserved(ev *evidence, f *findings) {
 		for _, id := range slices.Sorted(maps.Keys(s.records)) {
 			r := s.records[id]
 			for life := range lives[id] + 1 {
-				places := r.places(life)
+				places := places(r, life)
 				want := r.ending(s.Policy.MaxAttempts, life).place
 				switch {
 				case len(places) == 0:
@@ -55,31 +53,8 @@ func conserved(ev *evidence, f *findings) {
 	}
 }
 
-// ending is what has to become of the record, with the attempts that failed whatever its script
-// says.
-func (r *record) ending(maxAttempts, life int) ending {
-	return r.script.ending(maxAttempts, life, func(attempt int) string { return r.failedAs(life, attempt) })
-}
-
-// failedAs returns the class, as its copy has it, with which an attempt failed whatever the script
-// says: in an outage, or since its process was suspended, or got no CPU time, until its time was
-// over. It is empty for an attempt of which no copy says so. Attempt 0 stands for any.
-func (r *record) failedAs(life, attempt int) string {
-	for _, c := range slices.Concat(r.copies, r.letters) {
-		if c.life() != life || (c.meta.Attempts != attempt || c.failed() != attempt) && attempt != 0 {
-			continue
-		}
-		stalled := func(x *run) bool { return x.stalled && x.life == life && x.attempt == c.failed() }
-		timedOut := c.meta.Class == classify.ClassTimeout || c.meta.Class == classify.ClassDecode+"."+classify.ClassTimeout
-		if c.meta.Class == classOutage || timedOut && slices.ContainsFunc(r.runs, stalled) {
-			return c.meta.Class
-		}
-	}
-	return ""
-}
-
 // places are where a record went in one of its lives.
-func (r *record) places(life int) (all []place) {
+func places(r *record, life int) (all []place) {
 	add := func(p place, in bool) {
 		if in {
 			all = append(all, p)
@@ -92,18 +67,4 @@ func (r *record) places(life int) (all []place) {
 	add(placeDiscarded, ended(verdictDiscard))
 	add(placeDead, slices.ContainsFunc(r.letters, func(c *copied) bool { return c.life() == life }))
 	return all
-}
-
-// attempts are the deliveries of the record that ran.
-func (r *record) attempts() map[delivery]bool {
-	had := map[delivery]bool{}
-	for _, x := range r.runs {
-		had[delivery{x.life, x.attempt}] = true
-	}
-	return had
-}
-
-// own reports whether the team's handler failed, and so decided about the record.
-func (r *record) own() bool {
-	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.own })
 }

@@ -22,7 +22,7 @@ const crashLimit = 3
 func crashLoop(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		for _, feed := range s.feeds {
-			ev.deathsIn(feed, f)
+			deathsIn(ev, feed, f)
 		}
 		for _, r := range s.records {
 			for _, c := range r.letters {
@@ -96,7 +96,7 @@ func misstated(ev *evidence, r *record, c *copied) string {
 
 // deathsIn checks how many processes the records of a physical partition killed. A record whose
 // copy was written twice is two of them.
-func (ev *evidence) deathsIn(feed *feed, f *findings) {
+func deathsIn(ev *evidence, feed *feed, f *findings) {
 	var runs []*run
 	var first *delivered
 	poisons, most, zombies, beside := 0, 0, 0, 0
@@ -117,7 +117,7 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 			if runs = append(runs, x); ev.zombie(x) {
 				zombies++
 			}
-			if ev.besideLate(x) {
+			if besideLate(ev, x) {
 				beside++
 			}
 		}
@@ -139,43 +139,13 @@ func (ev *evidence) deathsIn(feed *feed, f *findings) {
 	}
 }
 
-// condemned reports whether a letter's record kills nothing, and was taken for one that does: while
-// it ran alone, or was to, its process was killed from outside, or lost its membership and with it
-// the lane; or its handler ignored its timeout, and another record killed the process. The next
-// owner cannot tell that from a death by the record.
-func (ev *evidence) condemned(r *record, c *copied) bool {
-	if c.meta.Reason != headers.Reason(reasonCrashLoop) || r.script.kills() {
-		return false
-	}
-	return slices.ContainsFunc(r.runs, func(x *run) bool {
-		return ev.killedFromOutside(x) || ev.expelled(x) || x.end == 0 && ev.lateAt(x, ev.until(x))
-	}) || lostToFault(ev, tp{r.origin.Topic, r.origin.Partition}, c.meta.FailedAt.UnixNano())
-}
-
-// lostToFault reports whether a fault, and no record, took a lane from its last owner.
-// A commit says that a record is to run alone; a journal has it only once it has begun.
-func lostToFault(ev *evidence, lane tp, before int64) bool {
-	var last run // as if it had run then
-	for name, t := range ev.told {
-		if at := t.lostLast(lane, before, ev.members[name].ended); at > last.end {
-			last = run{member: name, start: at, end: at}
-		}
-	}
-	return last.end != 0 && (ev.killedFromOutside(&last) || ev.zombie(&last))
-}
-
-// lateAt reports whether a run ignored its timeout at a time.
-func (ev *evidence) lateAt(x *run, at int64) bool {
-	return at-x.start > int64(ev.members[x.member].job.Service.Policy.HandlerTimeout+time.Second) && ev.until(x) >= at
-}
-
 // besideLate reports whether another run of its process ignored its timeout when a run began.
-func (ev *evidence) besideLate(x *run) bool {
+func besideLate(ev *evidence, x *run) bool {
 	return slices.ContainsFunc(ev.told[x.member].runs, func(y *run) bool { return y != x && ev.lateAt(y, x.start) })
 }
 
 // poisonIn returns the record that killed a member, or nil.
-func (ev *evidence) poisonIn(m *facts) *record {
+func poisonIn(ev *evidence, m *facts) *record {
 	for _, s := range ev.services {
 		for _, r := range s.records {
 			if r.script.kills() && slices.ContainsFunc(r.runs, func(x *run) bool { return x.member == m.job.Name && r.script.killsAt(x.attempt) }) {

@@ -50,7 +50,7 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 			retry.at[int64(i)] = d
 		}
 		f := findings{rule: "crash-loop", counted: map[string]int{}, excluded: map[string]int{}}
-		if ev.deathsIn(retry, &f); len(f.broken) != test.want {
+		if deathsIn(ev, retry, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
 		}
 	}

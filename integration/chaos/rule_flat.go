@@ -33,7 +33,7 @@ func (l *Flat) String() string {
 }
 
 // flatOf returns the sizes of a member; nil if it did not live long enough.
-func (ev *evidence) flatOf(name string) *Flat {
+func flatOf(ev *evidence, name string) *Flat {
 	all := ev.told[name].vitals
 	if len(all) == 0 {
 		return nil
@@ -68,9 +68,9 @@ func lesser(a, b int64) int64 {
 }
 
 // longest returns the sizes of the member that was watched for the longest time; nil if none was.
-func (ev *evidence) longest() (is *Flat) {
+func longest(ev *evidence) (is *Flat) {
 	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
-		if of := ev.flatOf(name); of != nil && (is == nil || of.Minutes > is.Minutes) {
+		if of := flatOf(ev, name); of != nil && (is == nil || of.Minutes > is.Minutes) {
 			is = of
 		}
 	}
@@ -80,7 +80,7 @@ func (ev *evidence) longest() (is *Flat) {
 // flat: the goroutines and the memory of a process do not grow.
 func flat(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
-		is := ev.flatOf(name)
+		is := flatOf(ev, name)
 		if is == nil {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestFlat_FindsGrowth(t *testing.T) {
 		f := findings{rule: "flat", counted: map[string]int{}, excluded: map[string]int{}}
 		flat(ev, &f)
 		if got := len(f.broken) > 0; got != test.grows {
-			t.Errorf("%s: grows %v, want %v: %v", test.name, got, test.grows, ev.longest())
+			t.Errorf("%s: grows %v, want %v: %v", test.name, got, test.grows, longest(ev))
 		}
 	}
 }

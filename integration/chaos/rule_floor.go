@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -19,60 +18,6 @@ func stuck(ev *evidence, f *findings) {
 // moveTime is how long a floor may stand still in a calm, in which a record waits above it. The
 // longest wait in a tier is part of it.
 const moveTime = 35 * time.Second
-
-// calms are the times in which nothing but some faults was done to anything, and what was done
-// before is over. No member of the service was killed by a record then.
-func (ev *evidence) calms(s *served, from, to int64, least time.Duration, but ...string) (all [][2]int64) {
-	var busy []window
-	for _, w := range ev.windows {
-		if slices.Contains(but, w.kind) {
-			continue
-		}
-		if w.down {
-			w.to += int64(ev.recovers)
-		}
-		busy = append(busy, w)
-	}
-	for _, m := range ev.died {
-		if m.job.Service.Group == s.Group {
-			busy = append(busy, window{kind: "died", from: m.ended, to: m.ended})
-		}
-	}
-	slices.SortFunc(busy, func(a, b window) int { return cmp.Compare(a.from, b.from) })
-	for _, w := range busy {
-		if w.from-from > int64(least) {
-			all = append(all, [2]int64{from, w.from})
-		}
-		from = max(from, w.to+int64(s.Policy.Session+4*time.Second))
-	}
-	if to-from > int64(least) {
-		all = append(all, [2]int64{from, to})
-	}
-	return all
-}
-
-// outlasting returns the times in which a service's members ran suspects that outlast their
-// timeouts, in order. Nothing else of such a process runs meanwhile, if they run one by one.
-func (ev *evidence) outlasting(s *served) (all [][2]int64) {
-	var runs [][2]int64
-	for _, name := range ev.membersOf(s.Group) {
-		is := ev.told[name]
-		for _, r := range is.runs {
-			if until := ev.until(r); until-r.start >= int64(s.Policy.HandlerTimeout) && is.suspected(r) {
-				runs = append(runs, [2]int64{r.start, until})
-			}
-		}
-	}
-	slices.SortFunc(runs, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
-	for _, r := range runs {
-		if n := len(all); n > 0 && r[0] <= all[n-1][1] {
-			all[n-1][1] = max(all[n-1][1], r[1])
-		} else {
-			all = append(all, r)
-		}
-	}
-	return all
-}
 
 // stalled: in a calm, no floor stands still that has a record above it.
 func stalled(ev *evidence, f *findings) {
@@ -127,7 +72,7 @@ func prompt(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second, "stuck")
 		for at, feed := range s.feeds {
-			times := ev.timesOf(feed)
+			times := timesOf(ev, feed)
 			for i := range ev.samples {
 				sample := &ev.samples[i]
 				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
@@ -155,10 +100,10 @@ type times struct {
 	least    []int64 // of finished, from an index on
 }
 
-func (ev *evidence) timesOf(f *feed) times {
+func timesOf(ev *evidence, f *feed) times {
 	t := times{tp: f.tp, offsets: slices.Sorted(maps.Keys(f.at))}
 	for _, offset := range t.offsets {
-		t.finished = append(t.finished, ev.finishedAt(f.at[offset]))
+		t.finished = append(t.finished, finishedAt(ev, f.at[offset]))
 	}
 	t.least = slices.Clone(t.finished)
 	for i := len(t.least) - 2; i >= 0; i-- {
@@ -195,7 +140,7 @@ const unanswered = int64(20 * time.Second)
 // finishedAt is when a delivery was finished by its last run, or when the copy was safe at the
 // latest: a request that was sent while brokers failed may get no answer. What was finished before,
 // or shortly before its lane ended, may have been lost with the lane.
-func (ev *evidence) finishedAt(d *delivered) int64 {
+func finishedAt(ev *evidence, d *delivered) int64 {
 	if len(d.runs) == 0 {
 		return math.MaxInt64
 	}

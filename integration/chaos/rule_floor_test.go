@@ -73,7 +73,7 @@ func TestPrompt_WaitsForRequestsWithoutAnAnswer(t *testing.T) {
 		m := &facts{job: memberJob{Service: service{Policy: policy{CommitInterval: time.Second}}}}
 		ev := &evidence{members: map[string]*facts{"a": m}, windows: []window{{kind: test.kind, from: 60 * second, to: 70 * second, parts: test.kind != "kill"}}}
 		last := &run{member: "a", start: test.at - 1, end: test.at, verdict: test.ended}
-		if got := ev.finishedAt(&delivered{runs: []*run{last}}); got != test.want {
+		if got := finishedAt(ev, &delivered{runs: []*run{last}}); got != test.want {
 			t.Errorf("%s: finished at %v, want %v", test.name, time.Duration(got), time.Duration(test.want))
 		}
 	}

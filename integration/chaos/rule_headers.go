@@ -17,7 +17,7 @@ func headersRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		for _, r := range s.records {
 			for _, c := range slices.Concat(r.copies, r.letters) {
-				if wrong := r.untrue(c, s.Group); len(wrong) > 0 {
+				if wrong := untrue(r, c, s.Group); len(wrong) > 0 {
 					f.add(r, c.rec, r.runs, "its copy is wrong about %s", strings.Join(wrong, ", "))
 				}
 			}
@@ -26,7 +26,7 @@ func headersRule(ev *evidence, f *findings) {
 }
 
 // untrue lists what a copy has wrong.
-func (r *record) untrue(c *copied, group string) (wrong []string) {
+func untrue(r *record, c *copied, group string) (wrong []string) {
 	if c.err != nil {
 		return []string{c.err.Error()}
 	}

@@ -18,7 +18,7 @@ const pauseTime = 5 * time.Second
 // And no process starts a record of a lane that it does not have, as its journal tells.
 func lanesRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
-		ev.strangers(name, f)
+		strangers(ev, name, f)
 	}
 	for _, s := range ev.services {
 		for _, r := range s.records {
@@ -29,19 +29,19 @@ func lanesRule(ev *evidence, f *findings) {
 				if x.end == 0 || x.end-x.start < int64(stuckFor) {
 					continue
 				}
-				if ev.busy(x.start-int64(10*time.Second), x.end+int64(pauseTime)) || ev.disturbed(x.member, x.start, x.end) {
+				if busy(ev, x.start-int64(10*time.Second), x.end+int64(pauseTime)) || ev.disturbed(x.member, x.start, x.end) {
 					f.counted["stuck among other faults"]++
 					continue
 				}
 				f.counted["stuck alone"]++
-				ev.lanesBeside(s, r, x, f)
+				lanesBeside(ev, s, r, x, f)
 			}
 		}
 	}
 }
 
 // strangers checks that a member starts records of its lanes only.
-func (ev *evidence) strangers(name string, f *findings) {
+func strangers(ev *evidence, name string, f *findings) {
 	is := ev.told[name]
 	last := map[tp]laneChange{}
 	n := 0
@@ -66,12 +66,12 @@ func (ev *evidence) strangers(name string, f *findings) {
 }
 
 // busy reports whether anything but a stuck handler was injected in a time.
-func (ev *evidence) busy(from, to int64) bool {
+func busy(ev *evidence, from, to int64) bool {
 	return ev.during(func(w window) bool { return w.kind != "stuck" }, from, to)
 }
 
 // lanesBeside checks the other lanes of a process with a stuck handler.
-func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
+func lanesBeside(ev *evidence, s *served, r *record, x *run, f *findings) {
 	runs := map[int32][]*run{} // in the order of their starts
 	for _, y := range ev.told[x.member].runs {
 		if y.topic == r.origin.Topic && y.start > x.start-int64(pauseTime) && y.start < x.end+int64(pauseTime) {
@@ -98,7 +98,7 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 				from = max(from, ev.until(y)) // a handler may be stuck in this lane, too
 			}
 			if next-from > int64(pauseTime) {
-				from = max(from, ev.suspectsUntil(y))
+				from = max(from, suspectsUntil(ev, y))
 			}
 			if pause := next - from; pause > int64(pauseTime) {
 				f.add(r, r.origin, []*run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
@@ -110,7 +110,7 @@ func (ev *evidence) lanesBeside(s *served, r *record, x *run, f *findings) {
 
 // suspectsUntil is the latest end of the suspects that had begun in a run's lane before it. The
 // lane runs nothing behind a suspect, which may be stuck, too.
-func (ev *evidence) suspectsUntil(y *run) (at int64) {
+func suspectsUntil(ev *evidence, y *run) (at int64) {
 	is := ev.told[y.member]
 	for _, z := range is.runs {
 		if z.topic == y.topic && z.partition == y.partition && z.start <= y.start && is.suspected(z) {

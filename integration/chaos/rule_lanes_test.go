@@ -74,7 +74,7 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 		ev := &evidence{told: map[string]told{"a": is}, loaded: int64(test.loaded)}
 		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
 		r := &record{origin: &kgo.Record{Topic: "orders"}}
-		if ev.lanesBeside(&served{service: service{Topics: []string{"orders"}, Order: test.order}}, r, stuck, &f); len(f.broken) != test.want {
+		if lanesBeside(ev, &served{service: service{Topics: []string{"orders"}, Order: test.order}}, r, stuck, &f); len(f.broken) != test.want {
 			t.Errorf("beside %d runs, %v: found %v, want %d", len(test.others), test.order, f.broken, test.want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
 )
 
 // ledgerRule: the ledger knows of each letter that was redriven, and where its copy is. The outcome
@@ -31,9 +30,4 @@ func ledgerRule(ev *evidence, f *findings) {
 			}
 		}
 	}
-}
-
-// isAt reports whether a copy has a place.
-func (c *copied) isAt(p headers.Position) bool {
-	return c.rec.Topic == p.Topic && c.rec.Partition == p.Partition && c.rec.Offset == p.Offset
 }

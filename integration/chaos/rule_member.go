@@ -40,7 +40,7 @@ func metricsRule(ev *evidence, f *findings) {
 		}
 		// A run that its lane's loss cut off is no attempt. The loss may also come just after the
 		// handler failed.
-		if cut := counted[verdictDrained]; sum > calls-cut || sum < calls-2*cut-ev.told[name].failedAtLoss() {
+		if cut := counted[verdictDrained]; sum > calls-cut || sum < calls-2*cut-failedAtLoss(ev.told[name]) {
 			compare("calls of the handler", sum, calls-cut)
 		}
 		compare("handled", got[duration+" handled"], counted[verdictPassed])
@@ -53,7 +53,7 @@ func metricsRule(ev *evidence, f *findings) {
 
 // failedAtLoss returns how many runs failed just before their lane was lost. The log tells of the
 // loss a moment later than it happens: 40 ms were seen on a machine without idle time.
-func (t told) failedAtLoss() (n int64) {
+func failedAtLoss(t told) (n int64) {
 	const later = int64(100 * time.Millisecond)
 	for _, x := range t.runs {
 		if x.end != 0 && x.verdict != verdictPassed && x.verdict != verdictDrained && slices.ContainsFunc(t.lanes, func(c laneChange) bool {
@@ -68,12 +68,12 @@ func (t told) failedAtLoss() (n int64) {
 // diedRule: a member ends by itself only if a fault of the brokers took a permission away that Run
 // needs at its start, or if a script kills it. No member has a data race.
 func diedRule(ev *evidence, f *findings) {
-	ev.exited(f)
+	exited(ev, f)
 	for _, m := range ev.died {
 		switch {
-		case ev.lackedRight(m):
+		case lackedRight(ev, m):
 			f.excluded["ended without a permission"]++
-		case ev.poisonIn(m) != nil:
+		case poisonIn(ev, m) != nil:
 			f.counted["killed by a record"]++
 		default:
 			f.note(m.job.Name, -1, -1, "it ended by itself: %v; see %s", m.err, m.job.log())
@@ -83,7 +83,7 @@ func diedRule(ev *evidence, f *findings) {
 
 // lackedRight reports whether a permission was taken while the member lived, and not given back
 // long before its end. A broker that was frozen then learns of it some seconds after it goes on.
-func (ev *evidence) lackedRight(m *facts) bool {
+func lackedRight(ev *evidence, m *facts) bool {
 	const catchesUp = int64(10 * time.Second)
 	return slices.ContainsFunc(ev.windows, func(w window) bool {
 		to := w.to
@@ -98,10 +98,10 @@ func (ev *evidence) lackedRight(m *facts) bool {
 
 // exited checks that members that are asked to end do so without an error, and that no log tells of
 // a data race or a panic.
-func (ev *evidence) exited(f *findings) {
+func exited(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
-		if m.termed != 0 && !m.killed && m.err != nil && !ev.lackedRight(m) {
+		if m.termed != 0 && !m.killed && m.err != nil && !lackedRight(ev, m) {
 			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.err, m.job.log())
 		}
 		if alarm := ev.alarms[name]; alarm != "" {

@@ -47,7 +47,7 @@ func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 	t.Parallel()
 	for ended, want := range map[time.Duration]bool{20 * time.Second: false, 35 * time.Second: true, 50 * time.Second: true, time.Minute: false} {
 		ev := &evidence{windows: []window{{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}}}
-		if got := ev.lackedRight(&facts{began: int64(time.Second), ended: int64(ended)}); got != want {
+		if got := lackedRight(ev, &facts{began: int64(time.Second), ended: int64(ended)}); got != want {
 			t.Errorf("of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 		ev := &evidence{windows: []window{
 			{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}, {kind: "freeze", from: int64(35 * time.Second), to: int64(46 * time.Second)},
 		}}
-		if got := ev.lackedRight(&facts{began: int64(50 * time.Second), ended: int64(ended)}); got != want {
+		if got := lackedRight(ev, &facts{began: int64(50 * time.Second), ended: int64(ended)}); got != want {
 			t.Errorf("behind a frozen broker, of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}

@@ -33,14 +33,14 @@ func ordered(ev *evidence, f *findings) {
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
-			ev.overlaps(groups[name], f)
-			ev.overtakes(groups[name], f)
+			overlaps(ev, groups[name], f)
+			overtakes(ev, groups[name], f)
 		}
 	}
 }
 
 // overlaps checks that the runs of these deliveries do not overlap.
-func (ev *evidence) overlaps(all []*delivered, f *findings) {
+func overlaps(ev *evidence, all []*delivered, f *findings) {
 	type interval struct {
 		*run
 		of *delivered
@@ -71,7 +71,7 @@ func (ev *evidence) overlaps(all []*delivered, f *findings) {
 }
 
 // overtakes checks the order of first attempts on a source, but of what only a zombie ran.
-func (ev *evidence) overtakes(all []*delivered, f *findings) {
+func overtakes(ev *evidence, all []*delivered, f *findings) {
 	var source []*delivered
 	for _, d := range all {
 		if d.copy == nil && len(d.runs) > 0 {

@@ -17,28 +17,28 @@ func outageRule(ev *evidence, f *findings) {
 		healthy(ev, s, f)
 		for _, r := range s.records {
 			for _, c := range r.copies {
-				ev.probeCost(r, c, f)
+				probeCost(ev, r, c, f)
 			}
 			for _, c := range r.letters {
-				ev.probeCost(r, c, f)
+				probeCost(ev, r, c, f)
 				if c.meta.Class == classOutage {
-					ev.deadInOutage(s, r, c, f)
+					deadInOutage(ev, s, r, c, f)
 				}
 			}
 		}
 	}
-	for _, w := range ev.outages(func(v verdict) bool { return v == verdictOutage }) {
+	for _, w := range outages(ev, func(v verdict) bool { return v == verdictOutage }) {
 		for _, name := range ev.membersOf(w.group) {
-			ev.openingCost(name, w, f)
+			openingCost(ev, name, w, f)
 		}
 	}
 	for name, is := range ev.told {
 		heldInVain(name, is, f)
 	}
-	all := ev.outages(verdict.down)
+	all := outages(ev, verdict.down)
 	for _, w := range all {
 		for _, name := range ev.membersOf(w.group) {
-			ev.recovered(name, w, all, f)
+			recovered(ev, name, w, all, f)
 		}
 	}
 }
@@ -50,7 +50,7 @@ type outageOf struct {
 }
 
 // outages returns the times in which the services' runs failed so.
-func (ev *evidence) outages(so func(verdict) bool) (all []outageOf) {
+func outages(ev *evidence, so func(verdict) bool) (all []outageOf) {
 	for _, s := range ev.services {
 		var failed []int64
 		for _, r := range s.records {
@@ -126,36 +126,19 @@ func heldInVain(name string, is told, f *findings) {
 	}
 }
 
-// stateAt returns the state of a member's breaker at a time, and since when it has it.
-func (t told) stateAt(at int64) breakerState {
-	n, _ := slices.BinarySearchFunc(t.breakers, at, func(b breakerState, at int64) int {
-		return cmp.Or(cmp.Compare(b.at, at), -1)
-	})
-	if n == 0 {
-		return breakerState{to: "closed"}
-	}
-	return t.breakers[n-1]
-}
-
-// opened reports whether the breaker was open in some part of a time: a failed probe is no attempt,
-// and a record that waits in place returns to its feed.
-func (t told) opened(from, to int64) bool {
-	return t.stateAt(from).to == "held" || slices.ContainsFunc(t.breakers, func(b breakerState) bool { return b.to == "held" && b.at >= from && b.at <= to })
-}
-
 // opens is how long after the begin of a hold there is certainly no probe: half of the first wait,
 // since a member may tell late of it. The lanes know of it by then.
 const opens = int64(500 * time.Millisecond)
 
 // isProbe reports whether a run of the member began in a hold, of which its lanes knew.
-func (t told) isProbe(r *run) bool {
+func isProbe(t told, r *run) bool {
 	is := t.stateAt(r.start)
 	return is.to == "held" && r.start >= is.at+opens
 }
 
 // probeCost checks that a failure in an outage which has a copy was none of a probe. Records that a
 // worker had taken may begin after the hold.
-func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
+func probeCost(ev *evidence, r *record, c *copied, f *findings) {
 	if c.meta.Class != classOutage || c.sent() {
 		return
 	}
@@ -164,7 +147,7 @@ func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 		if x.life != c.life() || x.attempt != c.failed() || !x.verdict.down() {
 			continue
 		}
-		if told := ev.told[x.member]; !told.isProbe(x) || told.passedBy(x) {
+		if told := ev.told[x.member]; !isProbe(told, x) || passedBy(told, x) {
 			return
 		}
 		runs = append(runs, x)
@@ -176,7 +159,7 @@ func (ev *evidence) probeCost(r *record, c *copied, f *findings) {
 
 // passedBy reports whether a record passed in the hold in which x ran: before it, so there were no
 // probes any more, or behind it, so it failed while others passed.
-func (t told) passedBy(x *run) bool {
+func passedBy(t told, x *run) bool {
 	hold := t.stateAt(x.start)
 	return slices.ContainsFunc(t.runs, func(y *run) bool {
 		return y.verdict == verdictPassed && y.topic == x.topic && t.stateAt(y.start) == hold &&
@@ -190,7 +173,7 @@ const openingTime = int64(5 * time.Second)
 // deadInOutage checks a letter of a record whose last attempt failed in an outage: the record had
 // failed before for its own reasons, or further processes had to find out about the outage, or its
 // tiers took less time than a breaker that opens.
-func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
+func deadInOutage(ev *evidence, s *served, r *record, c *copied, f *findings) {
 	if r.script.times > 0 && r.script.ending(s.Policy.MaxAttempts, c.life(), nil).class != "" {
 		f.counted["dead-lettered in an outage, having failed before"]++
 		return
@@ -199,7 +182,7 @@ func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 		f.excluded["dead-lettered, as processes came or went in an outage"]++
 		return
 	}
-	if ev.deadBeforeOpen(r, c) {
+	if deadBeforeOpen(ev, r, c) {
 		f.excluded["dead-lettered in an outage, before the breaker had opened"]++
 		return
 	}
@@ -208,7 +191,7 @@ func (ev *evidence) deadInOutage(s *served, r *record, c *copied, f *findings) {
 
 // deadBeforeOpen reports whether all attempts before a letter failed within openingTime, on a
 // breaker that had not opened.
-func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
+func deadBeforeOpen(ev *evidence, r *record, c *copied) bool {
 	var first, last int64
 	for _, x := range r.runs {
 		if x.life == c.life() {
@@ -223,7 +206,7 @@ func (ev *evidence) deadBeforeOpen(r *record, c *copied) bool {
 
 // openingCost checks how many source records of an outage a process counted as failed: what strains
 // the topic, and what ran then. Each may fail in tiers, too. In a strain it costs no attempt.
-func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
+func openingCost(ev *evidence, name string, w outageOf, f *findings) {
 	m := ev.members[name]
 	cost, good := 0, 0
 	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is strained sooner
@@ -251,7 +234,7 @@ func (ev *evidence) openingCost(name string, w outageOf, f *findings) {
 }
 
 // recovered checks that a member's breaker closes in time after an outage.
-func (ev *evidence) recovered(name string, w outageOf, all []outageOf, f *findings) {
+func recovered(ev *evidence, name string, w outageOf, all []outageOf, f *findings) {
 	for _, o := range ev.windows { // no probe may have met its end
 		if o.down && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
 			w.to = o.to

@@ -179,7 +179,7 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 		}
 		ev := &evidence{members: map[string]*facts{"a": {}}, told: map[string]told{"a": is}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		ev.deadInOutage(&served{}, r, &copied{rec: &kgo.Record{Topic: "orders.dlq"}}, &f)
+		deadInOutage(ev, &served{}, r, &copied{rec: &kgo.Record{Topic: "orders.dlq"}}, &f)
 		if len(f.broken) != test.want || test.want == 0 && f.excluded["dead-lettered in an outage, before the breaker had opened"] != 1 {
 			t.Errorf("%s: found %v, want %d; excluded %v", test.name, f.broken, test.want, f.excluded)
 		}
@@ -216,7 +216,7 @@ func TestOutage_FindsProbesThatCost(t *testing.T) {
 		c := &copied{rec: &kgo.Record{Topic: "orders.retry.4s"}, meta: headers.Meta{Class: classOutage, Attempts: 3}}
 		ev := &evidence{told: map[string]told{"a": is}}
 		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		ev.probeCost(&record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*run{x}}, c, &f)
+		probeCost(ev, &record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*run{x}}, c, &f)
 		if len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
 		}

@@ -24,7 +24,7 @@ func repeated(ev *evidence, f *findings) {
 				if d.of == nil {
 					continue
 				}
-				ev.repetitions(s, feed, d, samples, f)
+				repetitions(ev, s, feed, d, samples, f)
 			}
 		}
 		for _, r := range s.records {
@@ -46,7 +46,7 @@ func repeated(ev *evidence, f *findings) {
 				case r.script.killsAt(of.attempt):
 					// Each owner that finds it condemned writes a letter, until one's is committed.
 					f.counted["further letters of a record that kills"] += n - 1
-				case ev.clientRepeats(r, of):
+				case clientRepeats(ev, r, of):
 					// A client that fails one partition's copies takes a new epoch for all, and
 					// sends again what was in flight to others.
 					f.excluded["copied again by the client"] += n - failures[of]
@@ -60,17 +60,14 @@ func repeated(ev *evidence, f *findings) {
 
 // clientRepeats reports whether brokers or networks failed when the copies of a delivery were
 // written, or shortly before: what a killed broker no longer knows shows as a client reaches it.
-func (ev *evidence) clientRepeats(r *record, of delivery) bool {
+func clientRepeats(ev *evidence, r *record, of delivery) bool {
 	return slices.ContainsFunc(r.runs, func(x *run) bool {
 		return x.life == of.life && x.attempt == of.attempt && ev.infra(x.end-learns, x.end+int64(20*time.Second))
 	})
 }
 
-// delivery numbers a record's attempts, in each of its lives.
-type delivery struct{ life, attempt int }
-
 // repetitions checks the further runs of a delivery.
-func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []sample, f *findings) {
+func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []sample, f *findings) {
 	rec := d.record()
 	inPlace := 0 // retries in place of this delivery
 	for i, b := range d.runs[min(1, len(d.runs)):] {
@@ -105,7 +102,7 @@ func (ev *evidence) repetitions(s *served, feed *feed, d *delivered, samples []s
 		default:
 			f.counted["repeated by another member"]++
 		}
-		if at, by, ok := ev.handedOver(feed.tp, d.runs[:i+1], b); ok && !again {
+		if at, by, ok := handedOver(ev, feed.tp, d.runs[:i+1], b); ok && !again {
 			f.add(d.of, rec, d.runs, "it ran again, though %s had finished it, and handed its lane over in order at %s", by, clockTime(at))
 			continue
 		}
@@ -145,7 +142,7 @@ func lastBefore(samples []sample, at int64) *sample {
 
 // handedOver returns who had handled a record of a feed, and when it handed the lane over in order,
 // before the lane of a later run began. Before a log was read again, none did.
-func (ev *evidence) handedOver(feed tp, before []*run, later *run) (at int64, by string, ok bool) {
+func handedOver(ev *evidence, feed tp, before []*run, later *run) (at int64, by string, ok bool) {
 	began := ev.told[later.member].begunBy(later.lane, later.start)
 	for _, r := range before {
 		if r.verdict != verdictPassed {

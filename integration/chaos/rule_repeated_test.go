@@ -66,7 +66,7 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 				samples = []sample{{ended: second(15), committed: map[tp]int64{lane: 6}, epochs: map[tp]int32{}}}
 			}
 			f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-			ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, samples, &f)
+			repetitions(ev, &served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, samples, &f)
 			switch {
 			case test.want == "" && len(f.broken) > 0:
 				t.Errorf("found %v, want nothing", f.broken)
@@ -90,7 +90,7 @@ func TestRepeated_CountsRunsInPlaceAnewOnAnotherLane(t *testing.T) {
 		lanes: []laneChange{{1, laneAssigned, lane}, {15 * int64(time.Second), laneAssigned, lane}},
 	}}}
 	f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-	if ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) > 0 {
+	if repetitions(ev, &served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) > 0 {
 		t.Errorf("found %v, want nothing", f.broken)
 	}
 }
@@ -111,7 +111,7 @@ func TestRepeated_CountsRunsInPlaceAnewAfterAProbe(t *testing.T) {
 			breakers: []breakerState{{d.runs[1].end, "held"}, {d.runs[2].end, "closed"}},
 		}}}
 		f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-		if ev.repetitions(&served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) != want {
+		if repetitions(ev, &served{service: service{Policy: policy{InPlace: 1}}}, &feed{tp: lane, source: true}, d, nil, &f); len(f.broken) != want {
 			t.Errorf("%d runs: found %v, want %d", calls, f.broken, want)
 		}
 	}

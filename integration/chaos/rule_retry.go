@@ -79,20 +79,3 @@ func attemptsRule(ev *evidence, f *findings) {
 		}
 	}
 }
-
-// endingOf is the ending of a record whose runs led to a letter. A record that was repeated may
-// have another one: an attempt failed in an outage, or timed out in a suspended process, at one
-// time, and ended by its script at another.
-func (r *record) endingOf(letter *copied, maxAttempts int) ending {
-	return r.script.ending(maxAttempts, letter.life(), func(attempt int) string {
-		if class := r.failedAs(letter.life(), attempt); attempt < letter.meta.Attempts || letter.meta.Class == class {
-			return class
-		}
-		return ""
-	})
-}
-
-// ending is what a letter says of its record.
-func (c *copied) ending() ending {
-	return ending{place: placeDead, attempts: c.meta.Attempts, reason: string(c.meta.Reason), class: c.meta.Class}
-}

@@ -2,30 +2,18 @@ package chaos
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// sample is what the brokers said at a time. The committed offsets were read before the ends.
-type sample struct {
-	began, ended int64 // nanoseconds
-	group        string
-	committed    map[tp]int64
-	metadata     map[tp]string
-	epochs       map[tp]int32 // of the leaders, by the commits
-	ends         map[tp]int64
-}
-
 // sampler reads the groups' committed offsets and the topics' ends once a second.
 type sampler struct {
 	adm      *kadm.Client
 	services []service
-	tiers    func(service) []time.Duration // all that the service has had
+	tiers    []time.Duration // all that a service has ever had
 
 	file io.Writer // for people who look for the cause of a find
 
@@ -75,7 +63,7 @@ func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 	})
 	var topics []string
 	for _, topic := range svc.Topics {
-		topics = append(append(topics, topic), svc.siblings(topic, s.tiers(svc)).Topics()...)
+		topics = append(append(topics, topic), svc.siblings(topic, s.tiers).Topics()...)
 	}
 	ends, err := s.adm.ListEndOffsets(ctx, topics...)
 	if err != nil {
@@ -94,23 +82,4 @@ func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 	}
 	got.ended = time.Now().UnixNano()
 	return got, nil
-}
-
-// holds reports whether a commit covers a record: its offset is below the floor, or the metadata
-// names it as finished and the leader was not another one since.
-func (s *sample) holds(at tp, offset int64, epoch int32) bool {
-	if offset < s.committed[at] {
-		return true
-	}
-	return epoch <= s.epochs[at] && slices.Contains(finishedAbove(s.metadata[at], s.committed[at]), offset)
-}
-
-// print writes the sample as lines.
-func (s *sample) print(w io.Writer) {
-	for at, floor := range s.committed {
-		fmt.Fprintf(w, "%s %s %s/%d committed %d, epoch %d, metadata %q\n", clockTime(s.began), s.group, at.topic, at.partition, floor, s.epochs[at], s.metadata[at])
-	}
-	for at, end := range s.ends {
-		fmt.Fprintf(w, "%s %s %s/%d ends at %d\n", clockTime(s.ended), s.group, at.topic, at.partition, end)
-	}
 }

@@ -5,9 +5,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/headers"
 )
 
 // A script survives its header, or handlers would do something else than the checker expects.
@@ -49,56 +46,6 @@ func TestScript_SaysWhereItsRecordEnds(t *testing.T) {
 	} {
 		if got := test.s.ending(4, test.life, nil); got != test.want {
 			t.Errorf("%+v, redriven %d times, ends as %+v, want %+v", test.s, test.life, got, test.want)
-		}
-	}
-}
-
-// An attempt whose process was suspended, or starved, until its time was over is one that failed;
-// no other timeout is the record's fate.
-func TestRecord_TimesOutInASuspendedProcess(t *testing.T) {
-	t.Parallel()
-	const decoding = classify.ClassDecode + "." + classify.ClassTimeout
-	for _, test := range []struct {
-		class string
-		run   run
-		want  ending
-	}{
-		{classify.ClassTimeout, run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: classify.ClassTimeout}},
-		{decoding, run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: decoding}},
-		{"db.busy", run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
-		{classify.ClassTimeout, run{attempt: 1}, ending{place: placeHandled, attempts: 1}},
-		{classify.ClassTimeout, run{attempt: 2, stalled: true}, ending{place: placeHandled, attempts: 1}},
-		{classify.ClassTimeout, run{attempt: 1, life: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
-	} {
-		timedOut := &copied{meta: headers.Meta{Attempts: 1, Class: test.class}}
-		r := &record{script: script{act: actPass}, runs: []*run{&test.run}, copies: []*copied{timedOut}}
-		if got := r.ending(4, 0); got != test.want {
-			t.Errorf("after %+v: %+v, want %+v", test.run, got, test.want)
-		}
-	}
-}
-
-// A record that was repeated may have two letters: of attempts that failed in an outage, and of
-// ones that ended by its script.
-func TestRecord_EndsOtherwiseWhereItWasRepeated(t *testing.T) {
-	t.Parallel()
-	letter := func(attempts int, class string, reason headers.Reason) *copied {
-		return &copied{meta: headers.Meta{Attempts: attempts, Class: class, Reason: reason}}
-	}
-	r := &record{script: script{act: actTerminal, class: "x"}, copies: []*copied{letter(1, classOutage, ""), letter(2, classOutage, "")}}
-	for _, test := range []struct {
-		letter *copied
-		fits   bool
-	}{
-		{letter(3, "x", "terminal"), true},
-		{letter(2, "x", "terminal"), true},
-		{letter(1, "x", "terminal"), true},
-		{letter(4, "x", "terminal"), false},
-		{letter(2, "y", "terminal"), false},
-		{letter(2, classOutage, "exhausted"), false},
-	} {
-		if fits := test.letter.ending() == r.endingOf(test.letter, 4); fits != test.fits {
-			t.Errorf("a letter of %d attempts, class %s: fits %v", test.letter.meta.Attempts, test.letter.meta.Class, fits)
 		}
 	}
 }

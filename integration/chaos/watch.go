@@ -35,12 +35,6 @@ func watchLateness(j *journal) {
 	}
 }
 
-// leaks are what a member told of its records.
-type leaks struct {
-	Seen  map[string]int // texts that were looked at, by their kinds
-	Found []string
-}
-
 // watchLeaks writes once a second what the finder found: a killed process writes nothing at its
 // end.
 func watchLeaks(f *leak.Finder, file string) {
@@ -70,6 +64,3 @@ func writeLeaks(f *leak.Finder, file string) error {
 	}
 	return os.Rename(file+".new", file)
 }
-
-// leakKinds are the kinds of texts that are looked at.
-var leakKinds = []string{"log", "span", "metric"}
