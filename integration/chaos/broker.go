@@ -18,6 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // brokerJob is what the embedded broker's process has to do: it serves three nodes at the ports,
@@ -101,7 +103,7 @@ func runBroker(j brokerJob, orders *bufio.Reader, answers io.Writer) error {
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(len(j.Ports)), kfake.Ports(j.Ports...), kfake.DataDir(j.Dir), kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{
-			"group.consumer.heartbeat.interval.ms": "500", "group.consumer.session.timeout.ms": fmt.Sprint(session.Milliseconds()),
+			"group.consumer.heartbeat.interval.ms": "500", "group.consumer.session.timeout.ms": fmt.Sprint(trace.Session.Milliseconds()),
 		}),
 		kfake.ListenFn(func(network, address string) (net.Listener, error) {
 			l, err := net.Listen(network, address)
@@ -191,7 +193,7 @@ type brokers interface {
 	restart(atOnce bool, pause time.Duration) error
 	// older ends all brokers, and starts them without the end of a partition's log; gone gets the
 	// first offset that is lost.
-	older(of tp, gone func(from int64)) error
+	older(of trace.TP, gone func(from int64)) error
 	moveLeaders() error
 	moveCoordinators() error
 	// answer makes the brokers answer with a fault, and refuse makes a topic unwritable, until heal

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // roleEnv names the role of a process that a run started.
@@ -36,7 +38,7 @@ func Child(cfg Config) {
 	}
 	switch role {
 	case roleMember:
-		var j memberJob
+		var j trace.Job
 		if err = json.Unmarshal(line, &j); err == nil {
 			go func() {
 				_, _ = io.Copy(io.Discard, in)

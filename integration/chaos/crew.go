@@ -10,13 +10,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // crew are the members of all services. A fault that does something to a member has it as its
 // victim meanwhile, and no other fault has.
 type crew struct {
 	cfg      Config
-	services []service
+	services []trace.Service
 	mark     string          // in records
 	seeds    func() []string // the brokers' addresses
 	logf     func(format string, args ...any)
@@ -33,25 +35,25 @@ type crew struct {
 func (c *crew) start(service int) (*member, error) {
 	c.mu.Lock()
 	name := fmt.Sprintf("s%d-m%02d", service, len(c.all))
-	m := &member{facts: facts{service: service, job: memberJob{
+	m := &member{Member: trace.Member{Service: service, Job: trace.Job{
 		Name: name, Service: c.services[service], Seeds: c.seeds(), Dir: c.cfg.Dir, Defect: c.cfg.defect,
 		Mark: c.mark, Traced: len(c.all)%2 == 0,
 	}}}
 	if c.cfg.Broker == BrokerKafka {
-		m.job.User = memberUser
+		m.Job.User = memberUser
 	}
 	// what was evicted is read again past the hook that skews
-	if m.job.Service.MaxParkedBytes == 0 {
-		m.job.Skew = skews[len(c.all)%len(skews)]
+	if m.Job.Service.MaxParkedBytes == 0 {
+		m.Job.Skew = skews[len(c.all)%len(skews)]
 	}
 	if tiers := c.tiers[service]; tiers != nil {
-		m.job.Service.Policy.Tiers = tiers
+		m.Job.Service.Policy.Tiers = tiers
 	}
 	c.all = append(c.all, m)
 	c.mu.Unlock()
-	m.began = time.Now().UnixNano()
+	m.Began = time.Now().UnixNano()
 	var err error
-	if m.proc, err = startProcess(roleMember, m.job, m.job.log()); err != nil {
+	if m.proc, err = startProcess(roleMember, m.Job, m.Job.Log()); err != nil {
 		return nil, err
 	}
 	go c.supervise(m)
@@ -70,10 +72,10 @@ func (c *crew) supervise(m *member) {
 	if m.asked.Load() || c.closing.Load() {
 		return
 	}
-	c.logf("%s ended by itself: %v; see %s", m.job.Name, m.proc.err, m.job.log())
+	c.logf("%s ended by itself: %v; see %s", m.Job.Name, m.proc.err, m.Job.Log())
 	c.mu.Lock()
 	c.died = append(c.died, m)
-	m.killed, m.ended = true, time.Now().UnixNano()
+	m.Killed, m.Ended = true, time.Now().UnixNano()
 	idle := len(c.idle)
 	c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
 	replaced := len(c.idle) < idle // its fault replaces a victim
@@ -114,7 +116,7 @@ func (c *crew) release(m *member) {
 
 // replace starts a member in the place of one that ended.
 func (c *crew) replace(m *member) {
-	if _, err := c.start(m.service); err != nil {
+	if _, err := c.start(m.Service); err != nil {
 		c.logf("a member cannot be started: %v", err)
 	}
 }
@@ -137,7 +139,7 @@ func (c *crew) take(service int) (taken []*member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = slices.DeleteFunc(c.idle, func(m *member) bool {
-		if m.service != service || m.spared {
+		if m.Service != service || m.spared {
 			return false
 		}
 		taken = append(taken, m)
@@ -186,7 +188,7 @@ func (c *crew) members() []*member {
 
 // member is a process that consumes.
 type member struct {
-	facts // written by the goroutine that has it as victim
+	trace.Member // written by the goroutine that has it as victim
 
 	proc   *process
 	spared bool        // nothing is done to it, so that it lives long
@@ -194,20 +196,20 @@ type member struct {
 }
 
 // told returns the facts, once the run is over.
-func (m *member) told() *facts {
-	m.toEnd = m.asked.Load()
+func (m *member) told() *trace.Member {
+	m.Asked = m.asked.Load()
 	if m.proc != nil && !m.proc.alive() {
-		m.err = m.proc.err
+		m.Err = m.proc.err
 	}
-	return &m.facts
+	return &m.Member
 }
 
 // end notes when the member ended, unless it has done so by itself.
-func (m *member) end() { m.ended = cmp.Or(m.ended, time.Now().UnixNano()) }
+func (m *member) end() { m.Ended = cmp.Or(m.Ended, time.Now().UnixNano()) }
 
 func (m *member) kill() {
 	m.asked.Store(true)
-	m.killed = true
+	m.Killed = true
 	m.proc.kill()
 	m.end()
 }
@@ -215,7 +217,7 @@ func (m *member) kill() {
 // awaitJournal waits until the member has its journal: from then on it does not die of SIGTERM.
 func (m *member) awaitJournal() {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if _, err := os.Stat(m.job.journal()); err == nil {
+		if _, err := os.Stat(m.Job.Journal()); err == nil {
 			return
 		}
 		select {
@@ -229,13 +231,13 @@ func (m *member) awaitJournal() {
 // term ends the member in order; one that does not end in time is killed.
 func (m *member) term() {
 	m.asked.Store(true)
-	m.termed = time.Now().UnixNano()
+	m.Termed = time.Now().UnixNano()
 	m.awaitJournal()
 	_ = m.proc.signal(syscall.SIGTERM)
 	select {
 	case <-m.proc.exited:
-	case <-time.After(m.job.Service.Policy.DrainTimeout + 5*time.Minute):
-		m.killed = true
+	case <-time.After(m.Job.Service.Policy.DrainTimeout + 5*time.Minute):
+		m.Killed = true
 		m.proc.kill()
 	}
 	m.end()
@@ -247,5 +249,5 @@ func (m *member) suspend(wait func()) {
 	_ = m.proc.signal(syscall.SIGSTOP)
 	wait()
 	_ = m.proc.signal(syscall.SIGCONT)
-	m.suspended = append(m.suspended, [2]int64{from, time.Now().UnixNano()})
+	m.Suspended = append(m.Suspended, [2]int64{from, time.Now().UnixNano()})
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"os/exec"
 	"testing"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // A member that a record has killed ended then, also if a fault ends it later.
@@ -17,9 +19,9 @@ func TestMember_EndsOnce(t *testing.T) {
 			}
 			p := &process{cmd: cmd, exited: make(chan struct{})}
 			close(p.exited)
-			m := &member{proc: p, facts: facts{ended: by}}
-			if end(m); m.ended == 0 || by != 0 && m.ended != by {
-				t.Errorf("%s: ended at %d, want %d", name, m.ended, by)
+			m := &member{proc: p, Member: trace.Member{Ended: by}}
+			if end(m); m.Ended == 0 || by != 0 && m.Ended != by {
+				t.Errorf("%s: ended at %d, want %d", name, m.Ended, by)
 			}
 		}
 	}

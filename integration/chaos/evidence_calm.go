@@ -4,32 +4,34 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // calms are the times in which nothing but some faults was done to anything, and what was done
 // before is over. No member of the service was killed by a record then.
 func (ev *evidence) calms(s *served, from, to int64, least time.Duration, but ...string) (all [][2]int64) {
-	var busy []window
+	var busy []trace.Window
 	for _, w := range ev.windows {
-		if slices.Contains(but, w.kind) {
+		if slices.Contains(but, w.Kind) {
 			continue
 		}
-		if w.down {
-			w.to += int64(ev.recovers)
+		if w.Down {
+			w.To += int64(ev.recovers)
 		}
 		busy = append(busy, w)
 	}
 	for _, m := range ev.died {
-		if m.job.Service.Group == s.Group {
-			busy = append(busy, window{kind: "died", from: m.ended, to: m.ended})
+		if m.Job.Service.Group == s.Group {
+			busy = append(busy, trace.Window{Kind: "died", From: m.Ended, To: m.Ended})
 		}
 	}
-	slices.SortFunc(busy, func(a, b window) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(busy, func(a, b trace.Window) int { return cmp.Compare(a.From, b.From) })
 	for _, w := range busy {
-		if w.from-from > int64(least) {
-			all = append(all, [2]int64{from, w.from})
+		if w.From-from > int64(least) {
+			all = append(all, [2]int64{from, w.From})
 		}
-		from = max(from, w.to+int64(s.Policy.Session+4*time.Second))
+		from = max(from, w.To+int64(s.Policy.Session+4*time.Second))
 	}
 	if to-from > int64(least) {
 		all = append(all, [2]int64{from, to})
@@ -43,9 +45,9 @@ func (ev *evidence) outlasting(s *served) (all [][2]int64) {
 	var runs [][2]int64
 	for _, name := range ev.membersOf(s.Group) {
 		is := ev.told[name]
-		for _, r := range is.runs {
-			if until := ev.until(r); until-r.start >= int64(s.Policy.HandlerTimeout) && is.suspected(r) {
-				runs = append(runs, [2]int64{r.start, until})
+		for _, r := range is.Runs {
+			if until := ev.until(r); until-r.Start >= int64(s.Policy.HandlerTimeout) && is.Suspected(r) {
+				runs = append(runs, [2]int64{r.Start, until})
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/internal/leak"
 )
 
@@ -83,7 +84,7 @@ type execution struct {
 
 	mu      sync.Mutex
 	faults  map[string]int
-	windows []window
+	windows []trace.Window
 }
 
 func newExecution(cfg Config) (*execution, error) {
@@ -107,7 +108,7 @@ func newExecution(cfg Config) (*execution, error) {
 		return nil, errors.Join(err, e.brokers.close())
 	}
 	e.adm = kadm.NewClient(e.cl)
-	e.load = &load{mark: e.mark, poisons: e.plan.poisons, opts: e.direct(), cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]written{}, lost: map[int64]bool{}, refused: map[string]int{}}
+	e.load = &load{mark: e.mark, poisons: e.plan.poisons, opts: e.direct(), cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]trace.Written{}, lost: map[int64]bool{}, refused: map[string]int{}}
 	if err := e.load.connect(); err != nil {
 		return nil, errors.Join(err, e.brokers.close())
 	}
@@ -261,7 +262,7 @@ func (e *execution) inject(s step) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.faults[s.kind.name]++
-	e.windows = append(e.windows, window{s.kind.name, from.UnixNano(), to.UnixNano(), s.kind.infra, s.kind.parts, s.kind.down})
+	e.windows = append(e.windows, trace.Window{Kind: s.kind.name, From: from.UnixNano(), To: to.UnixNano(), Infra: s.kind.infra, Parts: s.kind.parts, Down: s.kind.down})
 	e.logf("%v %s, for %v", s.at, s.kind.name, to.Sub(from).Round(time.Millisecond))
 }
 

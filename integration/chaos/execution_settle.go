@@ -6,38 +6,40 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // settle waits until the groups have committed all topics to their ends. It returns the partitions
 // whose floors stood still instead.
-func (e *execution) settle(ctx context.Context) map[tp]string {
+func (e *execution) settle(ctx context.Context) map[trace.TP]string {
 	delays := everyTier()
 	longest := delays[len(delays)-1] * 11 / 10
-	floors, moved := map[tp]int64{}, map[tp]time.Time{}
+	floors, moved := map[trace.TP]int64{}, map[trace.TP]time.Time{}
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	deaths := 0
 	recovered := e.recovered()
 	patience := e.cfg.settles + longest
 	if e.faults["stuck"] > 0 { // such a record may begin at any time, and hold up those of its key
-		patience += stuckFor
+		patience += trace.StuckFor
 	}
 	// A partition that is read from its start again has much to do, and its retries wait for that.
 	// After a death its group has to find out, and records that hang may run one by one.
-	limit := func(at tp) time.Duration {
-		if deaths > 0 || e.load.hasLost(at.partition) {
+	limit := func(at trace.TP) time.Duration {
+		if deaths > 0 || e.load.hasLost(at.Partition) {
 			return 4 * patience
 		}
 		return patience
 	}
 	for began := time.Now(); ; {
-		left, stuck := 0, map[tp]string{}
+		left, stuck := 0, map[trace.TP]string{}
 		if n := len(e.crew.dead()); n > deaths { // records kill
 			deaths = n
 			clear(moved)
 			clear(floors)
 		}
-		look := func(at tp, floor int64, why string) {
+		look := func(at trace.TP, floor int64, why string) {
 			left++
 			if before, ok := floors[at]; !ok || before != floor {
 				floors[at], moved[at] = floor, time.Now()
@@ -51,14 +53,14 @@ func (e *execution) settle(ctx context.Context) map[tp]string {
 			got, err := e.sampler.take(within, s)
 			cancel()
 			if err != nil {
-				look(tp{s.Group, -1}, 0, err.Error())
+				look(trace.TP{Topic: s.Group, Partition: -1}, 0, err.Error())
 				continue
 			}
 			for _, topic := range s.Topics {
-				siblings := s.siblings(topic, e.sampler.tiers)
-				for at, end := range got.ends {
-					if at.topic != siblings.DLQ && at.topic != siblings.Ledger && end > 0 && got.committed[at] < end {
-						look(at, got.committed[at], fmt.Sprintf("committed %d of %d", got.committed[at], end))
+				siblings := s.Siblings(topic, e.sampler.tiers)
+				for at, end := range got.Ends {
+					if at.Topic != siblings.DLQ && at.Topic != siblings.Ledger && end > 0 && got.Committed[at] < end {
+						look(at, got.Committed[at], fmt.Sprintf("committed %d of %d", got.Committed[at], end))
 					}
 				}
 			}
@@ -78,8 +80,8 @@ func (e *execution) recovered() (at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range e.windows {
-		if w.down {
-			at = later(at, time.Unix(0, w.to).Add(e.cfg.recovers))
+		if w.Down {
+			at = later(at, time.Unix(0, w.To).Add(e.cfg.recovers))
 		}
 	}
 	return at

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -83,7 +84,7 @@ func join(e *execution, rnd *rand.Rand) {
 // suspend stops a member for longer than its session.
 func suspend(e *execution, rnd *rand.Rand) {
 	m := e.crew.victim(rnd)
-	session := m.job.Service.Policy.Session
+	session := m.Job.Service.Policy.Session
 	m.suspend(func() { e.rest(rnd, session+time.Second, session+5*time.Second) })
 	e.crew.release(m)
 }
@@ -149,7 +150,7 @@ const transactionLives = 12 * time.Second
 // redriveLetters redrives letters whose records have been repaired meanwhile.
 func redriveLetters(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
-	name := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
+	name := s.Siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
 	e.transactions.RLock()
 	defer e.transactions.RUnlock()
 	ctx, cancel := context.WithTimeout(e.healing, 20*time.Second)
@@ -162,7 +163,7 @@ func redriveLetters(e *execution, rnd *rand.Rand) {
 	o := redrive.RunOptions{By: "chaos", Pace: redrive.Pace{
 		Rate: 500, Ramp: -1, Window: time.Second, Canary: -1, Tolerate: 1 << 30, TolerateShare: 1,
 	}}
-	p, err := r.Plan(ctx, redrive.Selection{Topic: name, Filter: dlq.Filter{Classes: []string{classRepaired}}})
+	p, err := r.Plan(ctx, redrive.Selection{Topic: name, Filter: dlq.Filter{Classes: []string{trace.ClassRepaired}}})
 	if err == nil {
 		_, err = r.Run(ctx, p, o)
 	}
@@ -188,7 +189,7 @@ func letFail(mode outage.Mode, least, most int) func(*execution, *rand.Rand) {
 		e.outages.Lock() // one at a time
 		defer e.outages.Unlock()
 		group, percent := e.plan.services[rnd.IntN(len(e.plan.services))].Group, least+rnd.IntN(most-least+1)
-		file, turns, shortest, longest := outageFile(e.cfg.Dir, group), 1, 8*time.Second, 20*time.Second
+		file, turns, shortest, longest := trace.OutageFile(e.cfg.Dir, group), 1, 8*time.Second, 20*time.Second
 		switch mode {
 		case outage.Flaps:
 			turns, shortest, longest = 4, time.Second, 5*time.Second
@@ -213,7 +214,7 @@ func letFail(mode outage.Mode, least, most int) func(*execution, *rand.Rand) {
 // stickHandler writes a record whose handler ignores its context for stuckFor.
 func stickHandler(e *execution, rnd *rand.Rand) {
 	e.load.stick.Add(1)
-	e.rest(rnd, stuckFor, stuckFor+time.Second)
+	e.rest(rnd, trace.StuckFor, trace.StuckFor+time.Second)
 }
 
 // writeLarge writes records that fail, each a third of what a member may hold of parked records.
@@ -228,7 +229,7 @@ func openTransaction(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	topic := s.Topics[rnd.IntN(len(s.Topics))]
 	if rnd.IntN(2) == 0 {
-		topic = s.siblings(topic, s.Policy.Tiers[:1]).Tiers[0].Topic
+		topic = s.Siblings(topic, s.Policy.Tiers[:1]).Tiers[0].Topic
 	}
 	r := &kgo.Record{Topic: topic, Partition: int32(rnd.IntN(s.Partitions)), Value: []byte("a stranger's")}
 	e.transactions.RLock()
@@ -290,9 +291,9 @@ func loseEnd(e *execution, rnd *rand.Rand) {
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
-	of := tp{s.Topics[rnd.IntN(len(s.Topics))], int32(rnd.IntN(s.Partitions))}
+	of := trace.TP{Topic: s.Topics[rnd.IntN(len(s.Topics))], Partition: int32(rnd.IntN(s.Partitions))}
 	e.try(e.load.pause(func() error {
-		return e.brokers.older(of, func(from int64) { e.load.lose(olderLog{of, from, time.Now().UnixNano()}) })
+		return e.brokers.older(of, func(from int64) { e.load.lose(trace.OlderLog{TP: of, From: from}) })
 	}))
 }
 
@@ -366,7 +367,7 @@ func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.brokers.moveCoordina
 // refuseLetters makes a dead-letter topic unwritable.
 func refuseLetters(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
-	topic := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
+	topic := s.Siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
 	heal, err := e.brokers.refuse(topic, rnd)
 	e.whileFaulty(heal, err, rnd, 3*time.Second, 12*time.Second)
 }
@@ -374,7 +375,7 @@ func refuseLetters(e *execution, rnd *rand.Rand) {
 // takeRights takes a permission away: to read the source or a tier, to write to a tier, to commit.
 func takeRights(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
-	named := s.siblings(s.Topics[rnd.IntN(len(s.Topics))], s.Policy.Tiers[:1])
+	named := s.Siblings(s.Topics[rnd.IntN(len(s.Topics))], s.Policy.Tiers[:1])
 	of := []right{
 		{topic: s.Topics[0]}, {topic: named.Tiers[0].Topic}, {topic: named.Tiers[0].Topic, write: true}, {group: s.Group},
 	}[rnd.IntN(4)]

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // findings are what a rule found.
@@ -23,10 +25,10 @@ func (f *findings) note(topic string, partition int32, offset int64, format stri
 }
 
 // add notes a violation about a record of a feed.
-func (f *findings) add(of *record, at *kgo.Record, runs []*run, format string, args ...any) {
+func (f *findings) add(of *record, at *kgo.Record, runs []*trace.Run, format string, args ...any) {
 	v := Violation{
 		Rule: f.rule, Record: of.id, Topic: at.Topic, Partition: at.Partition, Offset: at.Offset,
-		Text: fmt.Sprintf(format, args...) + fmt.Sprintf(" (its script: %s, %d times, %s)", of.script.act, of.script.times, of.script.class),
+		Text: fmt.Sprintf(format, args...) + fmt.Sprintf(" (its script: %s, %d times, %s)", of.script.Act, of.script.Times, of.script.Class),
 	}
 	for _, r := range runs {
 		v.Lines = append(v.Lines, r.String())

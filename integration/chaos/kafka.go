@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"github.com/sidingkafka/siding/integration"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // kafka are three real brokers in containers, each behind a proxy.
@@ -33,7 +34,7 @@ func startKafka(ctx context.Context) (*kafka, error) {
 	var mu sync.Mutex
 	var err error
 	k.cluster, err = integration.Start(ctx, integration.WithBrokers(brokerNodes),
-		integration.WithConfig("group.consumer.session.timeout.ms", fmt.Sprint(session.Milliseconds())),
+		integration.WithConfig("group.consumer.session.timeout.ms", fmt.Sprint(trace.Session.Milliseconds())),
 		integration.WithConfig("group.min.session.timeout.ms", "1000"),
 		// The controller would move leaders, and with them coordinators, every five minutes: also
 		// in the time without faults.
@@ -164,7 +165,7 @@ func (k *kafka) close() error {
 }
 
 func (k *kafka) restart(bool, time.Duration) error           { return errors.ErrUnsupported }
-func (k *kafka) older(tp, func(int64)) error                 { return errors.ErrUnsupported }
+func (k *kafka) older(trace.TP, func(int64)) error           { return errors.ErrUnsupported }
 func (k *kafka) moveLeaders() error                          { return errors.ErrUnsupported }
 func (k *kafka) moveCoordinators() error                     { return errors.ErrUnsupported }
 func (k *kafka) answer(fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }

@@ -4,28 +4,25 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // Lateness is how late timers of the run's own process were. Rules that bound times, and handlers'
 // timeouts, need a machine that has time for all processes of the run.
 type Lateness struct {
-	// Seconds are those in which a timer was late by lateBy or more, of so many.
+	// Seconds are those in which a timer was late by trace.LateBy or more, of so many.
 	Seconds int `json:"late_seconds"`
 	Of      int `json:"of_seconds"`
 	// Worst is in milliseconds.
 	Worst int64 `json:"worst_ms"`
 }
 
-const (
-	lookEvery = 50 * time.Millisecond
-	lateBy    = 100 * time.Millisecond
-)
-
 // run looks until ctx ends.
 func (l *Lateness) run(ctx context.Context) {
 	began := time.Now()
 	last, late := began, -1
-	for tick := time.NewTicker(lookEvery); ; {
+	for tick := time.NewTicker(trace.LookEvery); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
@@ -33,7 +30,7 @@ func (l *Lateness) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := time.Now()
-		late = l.look(now.Sub(last)-lookEvery, int(now.Sub(began)/time.Second), late)
+		late = l.look(now.Sub(last)-trace.LookEvery, int(now.Sub(began)/time.Second), late)
 		last = now
 	}
 }
@@ -42,7 +39,7 @@ func (l *Lateness) run(ctx context.Context) {
 // which one was.
 func (l *Lateness) look(by time.Duration, second, late int) int {
 	l.Of, l.Worst = second+1, max(l.Worst, by.Milliseconds())
-	if by >= lateBy && second > late {
+	if by >= trace.LateBy && second > late {
 		l.Seconds++
 		return second
 	}
@@ -50,5 +47,5 @@ func (l *Lateness) look(by time.Duration, second, late int) int {
 }
 
 func (l *Lateness) String() string {
-	return fmt.Sprintf("timers were late by %v or more in %d of %d seconds, by %d ms at most", lateBy, l.Seconds, l.Of, l.Worst)
+	return fmt.Sprintf("timers were late by %v or more in %d of %d seconds, by %d ms at most", trace.LateBy, l.Seconds, l.Of, l.Worst)
 }

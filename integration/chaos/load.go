@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // load writes the records of a run to the services' topics.
@@ -18,7 +20,7 @@ type load struct {
 	opts     []kgo.Opt
 	cl       *kgo.Client
 	cfg      Config
-	services []service
+	services []trace.Service
 	rnd      *rand.Rand
 	// grown has the partitions of topics that were given more of them.
 	grown sync.Map
@@ -33,9 +35,9 @@ type load struct {
 	writing sync.Mutex // held while records are written
 
 	mu      sync.Mutex
-	acked   map[int64]written
+	acked   map[int64]trace.Written
 	lost    map[int64]bool // acknowledged, and gone with the end of a log
-	older   []olderLog
+	older   []trace.OlderLog
 	refused map[string]int // by error: no record of the run, unless it is in its topic all the same
 }
 
@@ -44,41 +46,41 @@ const poisonEvery = 5000
 
 // weights of the scripts, out of 1,000. The others pass at once.
 var weights = []struct {
-	act    act
+	act    trace.Act
 	weight int
 }{
-	{actRetry, 80}, {actAfter, 10}, {actHang, 1}, {actTerminal, 15}, {actDiscard, 15}, {actPanic, 5}, {actIgnore, 1}, {actRedriven, 5},
+	{trace.ActRetry, 80}, {trace.ActAfter, 10}, {trace.ActHang, 1}, {trace.ActTerminal, 15}, {trace.ActDiscard, 15}, {trace.ActPanic, 5}, {trace.ActIgnore, 1}, {trace.ActRedriven, 5},
 }
 
 var classes = []string{"db.busy", "gateway.timeout", "stock.locked", "account.unknown"}
 
-func (l *load) script(id int64) script {
-	s := script{id: id, act: actPass, class: classes[l.rnd.IntN(len(classes))]}
+func (l *load) script(id int64) trace.Script {
+	s := trace.Script{ID: id, Act: trace.ActPass, Class: classes[l.rnd.IntN(len(classes))]}
 	n := l.rnd.IntN(1000)
 	for _, w := range weights {
 		if n -= w.weight; n < 0 {
-			s.act = w.act
+			s.Act = w.act
 			break
 		}
 	}
-	s.times = 1 + l.rnd.IntN(3)
+	s.Times = 1 + l.rnd.IntN(3)
 	if l.rnd.IntN(10) == 0 {
-		s.times = always
+		s.Times = trace.Always
 	}
-	switch s.act {
-	case actHang:
-		s.times = 1
-	case actRedriven:
-		s.class = classRepaired
+	switch s.Act {
+	case trace.ActHang:
+		s.Times = 1
+	case trace.ActRedriven:
+		s.Class = trace.ClassRepaired
 	}
 	if n := id / poisonEvery; id%poisonEvery == poisonEvery/2 && n < int64(l.poisons) {
-		s.act, s.times = []act{actKill, actDecode, actKill}[n%3], []int{0, 0, 1}[n%3]
+		s.Act, s.Times = []trace.Act{trace.ActKill, trace.ActDecode, trace.ActKill}[n%3], []int{0, 0, 1}[n%3]
 	} else if l.stick.Load() > 0 {
 		l.stick.Add(-1)
-		s.act = actStuck
+		s.Act = trace.ActStuck
 	}
 	if l.rnd.IntN(20) == 0 {
-		s.work = time.Duration(l.rnd.IntN(20_000)) * time.Microsecond
+		s.Work = time.Duration(l.rnd.IntN(20_000)) * time.Microsecond
 	}
 	return s
 }
@@ -137,13 +139,13 @@ func (l *load) write(id int64) {
 		partitions = n.(int)
 	}
 	key, value := l.value(l.rnd.IntN(1 << 20))
-	if l.large.Load() > 0 && s.MaxParkedBytes > 0 && sc.act == actPass && l.cfg.Value == nil {
+	if l.large.Load() > 0 && s.MaxParkedBytes > 0 && sc.Act == trace.ActPass && l.cfg.Value == nil {
 		l.large.Add(-1)
-		sc.act, value = actRetry, append(value, make([]byte, s.MaxParkedBytes/3)...)
+		sc.Act, value = trace.ActRetry, append(value, make([]byte, s.MaxParkedBytes/3)...)
 	}
 	r := &kgo.Record{
 		Topic: topic, Partition: int32(l.rnd.IntN(partitions)), Key: key, Value: value,
-		Headers: []kgo.RecordHeader{sc.header(), {Key: "account-" + l.mark, Value: []byte("header " + l.mark)}},
+		Headers: []kgo.RecordHeader{sc.Header(), {Key: "account-" + l.mark, Value: []byte("header " + l.mark)}},
 		// Producers' clocks differ.
 		Timestamp: time.Now().Add(time.Duration(l.rnd.IntN(600)-300) * time.Second).Truncate(time.Millisecond),
 	}
@@ -155,17 +157,17 @@ func (l *load) write(id int64) {
 			l.refused[err.Error()]++
 			return
 		}
-		l.acked[id] = written{r.Topic, r.Partition, r.Offset, time.Now().UnixNano()}
+		l.acked[id] = trace.Written{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, At: time.Now().UnixNano()}
 	})
 }
 
 // lose notes that the brokers lost the end of a log, with what they had acknowledged.
-func (l *load) lose(o olderLog) {
+func (l *load) lose(o trace.OlderLog) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.older = append(l.older, o)
 	for id, w := range l.acked {
-		if w.topic == o.topic && w.partition == o.partition && w.offset >= o.from {
+		if w.Topic == o.Topic && w.Partition == o.Partition && w.Offset >= o.From {
 			l.lost[id] = true
 			delete(l.acked, id)
 		}
@@ -176,7 +178,7 @@ func (l *load) lose(o olderLog) {
 func (l *load) hasLost(partition int32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.older, func(o olderLog) bool { return o.partition == partition })
+	return slices.ContainsFunc(l.older, func(o trace.OlderLog) bool { return o.Partition == partition })
 }
 
 // value returns key and value of a record, with the mark unless they are a team's.

@@ -18,33 +18,34 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/internal/leak"
 )
 
 // runMember consumes until SIGTERM.
-func runMember(cfg Config, j memberJob) error {
+func runMember(cfg Config, j trace.Job) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	log, err := os.OpenFile(j.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(j.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	journal, err := openJournal(j.journal())
+	journal, err := trace.OpenJournal(j.Journal())
 	if err != nil {
 		return err
 	}
-	go journal.sync(context.Background())
+	go journal.Sync(context.Background())
 	go watchVitals(journal)
 	go watchLateness(journal)
 	down := new(outage.State)
-	go down.Watch(outageFile(j.Dir, j.Service.Group))
+	go down.Watch(trace.OutageFile(j.Dir, j.Service.Group))
 	reader := sdkmetric.NewManualReader()
 	finder := leak.Of(j.Mark)
-	go watchLeaks(finder, j.leaks())
+	go watchLeaks(finder, j.Leaks())
 	p := j.Service.Policy
 	kafka := []kgo.Opt{
-		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(session / 12), kgo.RebalanceTimeout(rebalanceTimeout),
+		kgo.SessionTimeout(p.Session), kgo.HeartbeatInterval(trace.Session / 12), kgo.RebalanceTimeout(trace.RebalanceTimeout),
 		kgo.MetadataMinAge(250 * time.Millisecond), kgo.ClientID(j.Name),
 	}
 	if j.Skew != 0 {
@@ -92,7 +93,7 @@ func runMember(cfg Config, j memberJob) error {
 	if config.Logger == nil {
 		config.Logger = slog.Default()
 	}
-	config.Logger = slog.New(slog.NewMultiHandler(config.Logger.Handler(), newLaneLog(journal)))
+	config.Logger = slog.New(slog.NewMultiHandler(config.Logger.Handler(), trace.NewLaneLog(journal)))
 	c, err := consumer.New(config)
 	if err != nil {
 		return err
@@ -102,16 +103,16 @@ func runMember(cfg Config, j memberJob) error {
 	if errors.As(err, &stuck) {
 		err = nil // scripts ignore their contexts
 	}
-	return errors.Join(err, writeMetrics(reader, finder, j.metrics()), writeLeaks(finder, j.leaks()))
+	return errors.Join(err, writeMetrics(reader, finder, j.Metrics()), writeLeaks(finder, j.Leaks()))
 }
 
 // breakerHook tells the journal of the breaker.
-type breakerHook struct{ journal *journal }
+type breakerHook struct{ journal *trace.Journal }
 
 // OnBreaker is called by the consumer.
 func (h breakerHook) OnBreaker(c consumer.BreakerChange) {
-	if err := h.journal.breaker(c.At, c.To); err != nil {
-		fatal(err)
+	if err := h.journal.Breaker(c.At, c.To); err != nil {
+		trace.Fatal(err)
 	}
 }
 
@@ -120,34 +121,34 @@ var memberDefects = map[string]func(*consumer.Config){}
 
 // scripted is the handler of all members: it plays the record's script and tells the journal. While
 // what it calls is down, it fails instead.
-func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *outage.State) consumer.Handler {
-	start := func(ctx context.Context, r *kgo.Record, s script) int64 {
+func scripted(own consumer.Handler, j *trace.Journal, timeout time.Duration, down *outage.State) consumer.Handler {
+	start := func(ctx context.Context, r *kgo.Record, s trace.Script) int64 {
 		d := consumer.DeliveryOf(ctx, r)
 		due := int64(0)
 		if !d.NotBefore.IsZero() {
 			due = d.NotBefore.UnixMilli()
 		}
-		n, err := j.start(run{
-			id: s.id, topic: d.Physical.Topic, partition: d.Physical.Partition, offset: d.Physical.Offset,
-			attempt: d.Attempt, due: due,
+		n, err := j.Start(trace.Run{
+			ID: s.ID, Topic: d.Physical.Topic, Partition: d.Physical.Partition, Offset: d.Physical.Offset,
+			Attempt: d.Attempt, Due: due,
 		})
 		if err != nil {
-			fatal(err)
+			trace.Fatal(err)
 		}
 		return n
 	}
-	decode := func(ctx context.Context, r *kgo.Record) (script, error) {
-		s, ok := parseScript(r.Headers)
+	decode := func(ctx context.Context, r *kgo.Record) (trace.Script, error) {
+		s, ok := trace.ParseScript(r.Headers)
 		if !ok {
 			return s, classify.Terminal(errors.New("a record of somebody else"))
 		}
-		if s.act == actDecode && s.killsAt(consumer.DeliveryOf(ctx, r).Attempt) {
+		if s.Act == trace.ActDecode && s.KillsAt(consumer.DeliveryOf(ctx, r).Attempt) {
 			start(ctx, r, s)
 			die()
 		}
 		return s, nil
 	}
-	play := func(ctx context.Context, r *kgo.Record, s script) error {
+	play := func(ctx context.Context, r *kgo.Record, s trace.Script) error {
 		n := start(ctx, r, s)
 		failed, handle := false, own // the team's handler
 		if own != nil {
@@ -160,36 +161,36 @@ func scripted(own consumer.Handler, j *journal, timeout time.Duration, down *out
 		}
 		defer func() {
 			if v := recover(); v != nil {
-				if err := j.end(n, verdictPanic, failed); err != nil {
-					fatal(err)
+				if err := j.End(n, trace.VerdictPanic, failed); err != nil {
+					trace.Fatal(err)
 				}
 				panic(v)
 			}
 		}()
 		var result error
 		switch mode := down.Fails(r.Key); {
-		case mode == outage.None || s.kills():
+		case mode == outage.None || s.Kills():
 			result = play(ctx, s, r, handle, timeout)
 		case mode == outage.All:
-			result = classify.As(classify.Retryable(errDown), classOutage)
+			result = classify.As(classify.Retryable(errDown), trace.ClassOutage)
 		default:
-			result = classify.As(classify.Retryable(errPart), classOutage)
+			result = classify.As(classify.Retryable(errPart), trace.ClassOutage)
 		}
-		if err := j.end(n, verdictOf(ctx, result), failed); err != nil {
-			fatal(err)
+		if err := j.End(n, verdictOf(ctx, result), failed); err != nil {
+			trace.Fatal(err)
 		}
 		return result
 	}
 	return func(ctx context.Context, r *kgo.Record) error {
 		played := false
-		err := consumer.Decode(decode, func(ctx context.Context, r *kgo.Record, s script) error {
+		err := consumer.Decode(decode, func(ctx context.Context, r *kgo.Record, s trace.Script) error {
 			played = true
 			return play(ctx, r, s)
 		})(ctx, r)
 		// The time was over before the handler began, for example in a process that was suspended.
-		if s, ok := parseScript(r.Headers); ok && !played && err != nil {
-			if err := j.end(start(ctx, r, s), verdictOf(ctx, err), false); err != nil {
-				fatal(err)
+		if s, ok := trace.ParseScript(r.Headers); ok && !played && err != nil {
+			if err := j.End(start(ctx, r, s), verdictOf(ctx, err), false); err != nil {
+				trace.Fatal(err)
 			}
 		}
 		return err
@@ -203,27 +204,27 @@ var (
 )
 
 // verdictOf says how a run ended that returned err.
-func verdictOf(ctx context.Context, err error) verdict {
+func verdictOf(ctx context.Context, err error) trace.Verdict {
 	if err == nil {
-		return verdictPassed
+		return trace.VerdictPassed
 	}
 	if errors.Is(context.Cause(ctx), consumer.ErrDraining) {
-		return verdictDrained
+		return trace.VerdictDrained
 	}
 	if errors.Is(err, errDown) {
-		return verdictOutage
+		return trace.VerdictOutage
 	}
 	if errors.Is(err, errPart) {
-		return verdictPart
+		return trace.VerdictPart
 	}
 	var c classify.Classifier
 	switch c.Classify(err).Verdict {
 	case classify.VerdictRetry:
-		return verdictFailed
+		return trace.VerdictFailed
 	case classify.VerdictDiscard:
-		return verdictDiscard
+		return trace.VerdictDiscard
 	}
-	return verdictTerminal
+	return trace.VerdictTerminal
 }
 
 // writeMetrics writes what the metrics say to a file, and shows them to the finder.
@@ -237,7 +238,7 @@ func writeMetrics(reader *sdkmetric.ManualReader, finder *leak.Finder, name stri
 		return err
 	}
 	finder.Show("metric", string(text))
-	m := measured{}
+	m := trace.Measured{}
 	for _, scope := range all.ScopeMetrics {
 		for _, metric := range scope.Metrics {
 			switch points := metric.Data.(type) {

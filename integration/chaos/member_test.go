@@ -12,28 +12,29 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // The journal tells failures of an outage from those of a partial one. A record that kills does so.
 func TestScripted_TellsOfOutages(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[outage.Mode]verdict{outage.All: verdictOutage, outage.Tenants: verdictPart, outage.Flaps: verdictPart} {
+	for mode, want := range map[outage.Mode]trace.Verdict{outage.All: trace.VerdictOutage, outage.Tenants: trace.VerdictPart, outage.Flaps: trace.VerdictPart} {
 		dir, down := t.TempDir(), new(outage.State)
-		j, err := openJournal(filepath.Join(dir, "a.journal"))
+		j, err := trace.OpenJournal(filepath.Join(dir, "a.journal"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := outage.Begin(outageFile(dir, "billing"), mode, 100); err != nil {
+		if err := outage.Begin(trace.OutageFile(dir, "billing"), mode, 100); err != nil {
 			t.Fatal(err)
 		}
-		down.Look(outageFile(dir, "billing"))
-		for _, act := range []act{actPass, actKill} {
-			r := &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{script{act: act, times: always}.header()}}
+		down.Look(trace.OutageFile(dir, "billing"))
+		for _, act := range []trace.Act{trace.ActPass, trace.ActKill} {
+			r := &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{trace.Script{Act: act, Times: trace.Always}.Header()}}
 			_ = scripted(nil, j, time.Second, down)(t.Context(), r)
 		}
-		is, err := readJournal("a", filepath.Join(dir, "a.journal"))
-		if err != nil || len(is.runs) != 2 || is.runs[0].verdict != want || is.runs[1].verdict != verdictFailed {
-			t.Errorf("%s: the journal tells %v, %v", mode, is.runs, err)
+		is, err := trace.ReadJournal("a", filepath.Join(dir, "a.journal"))
+		if err != nil || len(is.Runs) != 2 || is.Runs[0].Verdict != want || is.Runs[1].Verdict != trace.VerdictFailed {
+			t.Errorf("%s: the journal tells %v, %v", mode, is.Runs, err)
 		}
 	}
 }
@@ -44,35 +45,35 @@ func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		script script
+		script trace.Script
 		own    func() error
-		want   verdict
+		want   trace.Verdict
 		failed bool
 	}{
-		{"passes", script{act: actPass}, func() error { return nil }, verdictPassed, false},
-		{"fails", script{act: actPass}, func() error { return classify.Retryable(errors.New("no such account")) }, verdictFailed, true},
-		{"discards", script{act: actPass}, func() error { return classify.Discard(errors.New("no such account")) }, verdictDiscard, true},
-		{"panics", script{act: actPass}, func() error { panic("no such account") }, verdictPanic, true},
-		{"is not called", script{act: actTerminal}, func() error { return errors.New("no such account") }, verdictTerminal, false},
+		{"passes", trace.Script{Act: trace.ActPass}, func() error { return nil }, trace.VerdictPassed, false},
+		{"fails", trace.Script{Act: trace.ActPass}, func() error { return classify.Retryable(errors.New("no such account")) }, trace.VerdictFailed, true},
+		{"discards", trace.Script{Act: trace.ActPass}, func() error { return classify.Discard(errors.New("no such account")) }, trace.VerdictDiscard, true},
+		{"panics", trace.Script{Act: trace.ActPass}, func() error { panic("no such account") }, trace.VerdictPanic, true},
+		{"is not called", trace.Script{Act: trace.ActTerminal}, func() error { return errors.New("no such account") }, trace.VerdictTerminal, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "a.journal")
-			j, err := openJournal(name)
+			j, err := trace.OpenJournal(name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			own := func(context.Context, *kgo.Record) error { return test.own() }
 			func() {
 				defer func() { _ = recover() }() // siding would
-				_ = scripted(own, j, time.Second, new(outage.State))(t.Context(), &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{test.script.header()}})
+				_ = scripted(own, j, time.Second, new(outage.State))(t.Context(), &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{test.script.Header()}})
 			}()
-			is, err := readJournal("a", name)
-			if err != nil || len(is.runs) != 1 {
-				t.Fatalf("%d runs, %v", len(is.runs), err)
+			is, err := trace.ReadJournal("a", name)
+			if err != nil || len(is.Runs) != 1 {
+				t.Fatalf("%d runs, %v", len(is.Runs), err)
 			}
-			if r := is.runs[0]; r.verdict != test.want || r.own != test.failed {
-				t.Errorf("the journal says %s, own %v; want %s, %v", r.verdict, r.own, test.want, test.failed)
+			if r := is.Runs[0]; r.Verdict != test.want || r.Own != test.failed {
+				t.Errorf("the journal says %s, own %v; want %s, %v", r.Verdict, r.Own, test.want, test.failed)
 			}
 		})
 	}
@@ -82,18 +83,18 @@ func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
 func TestScripted_TellsOfATimeoutBeforeTheHandler(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "a.journal")
-	j, err := openJournal(name)
+	j, err := trace.OpenJournal(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(consumer.ErrHandlerTimeout)
 	handler := scripted(nil, j, time.Second, new(outage.State))
-	if err := handler(ctx, &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{script{act: actPass}.header()}}); !errors.Is(err, consumer.ErrHandlerTimeout) {
+	if err := handler(ctx, &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{trace.Script{Act: trace.ActPass}.Header()}}); !errors.Is(err, consumer.ErrHandlerTimeout) {
 		t.Errorf("handler: %v", err)
 	}
-	is, err := readJournal("a", name)
-	if err != nil || len(is.runs) != 1 || is.runs[0].verdict != verdictFailed || is.runs[0].own {
-		t.Errorf("the journal tells %v, %v", is.runs, err)
+	is, err := trace.ReadJournal("a", name)
+	if err != nil || len(is.Runs) != 1 || is.Runs[0].Verdict != trace.VerdictFailed || is.Runs[0].Own {
+		t.Errorf("the journal tells %v, %v", is.Runs, err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // The places of fields in a batch of records, and the length of what stands before its length.
@@ -41,7 +43,7 @@ func cutLog(file string) (from int64, ok bool, err error) {
 // older kills the broker's process, takes the end of a partition's log, and starts another on the
 // rest, with a leader epoch above those that were lost: as after an unclean election. gone is
 // called while no broker runs.
-func (e *embedded) older(of tp, gone func(from int64)) error {
+func (e *embedded) older(of trace.TP, gone func(from int64)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.unreachable(true)
@@ -52,7 +54,7 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 	}
 	e.proc.kill()
 	<-time.After(500 * time.Millisecond) // an election takes as long
-	from, ok, err := cutLog(filepath.Join(e.job.Dir, "partitions", fmt.Sprintf("%s-%d", of.topic, of.partition), "0.dat"))
+	from, ok, err := cutLog(filepath.Join(e.job.Dir, "partitions", fmt.Sprintf("%s-%d", of.Topic, of.Partition), "0.dat"))
 	if err == nil && ok {
 		gone(from)
 	}
@@ -69,7 +71,7 @@ func (e *embedded) older(of tp, gone func(from int64)) error {
 // raiseEpochs gives each partition a leader epoch that is not below the given one. The embedded
 // broker forgets epochs when it is killed, and begins with those of the last records, as no Kafka
 // does: members would take the records in place of a lost end for those that they had finished.
-func (e *embedded) raiseEpochs(to map[tp]int32) error {
+func (e *embedded) raiseEpochs(to map[trace.TP]int32) error {
 	now, err := e.leaderEpochs()
 	if err != nil {
 		return err
@@ -87,7 +89,7 @@ func (e *embedded) raiseEpochs(to map[tp]int32) error {
 }
 
 // leaderEpochs asks the broker for the partitions' leader epochs.
-func (e *embedded) leaderEpochs() (now map[tp]int32, err error) {
+func (e *embedded) leaderEpochs() (now map[trace.TP]int32, err error) {
 	cl, err := kgo.NewClient(e.options(true)...)
 	if err != nil {
 		return nil, err
@@ -104,10 +106,10 @@ func (e *embedded) leaderEpochs() (now map[tp]int32, err error) {
 		case <-time.After(100 * time.Millisecond): // a fault that answers with errors passes
 		}
 	}
-	now = map[tp]int32{}
+	now = map[trace.TP]int32{}
 	for _, t := range all.Topics {
 		for _, p := range t.Partitions {
-			now[tp{p.Topic, p.Partition}] = p.LeaderEpoch
+			now[trace.TP{Topic: p.Topic, Partition: p.Partition}] = p.LeaderEpoch
 		}
 	}
 	return now, nil

@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // A log is cut between batches, and says what is gone. A short one keeps its half.
@@ -50,19 +52,19 @@ func TestOlderLog_LosesWholeBatches(t *testing.T) {
 // is killed again before it has written one: by it members find that their offsets are of the past.
 func TestEmbedded_EpochsOutliveKills(t *testing.T) {
 	t.Parallel()
-	dir, of := t.TempDir(), tp{"orders", 0}
+	dir, of := t.TempDir(), trace.TP{Topic: "orders", Partition: 0}
 	e, err := startEmbedded(filepath.Join(dir, "broker"), filepath.Join(dir, "broker.log"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = e.close() }()
 	write := func() {
-		cl, err := kgo.NewClient(append(e.options(true), kgo.DefaultProduceTopic(of.topic))...)
+		cl, err := kgo.NewClient(append(e.options(true), kgo.DefaultProduceTopic(of.Topic))...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer cl.Close()
-		if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, -1, nil, of.topic); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, -1, nil, of.Topic); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 			t.Fatal(err)
 		}
 		for range 4 { // batches

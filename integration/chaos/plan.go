@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // calm is the time without faults after each kind of them was injected once: floors have to move
@@ -17,7 +18,7 @@ const calm = 50 * time.Second
 
 // plan is what a seed decides before a run.
 type plan struct {
-	services []service
+	services []trace.Service
 	poisons  int // records that kill
 	steps    []step
 	// The first member of this service is no victim, so that its sizes can be watched; -1 for none.
@@ -42,20 +43,20 @@ func newPlan(cfg Config, can capability) plan {
 	orders := []consumer.Order{consumer.OrderPartition, consumer.OrderKey, consumer.OrderNone}
 	first := rnd.IntN(len(orders))
 	for i := range 2 {
-		s := service{
+		s := trace.Service{
 			Group: fmt.Sprintf("chaos-%d-%d", cfg.Seed, i), Topics: []string{fmt.Sprintf("chaos-%d-%d-orders", cfg.Seed, i)},
 			Partitions: 8 + 4*rnd.IntN(3), Order: orders[(first+i)%len(orders)], NextGen: (uint64(i)+cfg.Seed)%2 == 0, Members: 2,
 			Concurrency: 8 * rnd.IntN(2), MaxInFlight: 200 * rnd.IntN(2), MaxParkedBytes: int64(128<<10) * rnd.Int64N(2),
-			Policy: policy{
+			Policy: trace.Policy{
 				Tiers:       tierSets[0],
 				MaxAttempts: 4, HandlerTimeout: time.Second, InPlace: rnd.IntN(2),
-				CommitInterval: time.Second, DrainTimeout: 5 * time.Second, Session: session,
+				CommitInterval: time.Second, DrainTimeout: 5 * time.Second, Session: trace.Session,
 			},
 		}
 		if !s.NextGen && cfg.Broker == BrokerEmbedded {
 			// The embedded broker's sessions also end while a join waits for other members: then it
 			// drops the join.
-			s.Policy.Session = rebalanceTimeout + time.Second
+			s.Policy.Session = trace.RebalanceTimeout + time.Second
 		}
 		p.services = append(p.services, s)
 	}

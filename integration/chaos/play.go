@@ -11,42 +11,43 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // errScripted is what scripts fail with.
 var errScripted = errors.New("as the script says")
 
 // play does what the script says for an attempt. own is the team's handler.
-func play(ctx context.Context, s script, r *kgo.Record, own consumer.Handler, timeout time.Duration) error {
+func play(ctx context.Context, s trace.Script, r *kgo.Record, own consumer.Handler, timeout time.Duration) error {
 	d := consumer.DeliveryOf(ctx, r)
-	fail := d.Attempt <= s.times
-	if s.work > 0 {
+	fail := d.Attempt <= s.Times
+	if s.Work > 0 {
 		select {
-		case <-time.After(s.work):
+		case <-time.After(s.Work):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 	switch {
-	case (s.act == actRetry || s.kills()) && fail:
-		return classify.As(classify.Retryable(errScripted), s.class)
-	case s.act == actAfter && fail:
-		return classify.As(classify.RetryAfter(errScripted, 700*time.Millisecond), s.class)
-	case s.act == actHang && fail:
+	case (s.Act == trace.ActRetry || s.Kills()) && fail:
+		return classify.As(classify.Retryable(errScripted), s.Class)
+	case s.Act == trace.ActAfter && fail:
+		return classify.As(classify.RetryAfter(errScripted, 700*time.Millisecond), s.Class)
+	case s.Act == trace.ActHang && fail:
 		<-ctx.Done()
 		return context.Cause(ctx)
-	case s.act == actTerminal, s.act == actRedriven && d.RedriveID == "":
-		return classify.As(classify.Terminal(errScripted), s.class)
-	case s.act == actDiscard:
-		return classify.As(classify.Discard(errScripted), s.class)
-	case s.act == actKill && !fail:
+	case s.Act == trace.ActTerminal, s.Act == trace.ActRedriven && d.RedriveID == "":
+		return classify.As(classify.Terminal(errScripted), s.Class)
+	case s.Act == trace.ActDiscard:
+		return classify.As(classify.Discard(errScripted), s.Class)
+	case s.Act == trace.ActKill && !fail:
 		die()
-	case s.act == actPanic:
+	case s.Act == trace.ActPanic:
 		panic("as the script says")
-	case s.act == actIgnore:
+	case s.Act == trace.ActIgnore:
 		<-time.After(timeout * 3 / 2) // its context ends before that, and it does not care
-	case s.act == actStuck:
-		<-time.After(stuckFor)
+	case s.Act == trace.ActStuck:
+		<-time.After(trace.StuckFor)
 	}
 	if own != nil {
 		return own(ctx, r)

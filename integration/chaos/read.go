@@ -12,24 +12,25 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // input is what the harness tells the checker of a run. All else is in journals and topics.
 type input struct {
-	services  []service
+	services  []trace.Service
 	tiers     []time.Duration // all that a service has ever had
-	members   []*facts
-	died      []*facts // by themselves
-	acked     map[int64]written
+	members   []*trace.Member
+	died      []*trace.Member // by themselves
+	acked     map[int64]trace.Written
 	lost      map[int64]bool // that the brokers had acknowledged
-	older     []olderLog
-	windows   []window
-	samples   []sample
-	loaded    int64         // when the load ended, in nanoseconds
-	unsettled map[tp]string // floors that stood still at the end
-	recovers  time.Duration // in which a topic is back at its speed after an outage
-	opts      []kgo.Opt     // of clients that no fault of the network reaches
+	older     []trace.OlderLog
+	windows   []trace.Window
+	samples   []trace.Sample
+	loaded    int64               // when the load ended, in nanoseconds
+	unsettled map[trace.TP]string // floors that stood still at the end
+	recovers  time.Duration       // in which a topic is back at its speed after an outage
+	opts      []kgo.Opt           // of clients that no fault of the network reaches
 }
 
 // reader collects the evidence of a run.
@@ -50,7 +51,7 @@ func read(ctx context.Context, in input) (*evidence, error) {
 	ev := &evidence{
 		acked: in.acked, lost: in.lost, older: in.older, windows: in.windows, samples: in.samples, loaded: in.loaded,
 		unsettled: in.unsettled, died: in.died, recovers: in.recovers,
-		members: map[string]*facts{}, metrics: map[string]measured{}, told: map[string]told{}, leaks: map[string]leaks{}, alarms: map[string]string{},
+		members: map[string]*trace.Member{}, metrics: map[string]trace.Measured{}, told: map[string]trace.Told{}, leaks: map[string]trace.Leaks{}, alarms: map[string]string{},
 	}
 	r := reader{in: in, ev: ev, adm: kadm.NewClient(cl), byID: map[int64]*record{}}
 	for _, s := range in.services {
@@ -66,7 +67,7 @@ func read(ctx context.Context, in input) (*evidence, error) {
 			return nil, err
 		}
 	}
-	byStart := func(a, b *run) int { return cmp.Compare(a.start, b.start) }
+	byStart := func(a, b *trace.Run) int { return cmp.Compare(a.Start, b.Start) }
 	for _, v := range ev.services {
 		for _, r := range v.records {
 			slices.SortFunc(r.runs, byStart)
@@ -81,35 +82,35 @@ func read(ctx context.Context, in input) (*evidence, error) {
 }
 
 // member reads what a member left.
-func (r *reader) member(m *facts) error {
-	name := m.job.Name
+func (r *reader) member(m *trace.Member) error {
+	name := m.Job.Name
 	r.ev.members[name] = m
-	is, err := readJournal(name, m.job.journal())
+	is, err := trace.ReadJournal(name, m.Job.Journal())
 	if err != nil {
 		return err
 	}
 	r.ev.told[name] = is
-	if alarm, err := alarmIn(m.job.log()); err != nil {
+	if alarm, err := alarmIn(m.Job.Log()); err != nil {
 		return err
 	} else if alarm != "" {
 		r.ev.alarms[name] = alarm
 	}
-	for _, x := range is.runs {
+	for _, x := range is.Runs {
 		if err := r.run(m, is, x); err != nil {
 			return err
 		}
 	}
-	seen := leaks{}
-	if ok, err := readJSON(m.job.leaks(), &seen); err != nil {
+	seen := trace.Leaks{}
+	if ok, err := readJSON(m.Job.Leaks(), &seen); err != nil {
 		return err
 	} else if ok {
 		r.ev.leaks[name] = seen
 	}
-	if m.killed {
+	if m.Killed {
 		return nil
 	}
-	got := measured{}
-	if ok, err := readJSON(m.job.metrics(), &got); err != nil {
+	got := trace.Measured{}
+	if ok, err := readJSON(m.Job.Metrics(), &got); err != nil {
 		return err
 	} else if ok {
 		r.ev.metrics[name] = got
@@ -118,53 +119,53 @@ func (r *reader) member(m *facts) error {
 }
 
 // run adds a run of a member to its record and its delivery.
-func (r *reader) run(m *facts, is told, x *run) error {
-	of := r.byID[x.id]
-	if of == nil && r.ev.lost[x.id] {
+func (r *reader) run(m *trace.Member, is trace.Told, x *trace.Run) error {
+	of := r.byID[x.ID]
+	if of == nil && r.ev.lost[x.ID] {
 		return nil
 	}
 	if of == nil {
 		return fmt.Errorf("%v, and there is no such record", x)
 	}
 	of.runs = append(of.runs, x)
-	s := r.ev.services[m.service]
+	s := r.ev.services[m.Service]
 	timeout := s.Policy.HandlerTimeout
-	from := x.start - int64(timeout)
-	x.stalled = x.verdict == verdictFailed && (r.ev.stoodStill(x.member, from, x.end) || is.starved(from, x.end, timeout/2))
-	f := s.feeds[tp{x.topic, x.partition}]
-	if f == nil || f.at[x.offset] == nil {
+	from := x.Start - int64(timeout)
+	x.Stalled = x.Verdict == trace.VerdictFailed && (r.ev.stoodStill(x.Member, from, x.End) || is.Starved(from, x.End, timeout/2))
+	f := s.feeds[trace.TP{Topic: x.Topic, Partition: x.Partition}]
+	if f == nil || f.at[x.Offset] == nil {
 		return fmt.Errorf("%v, and the topic has no record there", x)
 	}
-	d := f.at[x.offset]
-	x.lane = tp{of.origin.Topic, x.partition}
+	d := f.at[x.Offset]
+	x.Lane = trace.TP{Topic: of.origin.Topic, Partition: x.Partition}
 	if d.of != of {
-		if !r.ev.isCut(f.tp, x.offset) && !r.ev.brokersEnded(x) {
+		if !r.ev.isCut(f.TP, x.Offset) && !r.ev.brokersEnded(x) {
 			return fmt.Errorf("%v, and the topic has another record there", x)
 		}
 		return nil // it was written again, to another offset
 	}
 	d.runs = append(d.runs, x)
 	if d.copy != nil {
-		x.life = d.copy.life()
+		x.Life = d.copy.life()
 	}
 	return nil
 }
 
 // service reads all topics of a service.
-func (r *reader) service(ctx context.Context, s service) (*served, error) {
-	v := &served{service: s, siblings: map[string]retrytopics.Siblings{}, records: map[int64]*record{}, feeds: map[tp]*feed{}, entries: map[tp]map[int64]dlq.Entry{}}
+func (r *reader) service(ctx context.Context, s trace.Service) (*served, error) {
+	v := &served{Service: s, siblings: map[string]retrytopics.Siblings{}, records: map[int64]*record{}, feeds: map[trace.TP]*feed{}, entries: map[trace.TP]map[int64]dlq.Entry{}}
 	for _, topic := range s.Topics {
 		err := r.topic(ctx, topic, func(rec *kgo.Record) {
-			if sc, ok := parseScript(rec.Headers); ok {
-				of := &record{id: sc.id, script: sc, origin: rec}
-				v.records[sc.id] = of
+			if sc, ok := trace.ParseScript(rec.Headers); ok {
+				of := &record{id: sc.ID, script: sc, origin: rec}
+				v.records[sc.ID] = of
 				v.feedOf(rec, true).at[rec.Offset] = &delivered{offset: rec.Offset, of: of}
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
-		named := s.siblings(topic, r.in.tiers)
+		named := s.Siblings(topic, r.in.tiers)
 		v.siblings[topic] = named
 		for _, tier := range named.Tiers {
 			if err := r.tier(ctx, v, tier.Topic); err != nil {
@@ -210,7 +211,7 @@ func (r *reader) tier(ctx context.Context, v *served, topic string) error {
 	}
 	// What a run of redrive did not commit is not there for consumers.
 	for at, f := range v.feeds {
-		if at.topic == topic {
+		if at.Topic == topic {
 			maps.DeleteFunc(f.at, func(_ int64, d *delivered) bool { return !committed[d.copy] })
 		}
 	}
@@ -221,7 +222,7 @@ func (r *reader) tier(ctx context.Context, v *served, topic string) error {
 func (r *reader) ledger(ctx context.Context, v *served, named retrytopics.Siblings) error {
 	err := dlq.NewLedger(named.DLQ, named.Ledger, r.in.opts...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
 		if n.Err == nil && n.Run == "" {
-			at := tp{named.DLQ, n.Record.Partition}
+			at := trace.TP{Topic: named.DLQ, Partition: n.Record.Partition}
 			if v.entries[at] == nil {
 				v.entries[at] = map[int64]dlq.Entry{}
 			}

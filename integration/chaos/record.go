@@ -8,16 +8,17 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // record is a record of a source, and what became of it.
 type record struct {
 	id      int64
-	script  script
+	script  trace.Script
 	origin  *kgo.Record
-	runs    []*run    // in the order of their starts
-	copies  []*copied // on tiers
+	runs    []*trace.Run // in the order of their starts
+	copies  []*copied    // on tiers
 	letters []*copied
 }
 
@@ -46,7 +47,7 @@ func (c *copied) failed() int {
 
 // feed is a physical partition that handlers read.
 type feed struct {
-	tp
+	trace.TP
 	source bool
 	at     map[int64]*delivered // by offset
 	last   int64                // the highest offset with a record
@@ -56,8 +57,8 @@ type feed struct {
 type delivered struct {
 	offset int64
 	of     *record
-	copy   *copied // nil on a source
-	runs   []*run  // in the order of their starts
+	copy   *copied      // nil on a source
+	runs   []*trace.Run // in the order of their starts
 }
 
 // record is the record as it was delivered.
@@ -70,8 +71,8 @@ func (d *delivered) record() *kgo.Record {
 
 // ending is what has to become of the record, with the attempts that failed whatever its script
 // says.
-func (r *record) ending(maxAttempts, life int) ending {
-	return r.script.ending(maxAttempts, life, func(attempt int) string { return r.failedAs(life, attempt) })
+func (r *record) ending(maxAttempts, life int) trace.Ending {
+	return r.script.Ending(maxAttempts, life, func(attempt int) string { return r.failedAs(life, attempt) })
 }
 
 // failedAs returns the class, as its copy has it, with which an attempt failed whatever the script
@@ -82,9 +83,9 @@ func (r *record) failedAs(life, attempt int) string {
 		if c.life() != life || (c.meta.Attempts != attempt || c.failed() != attempt) && attempt != 0 {
 			continue
 		}
-		stalled := func(x *run) bool { return x.stalled && x.life == life && x.attempt == c.failed() }
+		stalled := func(x *trace.Run) bool { return x.Stalled && x.Life == life && x.Attempt == c.failed() }
 		timedOut := c.meta.Class == classify.ClassTimeout || c.meta.Class == classify.ClassDecode+"."+classify.ClassTimeout
-		if c.meta.Class == classOutage || timedOut && slices.ContainsFunc(r.runs, stalled) {
+		if c.meta.Class == trace.ClassOutage || timedOut && slices.ContainsFunc(r.runs, stalled) {
 			return c.meta.Class
 		}
 	}
@@ -95,21 +96,21 @@ func (r *record) failedAs(life, attempt int) string {
 func (r *record) attempts() map[delivery]bool {
 	had := map[delivery]bool{}
 	for _, x := range r.runs {
-		had[delivery{x.life, x.attempt}] = true
+		had[delivery{x.Life, x.Attempt}] = true
 	}
 	return had
 }
 
 // own reports whether the team's handler failed, and so decided about the record.
 func (r *record) own() bool {
-	return slices.ContainsFunc(r.runs, func(x *run) bool { return x.own })
+	return slices.ContainsFunc(r.runs, func(x *trace.Run) bool { return x.Own })
 }
 
 // endingOf is the ending of a record whose runs led to a letter. A record that was repeated may
 // have another one: an attempt failed in an outage, or timed out in a suspended process, at one
 // time, and ended by its script at another.
-func (r *record) endingOf(letter *copied, maxAttempts int) ending {
-	return r.script.ending(maxAttempts, letter.life(), func(attempt int) string {
+func (r *record) endingOf(letter *copied, maxAttempts int) trace.Ending {
+	return r.script.Ending(maxAttempts, letter.life(), func(attempt int) string {
 		if class := r.failedAs(letter.life(), attempt); attempt < letter.meta.Attempts || letter.meta.Class == class {
 			return class
 		}
@@ -118,8 +119,8 @@ func (r *record) endingOf(letter *copied, maxAttempts int) ending {
 }
 
 // ending is what a letter says of its record.
-func (c *copied) ending() ending {
-	return ending{place: placeDead, attempts: c.meta.Attempts, reason: string(c.meta.Reason), class: c.meta.Class}
+func (c *copied) ending() trace.Ending {
+	return trace.Ending{Place: trace.PlaceDead, Attempts: c.meta.Attempts, Reason: string(c.meta.Reason), Class: c.meta.Class}
 }
 
 // isAt reports whether a copy has a place.
@@ -132,9 +133,9 @@ type delivery struct{ life, attempt int }
 
 // feedOf returns the feed that a record stands in.
 func (v *served) feedOf(r *kgo.Record, source bool) *feed {
-	at := tp{r.Topic, r.Partition}
+	at := trace.TP{Topic: r.Topic, Partition: r.Partition}
 	if v.feeds[at] == nil {
-		v.feeds[at] = &feed{tp: at, source: source, at: map[int64]*delivered{}}
+		v.feeds[at] = &feed{TP: at, source: source, at: map[int64]*delivered{}}
 	}
 	v.feeds[at].last = max(v.feeds[at].last, r.Offset)
 	return v.feeds[at]
@@ -144,20 +145,20 @@ func (v *served) feedOf(r *kgo.Record, source bool) *feed {
 func (v *served) copyOf(r *kgo.Record) *copied {
 	c := &copied{rec: r}
 	c.meta, c.err = headers.Parse(r.Headers)
-	if sc, ok := parseScript(r.Headers); ok {
-		c.of = v.records[sc.id]
+	if sc, ok := trace.ParseScript(r.Headers); ok {
+		c.of = v.records[sc.ID]
 	}
 	return c
 }
 
 // served is a service with what it did.
 type served struct {
-	service
+	trace.Service
 	siblings map[string]retrytopics.Siblings // by source, with all tiers that there were
 	records  map[int64]*record
-	feeds    map[tp]*feed
+	feeds    map[trace.TP]*feed
 	// redriven are the committed copies that runs of redrive sent, and entries the last entry of
 	// each letter in the ledger.
 	redriven []*copied
-	entries  map[tp]map[int64]dlq.Entry
+	entries  map[trace.TP]map[int64]dlq.Entry
 }

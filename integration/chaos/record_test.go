@@ -5,6 +5,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // An attempt whose process was suspended, or starved, until its time was over is one that failed;
@@ -14,18 +15,18 @@ func TestRecord_TimesOutInASuspendedProcess(t *testing.T) {
 	const decoding = classify.ClassDecode + "." + classify.ClassTimeout
 	for _, test := range []struct {
 		class string
-		run   run
-		want  ending
+		run   trace.Run
+		want  trace.Ending
 	}{
-		{classify.ClassTimeout, run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: classify.ClassTimeout}},
-		{decoding, run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 2, class: decoding}},
-		{"db.busy", run{attempt: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
-		{classify.ClassTimeout, run{attempt: 1}, ending{place: placeHandled, attempts: 1}},
-		{classify.ClassTimeout, run{attempt: 2, stalled: true}, ending{place: placeHandled, attempts: 1}},
-		{classify.ClassTimeout, run{attempt: 1, life: 1, stalled: true}, ending{place: placeHandled, attempts: 1}},
+		{classify.ClassTimeout, trace.Run{Attempt: 1, Stalled: true}, trace.Ending{Place: trace.PlaceHandled, Attempts: 2, Class: classify.ClassTimeout}},
+		{decoding, trace.Run{Attempt: 1, Stalled: true}, trace.Ending{Place: trace.PlaceHandled, Attempts: 2, Class: decoding}},
+		{"db.busy", trace.Run{Attempt: 1, Stalled: true}, trace.Ending{Place: trace.PlaceHandled, Attempts: 1}},
+		{classify.ClassTimeout, trace.Run{Attempt: 1}, trace.Ending{Place: trace.PlaceHandled, Attempts: 1}},
+		{classify.ClassTimeout, trace.Run{Attempt: 2, Stalled: true}, trace.Ending{Place: trace.PlaceHandled, Attempts: 1}},
+		{classify.ClassTimeout, trace.Run{Attempt: 1, Life: 1, Stalled: true}, trace.Ending{Place: trace.PlaceHandled, Attempts: 1}},
 	} {
 		timedOut := &copied{meta: headers.Meta{Attempts: 1, Class: test.class}}
-		r := &record{script: script{act: actPass}, runs: []*run{&test.run}, copies: []*copied{timedOut}}
+		r := &record{script: trace.Script{Act: trace.ActPass}, runs: []*trace.Run{&test.run}, copies: []*copied{timedOut}}
 		if got := r.ending(4, 0); got != test.want {
 			t.Errorf("after %+v: %+v, want %+v", test.run, got, test.want)
 		}
@@ -39,7 +40,7 @@ func TestRecord_EndsOtherwiseWhereItWasRepeated(t *testing.T) {
 	letter := func(attempts int, class string, reason headers.Reason) *copied {
 		return &copied{meta: headers.Meta{Attempts: attempts, Class: class, Reason: reason}}
 	}
-	r := &record{script: script{act: actTerminal, class: "x"}, copies: []*copied{letter(1, classOutage, ""), letter(2, classOutage, "")}}
+	r := &record{script: trace.Script{Act: trace.ActTerminal, Class: "x"}, copies: []*copied{letter(1, trace.ClassOutage, ""), letter(2, trace.ClassOutage, "")}}
 	for _, test := range []struct {
 		letter *copied
 		fits   bool
@@ -49,7 +50,7 @@ func TestRecord_EndsOtherwiseWhereItWasRepeated(t *testing.T) {
 		{letter(1, "x", "terminal"), true},
 		{letter(4, "x", "terminal"), false},
 		{letter(2, "y", "terminal"), false},
-		{letter(2, classOutage, "exhausted"), false},
+		{letter(2, trace.ClassOutage, "exhausted"), false},
 	} {
 		if fits := test.letter.ending() == r.endingOf(test.letter, 4); fits != test.fits {
 			t.Errorf("a letter of %d attempts, class %s: fits %v", test.letter.meta.Attempts, test.letter.meta.Class, fits)

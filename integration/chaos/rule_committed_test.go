@@ -7,40 +7,41 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // A record at an offset that was lost with the end of a log is another one: a commit from before
 // says nothing about it, and one of its own time does.
 func TestCommitted_JudgesWhatWasWrittenSinceALoss(t *testing.T) {
 	t.Parallel()
-	at := tp{"orders", 0}
+	at := trace.TP{Topic: "orders", Partition: 0}
 	for _, test := range []struct {
 		name     string
-		commits  []sample
+		commits  []trace.Sample
 		broken   int
 		excluded int
 	}{
-		{"of the old end only", []sample{{ended: 30, committed: map[tp]int64{at: 3}, epochs: map[tp]int32{at: 0}}}, 0, 1},
-		{"of both", []sample{
-			{ended: 30, committed: map[tp]int64{at: 3}, epochs: map[tp]int32{at: 0}},
-			{ended: 50, committed: map[tp]int64{at: 3}, epochs: map[tp]int32{at: 4}},
+		{"of the old end only", []trace.Sample{{Ended: 30, Committed: map[trace.TP]int64{at: 3}, Epochs: map[trace.TP]int32{at: 0}}}, 0, 1},
+		{"of both", []trace.Sample{
+			{Ended: 30, Committed: map[trace.TP]int64{at: 3}, Epochs: map[trace.TP]int32{at: 0}},
+			{Ended: 50, Committed: map[trace.TP]int64{at: 3}, Epochs: map[trace.TP]int32{at: 4}},
 		}, 0, 0},
-		{"ahead of the new record", []sample{{ended: 30, committed: map[tp]int64{at: 3}, epochs: map[tp]int32{at: 4}}}, 1, 0},
+		{"ahead of the new record", []trace.Sample{{Ended: 30, Committed: map[trace.TP]int64{at: 3}, Epochs: map[trace.TP]int32{at: 4}}}, 1, 0},
 	} {
 		f := findings{rule: "committed", counted: map[string]int{}, excluded: map[string]int{}}
-		all := &feed{tp: at, source: true, at: map[int64]*delivered{}}
+		all := &feed{TP: at, source: true, at: map[int64]*delivered{}}
 		for offset := range int64(3) {
 			of := &record{id: offset, origin: &kgo.Record{Topic: "orders", Offset: offset}}
-			x := &run{member: "a", id: offset, start: 10, end: 11, verdict: verdictPassed}
+			x := &trace.Run{Member: "a", ID: offset, Start: 10, End: 11, Verdict: trace.VerdictPassed}
 			if offset == 2 { // since the loss at 20
-				of.origin.LeaderEpoch, x.start, x.end = 4, 40, 41
+				of.origin.LeaderEpoch, x.Start, x.End = 4, 40, 41
 			}
-			all.at[offset] = &delivered{offset: offset, of: of, runs: []*run{x}}
+			all.at[offset] = &delivered{offset: offset, of: of, runs: []*trace.Run{x}}
 		}
 		ev := &evidence{
-			services: []*served{{feeds: map[tp]*feed{at: all}}},
+			services: []*served{{feeds: map[trace.TP]*feed{at: all}}},
 			samples:  test.commits,
-			older:    []olderLog{{at, 2, 20}},
+			older:    []trace.OlderLog{{TP: at, From: 2}},
 		}
 		committedRule(ev, &f)
 		if n := f.excluded["passed by a commit of the lost end of a log only"]; len(f.broken) != test.broken || n != test.excluded {
@@ -57,7 +58,7 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 	of := &record{id: 7, origin: &kgo.Record{Topic: "orders"}}
 	var all []*delivered
 	for n, failed := range []int{1, 2, 2} {
-		of.runs = append(of.runs, &run{attempt: failed, start: at(100 + n).UnixNano(), end: at(100 + n).UnixNano(), verdict: verdictFailed})
+		of.runs = append(of.runs, &trace.Run{Attempt: failed, Start: at(100 + n).UnixNano(), End: at(100 + n).UnixNano(), Verdict: trace.VerdictFailed})
 		c := &copied{of: of, rec: &kgo.Record{Topic: "orders.retry.2s", Offset: int64(n)}, meta: headers.Meta{
 			Attempts: 1, FirstFailedAt: at(100), FailedAt: at(100 + n), History: []headers.Attempt{{Number: failed}},
 			Original: headers.Position{Topic: "orders"},
@@ -69,11 +70,11 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 		}
 	}
 	for n, want := range []bool{true, true, false} {
-		if got := finished(all[n], &sample{}); got != want {
+		if got := finished(all[n], &trace.Sample{}); got != want {
 			t.Errorf("copy %d is finished: %v, want %v", n, got, want)
 		}
 	}
-	if finished(all[0], &sample{ends: map[tp]int64{{"orders.retry.2s", 0}: 1}}) {
+	if finished(all[0], &trace.Sample{Ends: map[trace.TP]int64{{Topic: "orders.retry.2s", Partition: 0}: 1}}) {
 		t.Error("copy 0 is finished before the next one is written")
 	}
 	for runs, want := range map[int]int{3: 0, 2: 1} {
@@ -94,20 +95,20 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 // read the log again.
 func TestRewound_NeedsAnOwnerThatReadsTheLogAgain(t *testing.T) {
 	t.Parallel()
-	at := tp{"orders", 0}
+	at := trace.TP{Topic: "orders", Partition: 0}
 	for _, test := range []struct {
 		name  string
-		older []olderLog
-		lanes []laneChange
+		older []trace.OlderLog
+		lanes []trace.LaneChange
 		want  int
 	}{
-		{"read again", []olderLog{{at, 4, int64(9 * time.Second)}}, []laneChange{{int64(10 * time.Second), laneReread, at}}, 0},
-		{"not read again", []olderLog{{at, 4, int64(9 * time.Second)}}, []laneChange{{int64(10 * time.Second), laneAssigned, at}}, 1},
-		{"of a log that lost nothing", nil, []laneChange{{int64(10 * time.Second), laneReread, at}}, 1},
+		{"read again", []trace.OlderLog{{TP: at, From: 4}}, []trace.LaneChange{{At: int64(10 * time.Second), What: trace.LaneReread, Lane: at}}, 0},
+		{"not read again", []trace.OlderLog{{TP: at, From: 4}}, []trace.LaneChange{{At: int64(10 * time.Second), What: trace.LaneAssigned, Lane: at}}, 1},
+		{"of a log that lost nothing", nil, []trace.LaneChange{{At: int64(10 * time.Second), What: trace.LaneReread, Lane: at}}, 1},
 	} {
-		ev := &evidence{older: test.older, told: map[string]told{"a": {lanes: test.lanes}}, samples: []sample{
-			{ended: int64(8 * time.Second), committed: map[tp]int64{at: 7}},
-			{ended: int64(12 * time.Second), committed: map[tp]int64{at: 0}},
+		ev := &evidence{older: test.older, told: map[string]trace.Told{"a": {Lanes: test.lanes}}, samples: []trace.Sample{
+			{Ended: int64(8 * time.Second), Committed: map[trace.TP]int64{at: 7}},
+			{Ended: int64(12 * time.Second), Committed: map[trace.TP]int64{at: 0}},
 		}}
 		f := findings{rule: "rewound", counted: map[string]int{}, excluded: map[string]int{}}
 		if rewound(ev, &f); len(f.broken) != test.want {

@@ -3,6 +3,8 @@ package chaos
 import (
 	"maps"
 	"slices"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // conserved: each record is in exactly one place, the one that its script says. No record is lost.
@@ -17,7 +19,7 @@ func conserved(ev *evidence, f *findings) {
 			r := s.records[id]
 			for life := range lives[id] + 1 {
 				places := places(r, life)
-				want := r.ending(s.Policy.MaxAttempts, life).place
+				want := r.ending(s.Policy.MaxAttempts, life).Place
 				switch {
 				case len(places) == 0:
 					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
@@ -46,7 +48,7 @@ func conserved(ev *evidence, f *findings) {
 	for id, w := range ev.acked {
 		if !known[id] {
 			f.broken = append(f.broken, Violation{
-				Rule: f.rule, Record: id, Topic: w.topic, Partition: w.partition, Offset: w.offset,
+				Rule: f.rule, Record: id, Topic: w.Topic, Partition: w.Partition, Offset: w.Offset,
 				Text: "the brokers acknowledged it, and it is not in its topic: the brokers lost it",
 			})
 		}
@@ -54,17 +56,17 @@ func conserved(ev *evidence, f *findings) {
 }
 
 // places are where a record went in one of its lives.
-func places(r *record, life int) (all []place) {
-	add := func(p place, in bool) {
+func places(r *record, life int) (all []trace.Place) {
+	add := func(p trace.Place, in bool) {
 		if in {
 			all = append(all, p)
 		}
 	}
-	ended := func(v verdict) bool {
-		return slices.ContainsFunc(r.runs, func(x *run) bool { return x.life == life && x.verdict == v })
+	ended := func(v trace.Verdict) bool {
+		return slices.ContainsFunc(r.runs, func(x *trace.Run) bool { return x.Life == life && x.Verdict == v })
 	}
-	add(placeHandled, ended(verdictPassed))
-	add(placeDiscarded, ended(verdictDiscard))
-	add(placeDead, slices.ContainsFunc(r.letters, func(c *copied) bool { return c.life() == life }))
+	add(trace.PlaceHandled, ended(trace.VerdictPassed))
+	add(trace.PlaceDiscarded, ended(trace.VerdictDiscard))
+	add(trace.PlaceDead, slices.ContainsFunc(r.letters, func(c *copied) bool { return c.life() == life }))
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // crashLimit is the consumer's.
@@ -26,18 +27,18 @@ func crashLoop(ev *evidence, f *findings) {
 		}
 		for _, r := range s.records {
 			for _, c := range r.letters {
-				if c.err == nil && c.meta.Reason == headers.Reason(reasonCrashLoop) {
+				if c.err == nil && c.meta.Reason == headers.Reason(trace.ReasonCrashLoop) {
 					f.counted["messages of crash letters"]++
 					if wrong := misstated(ev, r, c); wrong != "" {
 						f.add(r, c.rec, r.runs, "it says %q, and %s", c.meta.Message, wrong)
 					}
 				}
 				switch {
-				case r.script.kills() || c.meta.Reason != headers.Reason(reasonCrashLoop):
+				case r.script.Kills() || c.meta.Reason != headers.Reason(trace.ReasonCrashLoop):
 				case ev.condemned(r, c):
 					f.excluded["condemned, as its process was killed or expelled by something else"]++
 				default:
-					f.add(r, c.rec, r.runs, "it is a letter with reason %s, and kills nothing", reasonCrashLoop)
+					f.add(r, c.rec, r.runs, "it is a letter with reason %s, and kills nothing", trace.ReasonCrashLoop)
 				}
 			}
 		}
@@ -64,18 +65,18 @@ func misstated(ev *evidence, r *record, c *copied) string {
 	deaths := map[int64]int{} // by the delivery's offset
 	some := false
 	for _, x := range r.runs {
-		if x.attempt != c.meta.Attempts || x.life != c.life() || x.end != 0 || ev.members[x.member].ended == 0 || ev.until(x) > end {
+		if x.Attempt != c.meta.Attempts || x.Life != c.life() || x.End != 0 || ev.members[x.Member].Ended == 0 || ev.until(x) > end {
 			continue
 		}
 		some = true
-		if !ev.zombie(x) && !ev.readAgain(tp{x.topic, x.partition}, 0, end) {
-			deaths[x.offset]++
+		if !ev.zombie(x) && !ev.readAgain(trace.TP{Topic: x.Topic, Partition: x.Partition}, 0, end) {
+			deaths[x.Offset]++
 		}
 	}
-	lane := tp{r.origin.Topic, r.origin.Partition}
+	lane := trace.TP{Topic: r.origin.Topic, Partition: r.origin.Partition}
 	left := -1 // who wrote the letter has the lane
 	for _, t := range ev.told {
-		left += t.kept(lane, end+lineSlack)
+		left += t.Kept(lane, end+trace.LineSlack)
 	}
 	least := 0
 	for _, n := range deaths {
@@ -88,7 +89,7 @@ func misstated(ev *evidence, r *record, c *copied) string {
 		return fmt.Sprintf("only %d processes died, or lost the lane, by then", left)
 	case said < least:
 		return fmt.Sprintf("%d processes died in its runs by then", least)
-	case !some && r.script.kills():
+	case !some && r.script.Kills():
 		return "no process had died in its runs by then"
 	}
 	return ""
@@ -97,18 +98,18 @@ func misstated(ev *evidence, r *record, c *copied) string {
 // deathsIn checks how many processes the records of a physical partition killed. A record whose
 // copy was written twice is two of them.
 func deathsIn(ev *evidence, feed *feed, f *findings) {
-	var runs []*run
+	var runs []*trace.Run
 	var first *delivered
 	poisons, most, zombies, beside := 0, 0, 0, 0
 	last := int64(math.MinInt64) // death
 	for _, offset := range slices.Sorted(maps.Keys(feed.at)) {
 		d := feed.at[offset]
-		if d.of == nil || !d.of.script.kills() || len(d.runs) == 0 || !d.of.script.killsAt(d.runs[0].attempt) {
+		if d.of == nil || !d.of.script.Kills() || len(d.runs) == 0 || !d.of.script.KillsAt(d.runs[0].Attempt) {
 			continue
 		}
 		poisons, first = poisons+1, d
 		x := d.runs[0] // those before it are over, and it was none of their suspects
-		fresh := x.start > last && !ev.told[x.member].suspected(x)
+		fresh := x.Start > last && !ev.told[x.Member].Suspected(x)
 		if most += 2; poisons == 1 || fresh || d.copy != nil && d.copy.rec.Timestamp.UnixNano() > last {
 			most += crashLimit - 1
 		}
@@ -132,23 +133,23 @@ func deathsIn(ev *evidence, feed *feed, f *findings) {
 	case deaths-beside <= most:
 		// Any of the two may have killed the process.
 		f.excluded["killed beside a handler that ignored its timeout"] += deaths - most
-	case ev.readAgain(feed.tp, 0, math.MaxInt64):
+	case ev.readAgain(feed.TP, 0, math.MaxInt64):
 		f.excluded["killed again, as the log lost its end and was read from its start"] += deaths - most
 	default:
-		f.add(first.of, first.record(), runs, "%d records of %s/%d killed %d processes, at most %d are allowed", poisons, feed.topic, feed.partition, deaths, most)
+		f.add(first.of, first.record(), runs, "%d records of %s/%d killed %d processes, at most %d are allowed", poisons, feed.Topic, feed.Partition, deaths, most)
 	}
 }
 
 // besideLate reports whether another run of its process ignored its timeout when a run began.
-func besideLate(ev *evidence, x *run) bool {
-	return slices.ContainsFunc(ev.told[x.member].runs, func(y *run) bool { return y != x && ev.lateAt(y, x.start) })
+func besideLate(ev *evidence, x *trace.Run) bool {
+	return slices.ContainsFunc(ev.told[x.Member].Runs, func(y *trace.Run) bool { return y != x && ev.lateAt(y, x.Start) })
 }
 
 // poisonIn returns the record that killed a member, or nil.
-func poisonIn(ev *evidence, m *facts) *record {
+func poisonIn(ev *evidence, m *trace.Member) *record {
 	for _, s := range ev.services {
 		for _, r := range s.records {
-			if r.script.kills() && slices.ContainsFunc(r.runs, func(x *run) bool { return x.member == m.job.Name && r.script.killsAt(x.attempt) }) {
+			if r.script.Kills() && slices.ContainsFunc(r.runs, func(x *trace.Run) bool { return x.Member == m.Job.Name && r.script.KillsAt(x.Attempt) }) {
 				return r
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // The first record of a physical partition that kills may do so four times, a further one twice;
@@ -34,18 +35,18 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 		{"behind the first one's suspects", []int{4, 4}, []time.Duration{0, 0}, 1, 0},
 		{"behind the first one's suspects, one death too many", []int{4, 5}, []time.Duration{0, 0}, 1, 1},
 	} {
-		ev := &evidence{members: map[string]*facts{}, told: map[string]told{}}
-		retry := &feed{tp: tp{"orders.retry.5s", 0}, at: map[int64]*delivered{}}
+		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{}}
+		retry := &feed{TP: trace.TP{Topic: "orders.retry.5s", Partition: 0}, at: map[int64]*delivered{}}
 		died := 0
 		for i, deaths := range test.deaths {
-			d := &delivered{of: &record{script: script{act: actKill}}, copy: &copied{rec: &kgo.Record{Timestamp: time.Unix(0, 0).Add(test.written[i])}}}
+			d := &delivered{of: &record{script: trace.Script{Act: trace.ActKill}}, copy: &copied{rec: &kgo.Record{Timestamp: time.Unix(0, 0).Add(test.written[i])}}}
 			for range deaths {
 				died++
 				name := strconv.Itoa(died)
 				end := time.Duration(died) * time.Minute
-				ev.members[name] = &facts{ended: int64(end)}
-				ev.told[name] = told{suspects: []suspects{{feed: retry.tp, to: test.to}}}
-				d.runs = append(d.runs, &run{member: name, topic: retry.topic, offset: int64(i), attempt: 1, start: int64(end - time.Second)})
+				ev.members[name] = &trace.Member{Ended: int64(end)}
+				ev.told[name] = trace.Told{Suspects: []trace.Suspects{{Feed: retry.TP, To: test.to}}}
+				d.runs = append(d.runs, &trace.Run{Member: name, Topic: retry.Topic, Offset: int64(i), Attempt: 1, Start: int64(end - time.Second)})
 			}
 			retry.at[int64(i)] = d
 		}
@@ -59,32 +60,32 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 // A record may be named alone in a commit, and its process be killed or suspended before it begins.
 func TestCrashLoop_ExcusesARecordThatNeverBegan(t *testing.T) {
 	t.Parallel()
-	lane := tp{"orders", 0}
+	lane := trace.TP{Topic: "orders", Partition: 0}
 	at := func(s int) int64 { return int64(time.Duration(s) * time.Second) }
 	for name, test := range map[string]struct {
-		last *facts
+		last *trace.Member
 		lost int64
 		want int
 	}{
-		"killed by a fault":   {&facts{ended: at(100), killed: true}, 0, 0},
-		"suspended":           {&facts{suspended: [][2]int64{{at(85), at(99)}}}, at(100), 0},
-		"killed by a record":  {&facts{ended: at(100)}, 0, 1},
-		"suspended long ago":  {&facts{suspended: [][2]int64{{at(50), at(60)}}}, at(100), 1},
-		"lost to a rebalance": {&facts{}, at(100), 1},
+		"killed by a fault":   {&trace.Member{Ended: at(100), Killed: true}, 0, 0},
+		"suspended":           {&trace.Member{Suspended: [][2]int64{{at(85), at(99)}}}, at(100), 0},
+		"killed by a record":  {&trace.Member{Ended: at(100)}, 0, 1},
+		"suspended long ago":  {&trace.Member{Suspended: [][2]int64{{at(50), at(60)}}}, at(100), 1},
+		"lost to a rebalance": {&trace.Member{}, at(100), 1},
 	} {
-		test.last.toEnd = test.last.killed
-		writer, before := told{lanes: []laneChange{{at(101), laneAssigned, lane}}}, told{lanes: []laneChange{{at(1), laneAssigned, lane}, {at(20), laneEnded, lane}}}
-		last := told{lanes: []laneChange{{at(70), laneAssigned, lane}}}
+		test.last.Asked = test.last.Killed
+		writer, before := trace.Told{Lanes: []trace.LaneChange{{At: at(101), What: trace.LaneAssigned, Lane: lane}}}, trace.Told{Lanes: []trace.LaneChange{{At: at(1), What: trace.LaneAssigned, Lane: lane}, {At: at(20), What: trace.LaneEnded, Lane: lane}}}
+		last := trace.Told{Lanes: []trace.LaneChange{{At: at(70), What: trace.LaneAssigned, Lane: lane}}}
 		if test.lost != 0 {
-			last.lanes = append(last.lanes, laneChange{test.lost, laneEnded, lane})
+			last.Lanes = append(last.Lanes, trace.LaneChange{At: test.lost, What: trace.LaneEnded, Lane: lane})
 		}
-		test.last.job.Name, test.last.job.Service.Policy.Session = "last", 6*time.Second
+		test.last.Job.Name, test.last.Job.Service.Policy.Session = "last", 6*time.Second
 		ev := &evidence{
-			members: map[string]*facts{"before": {ended: at(20), killed: true}, "last": test.last, "writer": {}},
-			told:    map[string]told{"before": before, "last": last, "writer": writer},
+			members: map[string]*trace.Member{"before": {Ended: at(20), Killed: true}, "last": test.last, "writer": {}},
+			told:    map[string]trace.Told{"before": before, "last": last, "writer": writer},
 		}
-		c := &copied{rec: &kgo.Record{}, meta: headers.Meta{Reason: headers.Reason(reasonCrashLoop), FailedAt: time.Unix(102, 0), Message: said(1, 102*time.Second)}}
-		ev.services = []*served{{records: map[int64]*record{1: {origin: &kgo.Record{Topic: lane.topic}, letters: []*copied{c}}}}}
+		c := &copied{rec: &kgo.Record{}, meta: headers.Meta{Reason: headers.Reason(trace.ReasonCrashLoop), FailedAt: time.Unix(102, 0), Message: said(1, 102*time.Second)}}
+		ev.services = []*served{{records: map[int64]*record{1: {origin: &kgo.Record{Topic: lane.Topic}, letters: []*copied{c}}}}}
 		f := findings{rule: "crash-loop", counted: map[string]int{}, excluded: map[string]int{}}
 		if crashLoop(ev, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", name, f.broken, test.want)
@@ -108,22 +109,22 @@ func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
 		"of zombies":     {said(2, 4*time.Minute), "", true},
 		"none":           {"", "unexpected EOF", false},
 	} {
-		lane := tp{"orders", 0}
-		r := &record{script: script{act: actKill}, origin: &kgo.Record{Topic: lane.topic}}
-		ev := &evidence{members: map[string]*facts{}, told: map[string]told{}}
+		lane := trace.TP{Topic: "orders", Partition: 0}
+		r := &record{script: trace.Script{Act: trace.ActKill}, origin: &kgo.Record{Topic: lane.Topic}}
+		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{}}
 		for i := range 5 { // the first dies of another record, the last one writes the letter
 			name, began := strconv.Itoa(i), int64(time.Duration(i)*time.Minute)
-			ev.members[name] = &facts{}
-			ev.told[name] = told{lanes: []laneChange{{began, laneAssigned, lane}}}
+			ev.members[name] = &trace.Member{}
+			ev.told[name] = trace.Told{Lanes: []trace.LaneChange{{At: began, What: trace.LaneAssigned, Lane: lane}}}
 			if i == 4 {
 				continue
 			}
-			ev.members[name].ended = began + int64(50*time.Second)
+			ev.members[name].Ended = began + int64(50*time.Second)
 			if test.zombies {
-				ev.members[name].suspended = [][2]int64{{began, began + int64(time.Second)}}
+				ev.members[name].Suspended = [][2]int64{{began, began + int64(time.Second)}}
 			}
 			if i > 0 {
-				r.runs = append(r.runs, &run{member: name, attempt: 1, start: began + 1, topic: lane.topic, lane: lane})
+				r.runs = append(r.runs, &trace.Run{Member: name, Attempt: 1, Start: began + 1, Topic: lane.Topic, Lane: lane})
 			}
 		}
 		c := &copied{meta: headers.Meta{Attempts: 1, Message: test.message, FailedAt: time.Unix(0, 0).Add(5 * time.Minute)}}

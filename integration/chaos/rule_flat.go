@@ -34,21 +34,21 @@ func (l *Flat) String() string {
 
 // flatOf returns the sizes of a member; nil if it did not live long enough.
 func flatOf(ev *evidence, name string) *Flat {
-	all := ev.told[name].vitals
+	all := ev.told[name].Vitals
 	if len(all) == 0 {
 		return nil
 	}
-	from := all[0].at + int64(warmUp)
-	to := min(all[len(all)-1].at, ev.loaded) // a process without work is smaller
+	from := all[0].At + int64(warmUp)
+	to := min(all[len(all)-1].At, ev.loaded) // a process without work is smaller
 	third := (to - from) / 3
 	if to-from < int64(watched) {
 		return nil
 	}
 	least := func(from, to int64) (goroutines, live int64) {
 		for _, v := range all {
-			if v.at >= from && v.at <= to {
-				goroutines = lesser(goroutines, v.goroutines)
-				live = lesser(live, v.live)
+			if v.At >= from && v.At <= to {
+				goroutines = lesser(goroutines, v.Goroutines)
+				live = lesser(live, v.Live)
 			}
 		}
 		return goroutines, live

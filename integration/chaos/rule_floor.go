@@ -5,13 +5,15 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // stuck: when the cluster is healthy again, all floors reach the ends, and none stands still for
 // settleTime.
 func stuck(ev *evidence, f *findings) {
 	for at, why := range ev.unsettled {
-		f.note(at.topic, at.partition, 0, "it stood still for %v, with a healthy cluster: %s", settleTime, why)
+		f.note(at.Topic, at.Partition, 0, "it stood still for %v, with a healthy cluster: %s", settleTime, why)
 	}
 }
 
@@ -27,31 +29,31 @@ func stalled(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		outlasting := ev.outlasting(s)
 		// Beside a stuck handler the others go on. It takes less than a floor may stand still.
-		for _, calm := range ev.calms(s, ev.samples[0].began+int64(20*time.Second), ev.samples[len(ev.samples)-1].ended, moveTime, "stuck") {
+		for _, calm := range ev.calms(s, ev.samples[0].Began+int64(20*time.Second), ev.samples[len(ev.samples)-1].Ended, moveTime, "stuck") {
 			f.counted["calms of a service"]++
-			since := map[tp]sample{} // the first sample with the floor that it has now
+			since := map[trace.TP]trace.Sample{} // the first sample with the floor that it has now
 			for _, sample := range ev.samples {
-				if sample.group != s.Group || sample.began < calm[0] || sample.ended > calm[1] {
+				if sample.Group != s.Group || sample.Began < calm[0] || sample.Ended > calm[1] {
 					continue
 				}
-				for at, end := range sample.ends {
+				for at, end := range sample.Ends {
 					if s.feeds[at] == nil {
 						continue // no handler reads it
 					}
-					floor := sample.committed[at]
-					if before, ok := since[at]; !ok || before.committed[at] != floor || before.ends[at] <= floor {
+					floor := sample.Committed[at]
+					if before, ok := since[at]; !ok || before.Committed[at] != floor || before.Ends[at] <= floor {
 						since[at] = sample
 						continue
 					}
-					stood := time.Duration(sample.ended - since[at].ended)
+					stood := time.Duration(sample.Ended - since[at].Ended)
 					switch {
 					case end <= floor || stood <= moveTime:
 						continue
-					case stood-overlap(outlasting, since[at].ended, sample.ended) <= moveTime:
+					case stood-trace.Overlap(outlasting, since[at].Ended, sample.Ended) <= moveTime:
 						f.excluded["a floor stood still, while suspects outlasted their timeouts"]++
 						continue
 					}
-					f.note(at.topic, at.partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, clockTime(sample.ended))
+					f.note(at.Topic, at.Partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, trace.ClockTime(sample.Ended))
 					since[at] = sample
 				}
 			}
@@ -70,18 +72,18 @@ func prompt(ev *evidence, f *findings) {
 		return
 	}
 	for _, s := range ev.services {
-		calms := ev.calms(s, ev.samples[0].began+int64(12*time.Second), ev.samples[len(ev.samples)-1].ended, 5*time.Second, "stuck")
+		calms := ev.calms(s, ev.samples[0].Began+int64(12*time.Second), ev.samples[len(ev.samples)-1].Ended, 5*time.Second, "stuck")
 		for at, feed := range s.feeds {
 			times := timesOf(ev, feed)
 			for i := range ev.samples {
 				sample := &ev.samples[i]
-				if sample.group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.began > c[0] && sample.ended < c[1] }) {
+				if sample.Group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.Began > c[0] && sample.Ended < c[1] }) {
 					continue
 				}
-				if offset, ok := times.forgotten(sample, sample.began-int64(s.Policy.CommitInterval+commitSlack)); ok {
+				if offset, ok := times.forgotten(sample, sample.Began-int64(s.Policy.CommitInterval+commitSlack)); ok {
 					d := feed.at[offset]
-					f.add(d.of, d.record(), d.runs, "at %s, %d is committed with metadata %q, which does not name it", clockTime(sample.began),
-						sample.committed[at], sample.metadata[at])
+					f.add(d.of, d.record(), d.runs, "at %s, %d is committed with metadata %q, which does not name it", trace.ClockTime(sample.Began),
+						sample.Committed[at], sample.Metadata[at])
 					break
 				}
 			}
@@ -94,14 +96,14 @@ const metadataRoom = 2000
 
 // times are when the deliveries of a feed were finished.
 type times struct {
-	tp
+	trace.TP
 	offsets  []int64
 	finished []int64 // by index of offsets; see finishedAt
 	least    []int64 // of finished, from an index on
 }
 
 func timesOf(ev *evidence, f *feed) times {
-	t := times{tp: f.tp, offsets: slices.Sorted(maps.Keys(f.at))}
+	t := times{TP: f.TP, offsets: slices.Sorted(maps.Keys(f.at))}
 	for _, offset := range t.offsets {
 		t.finished = append(t.finished, finishedAt(ev, f.at[offset]))
 	}
@@ -115,12 +117,12 @@ func timesOf(ev *evidence, f *feed) times {
 // forgotten returns the first offset that was finished by a time and that a sample's commit does
 // not cover. It looks at the deliveries up to the last one that was finished by then: a run has
 // many samples, and most of its deliveries come later.
-func (t times) forgotten(s *sample, by int64) (offset int64, ok bool) {
-	if len(s.metadata[t.tp]) > metadataRoom {
+func (t times) forgotten(s *trace.Sample, by int64) (offset int64, ok bool) {
+	if len(s.Metadata[t.TP]) > metadataRoom {
 		return 0, false
 	}
-	floor := s.committed[t.tp]
-	named := finishedAbove(s.metadata[t.tp], floor)
+	floor := s.Committed[t.TP]
+	named := trace.FinishedAbove(s.Metadata[t.TP], floor)
 	for i, _ := slices.BinarySearch(t.offsets, floor); i < len(t.offsets) && t.least[i] <= by; i++ {
 		if t.finished[i] > by {
 			continue
@@ -145,21 +147,21 @@ func finishedAt(ev *evidence, d *delivered) int64 {
 		return math.MaxInt64
 	}
 	last := d.runs[len(d.runs)-1]
-	if last.end == 0 || last.verdict == verdictDrained || last.verdict.down() {
+	if last.End == 0 || last.Verdict == trace.VerdictDrained || last.Verdict.Down() {
 		return math.MaxInt64
 	}
-	committed := last.end + int64(ev.members[last.member].job.Service.Policy.CommitInterval+commitSlack)
-	ended := slices.ContainsFunc(ev.told[last.member].changes(last.lane, last.start, committed), func(c laneChange) bool { return c.what != laneHandedOver })
-	if m := ev.members[last.member]; ended || m.ended != 0 && m.ended < committed {
+	committed := last.End + int64(ev.members[last.Member].Job.Service.Policy.CommitInterval+commitSlack)
+	ended := slices.ContainsFunc(ev.told[last.Member].Changes(last.Lane, last.Start, committed), func(c trace.LaneChange) bool { return c.What != trace.LaneHandedOver })
+	if m := ev.members[last.Member]; ended || m.Ended != 0 && m.Ended < committed {
 		return math.MaxInt64
 	}
-	at := last.end
-	if last.verdict == verdictPassed || last.verdict == verdictDiscard {
+	at := last.End
+	if last.Verdict == trace.VerdictPassed || last.Verdict == trace.VerdictDiscard {
 		return at
 	}
 	for _, w := range ev.windows {
-		if w.parts && w.from <= committed {
-			at = max(at, w.to+unanswered)
+		if w.Parts && w.From <= committed {
+			at = max(at, w.To+unanswered)
 		}
 	}
 	return at

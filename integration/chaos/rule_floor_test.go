@@ -3,37 +3,39 @@ package chaos
 import (
 	"testing"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // A floor that stands still is a find, unless suspects outlasted their timeouts meanwhile.
 func TestStalled_ExcusesOnlySuspectsThatOutlastTheirTimeouts(t *testing.T) {
 	t.Parallel()
 	second := int64(time.Second)
-	lane := tp{"orders", 0}
+	lane := trace.TP{Topic: "orders", Partition: 0}
 	for _, test := range []struct {
 		name string
-		is   suspects
+		is   trace.Suspects
 		runs int // one after the other, each as long as its timeout and a half
 		want string
 	}{
-		{"nothing runs", suspects{}, 0, "found"},
-		{"suspects", suspects{at: 1, feed: lane, from: 0, to: 100}, 30, "excluded"},
-		{"a few of them", suspects{at: 1, feed: lane, from: 0, to: 100}, 5, "found"},
-		{"other records", suspects{at: 1, feed: lane, from: 1000, to: 1100}, 30, "found"},
+		{"nothing runs", trace.Suspects{}, 0, "found"},
+		{"suspects", trace.Suspects{At: 1, Feed: lane, From: 0, To: 100}, 30, "excluded"},
+		{"a few of them", trace.Suspects{At: 1, Feed: lane, From: 0, To: 100}, 5, "found"},
+		{"other records", trace.Suspects{At: 1, Feed: lane, From: 1000, To: 1100}, 30, "found"},
 	} {
-		is := told{suspects: []suspects{test.is}}
+		is := trace.Told{Suspects: []trace.Suspects{test.is}}
 		for i := range int64(test.runs) {
 			at := 25*second + i*3*second/2
-			is.runs = append(is.runs, &run{member: "a", topic: "orders", lane: lane, offset: i, start: at, end: at + 3*second/2})
+			is.Runs = append(is.Runs, &trace.Run{Member: "a", Topic: "orders", Lane: lane, Offset: i, Start: at, End: at + 3*second/2})
 		}
-		s := service{Group: "billing", Topics: []string{"orders"}, Policy: policy{HandlerTimeout: time.Second}}
+		s := trace.Service{Group: "billing", Topics: []string{"orders"}, Policy: trace.Policy{HandlerTimeout: time.Second}}
 		ev := &evidence{
-			services: []*served{{service: s, feeds: map[tp]*feed{lane: {tp: lane}}}},
-			members:  map[string]*facts{"a": {job: memberJob{Service: s}}},
-			told:     map[string]told{"a": is},
+			services: []*served{{Service: s, feeds: map[trace.TP]*feed{lane: {TP: lane}}}},
+			members:  map[string]*trace.Member{"a": {Job: trace.Job{Service: s}}},
+			told:     map[string]trace.Told{"a": is},
 		}
 		for at := second; at < 80*second; at += second / 2 {
-			ev.samples = append(ev.samples, sample{group: "billing", began: at, ended: at, committed: map[tp]int64{lane: 0}, ends: map[tp]int64{lane: 100}})
+			ev.samples = append(ev.samples, trace.Sample{Group: "billing", Began: at, Ended: at, Committed: map[trace.TP]int64{lane: 0}, Ends: map[trace.TP]int64{lane: 100}})
 		}
 		f := findings{rule: "stalled", counted: map[string]int{}, excluded: map[string]int{}}
 		stalled(ev, &f)
@@ -56,24 +58,24 @@ func TestPrompt_WaitsForRequestsWithoutAnAnswer(t *testing.T) {
 	second := int64(time.Second)
 	for _, test := range []struct {
 		name  string
-		ended verdict
+		ended trace.Verdict
 		kind  string
 		at    int64 // when the run ended; the fault is from 60 s to 70 s
 		want  int64
 	}{
-		{"a copy, while a broker is down", verdictFailed, "node", 65 * second, 90 * second},
-		{"a letter, soon after", verdictTerminal, "cut", 75 * second, 90 * second},
-		{"a copy just before", verdictFailed, "freeze", 58 * second, 90 * second},
-		{"a copy before", verdictFailed, "freeze", 50 * second, 50 * second},
-		{"a copy in a calm", verdictFailed, "node", 91 * second, 91 * second},
-		{"handled", verdictPassed, "node", 65 * second, 65 * second},
-		{"discarded", verdictDiscard, "node", 65 * second, 65 * second},
-		{"a copy, beside another fault", verdictFailed, "kill", 65 * second, 65 * second},
+		{"a copy, while a broker is down", trace.VerdictFailed, "node", 65 * second, 90 * second},
+		{"a letter, soon after", trace.VerdictTerminal, "cut", 75 * second, 90 * second},
+		{"a copy just before", trace.VerdictFailed, "freeze", 58 * second, 90 * second},
+		{"a copy before", trace.VerdictFailed, "freeze", 50 * second, 50 * second},
+		{"a copy in a calm", trace.VerdictFailed, "node", 91 * second, 91 * second},
+		{"handled", trace.VerdictPassed, "node", 65 * second, 65 * second},
+		{"discarded", trace.VerdictDiscard, "node", 65 * second, 65 * second},
+		{"a copy, beside another fault", trace.VerdictFailed, "kill", 65 * second, 65 * second},
 	} {
-		m := &facts{job: memberJob{Service: service{Policy: policy{CommitInterval: time.Second}}}}
-		ev := &evidence{members: map[string]*facts{"a": m}, windows: []window{{kind: test.kind, from: 60 * second, to: 70 * second, parts: test.kind != "kill"}}}
-		last := &run{member: "a", start: test.at - 1, end: test.at, verdict: test.ended}
-		if got := finishedAt(ev, &delivered{runs: []*run{last}}); got != test.want {
+		m := &trace.Member{Job: trace.Job{Service: trace.Service{Policy: trace.Policy{CommitInterval: time.Second}}}}
+		ev := &evidence{members: map[string]*trace.Member{"a": m}, windows: []trace.Window{{Kind: test.kind, From: 60 * second, To: 70 * second, Parts: test.kind != "kill"}}}
+		last := &trace.Run{Member: "a", Start: test.at - 1, End: test.at, Verdict: test.ended}
+		if got := finishedAt(ev, &delivered{runs: []*trace.Run{last}}); got != test.want {
 			t.Errorf("%s: finished at %v, want %v", test.name, time.Duration(got), time.Duration(test.want))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // headersRule: what a copy's headers say is true, and key, value and the user's headers are as they
@@ -52,17 +53,17 @@ func untrue(r *record, c *copied, group string) (wrong []string) {
 	check("the partition", c.rec.Partition == o.Partition)
 	check("the group", m.Group == group)
 	failed := m.FailedAt.UnixMilli()
-	innocent := m.Reason == headers.Reason(reasonCrashLoop) && !r.script.kills() // it may never run
-	check("the time of the failure", innocent || slices.ContainsFunc(r.runs, func(x *run) bool {
+	innocent := m.Reason == headers.Reason(trace.ReasonCrashLoop) && !r.script.Kills() // it may never run
+	check("the time of the failure", innocent || slices.ContainsFunc(r.runs, func(x *trace.Run) bool {
 		switch {
-		case x.attempt != attempt:
+		case x.Attempt != attempt:
 			return false
-		case x.end == 0:
+		case x.End == 0:
 			// A member condemns it after its runs, and after further members may have died.
-			return m.Reason == headers.Reason(reasonCrashLoop) && failed >= x.start/int64(time.Millisecond)-1 && failed <= c.rec.Timestamp.UnixMilli()
+			return m.Reason == headers.Reason(trace.ReasonCrashLoop) && failed >= x.Start/int64(time.Millisecond)-1 && failed <= c.rec.Timestamp.UnixMilli()
 		default:
-			since := failed - x.end/int64(time.Millisecond)
-			return x.life == c.life() && since >= -1 && since < 60_000
+			since := failed - x.End/int64(time.Millisecond)
+			return x.Life == c.life() && since >= -1 && since < 60_000
 		}
 	}))
 	check("the first failure", !m.FirstFailedAt.After(m.FailedAt))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // pauseTime is how long a lane may run nothing while a handler of another one is stuck.
@@ -22,14 +23,14 @@ func lanesRule(ev *evidence, f *findings) {
 	}
 	for _, s := range ev.services {
 		for _, r := range s.records {
-			if r.script.act != actStuck {
+			if r.script.Act != trace.ActStuck {
 				continue
 			}
 			for _, x := range r.runs {
-				if x.end == 0 || x.end-x.start < int64(stuckFor) {
+				if x.End == 0 || x.End-x.Start < int64(trace.StuckFor) {
 					continue
 				}
-				if busy(ev, x.start-int64(10*time.Second), x.end+int64(pauseTime)) || ev.disturbed(x.member, x.start, x.end) {
+				if busy(ev, x.Start-int64(10*time.Second), x.End+int64(pauseTime)) || ev.disturbed(x.Member, x.Start, x.End) {
 					f.counted["stuck among other faults"]++
 					continue
 				}
@@ -43,55 +44,55 @@ func lanesRule(ev *evidence, f *findings) {
 // strangers checks that a member starts records of its lanes only.
 func strangers(ev *evidence, name string, f *findings) {
 	is := ev.told[name]
-	last := map[tp]laneChange{}
+	last := map[trace.TP]trace.LaneChange{}
 	n := 0
-	for _, x := range is.runs {
-		for ; n < len(is.lanes) && is.lanes[n].at <= x.start; n++ {
-			c := is.lanes[n]
-			if c.lane == everyLane && c.what != laneRestarted {
+	for _, x := range is.Runs {
+		for ; n < len(is.Lanes) && is.Lanes[n].At <= x.Start; n++ {
+			c := is.Lanes[n]
+			if c.Lane == trace.EveryLane && c.What != trace.LaneRestarted {
 				f.counted["processes whose lanes the log does not name"]++
 				return
 			}
-			last[c.lane] = c
+			last[c.Lane] = c
 		}
-		c, ok := last[x.lane]
+		c, ok := last[x.Lane]
 		switch {
-		case x.lane.topic == "": // of a record that the brokers lost
+		case x.Lane.Topic == "": // of a record that the brokers lost
 		case !ok:
-			f.note(x.lane.topic, x.lane.partition, x.offset, "%v, and the lane was not assigned to it", x)
-		case !c.what.begins() && x.start-c.at > lineSlack && !ev.stoodStill(name, c.at, x.start):
-			f.note(x.lane.topic, x.lane.partition, x.offset, "%v, and the lane had ended at %s", x, clockTime(c.at))
+			f.note(x.Lane.Topic, x.Lane.Partition, x.Offset, "%v, and the lane was not assigned to it", x)
+		case !c.What.Begins() && x.Start-c.At > trace.LineSlack && !ev.stoodStill(name, c.At, x.Start):
+			f.note(x.Lane.Topic, x.Lane.Partition, x.Offset, "%v, and the lane had ended at %s", x, trace.ClockTime(c.At))
 		}
 	}
 }
 
 // busy reports whether anything but a stuck handler was injected in a time.
 func busy(ev *evidence, from, to int64) bool {
-	return ev.during(func(w window) bool { return w.kind != "stuck" }, from, to)
+	return ev.during(func(w trace.Window) bool { return w.Kind != "stuck" }, from, to)
 }
 
 // lanesBeside checks the other lanes of a process with a stuck handler.
-func lanesBeside(ev *evidence, s *served, r *record, x *run, f *findings) {
-	runs := map[int32][]*run{} // in the order of their starts
-	for _, y := range ev.told[x.member].runs {
-		if y.topic == r.origin.Topic && y.start > x.start-int64(pauseTime) && y.start < x.end+int64(pauseTime) {
-			runs[y.partition] = append(runs[y.partition], y)
+func lanesBeside(ev *evidence, s *served, r *record, x *trace.Run, f *findings) {
+	runs := map[int32][]*trace.Run{} // in the order of their starts
+	for _, y := range ev.told[x.Member].Runs {
+		if y.Topic == r.origin.Topic && y.Start > x.Start-int64(pauseTime) && y.Start < x.End+int64(pauseTime) {
+			runs[y.Partition] = append(runs[y.Partition], y)
 		}
 	}
 	for partition, all := range runs {
 		if partition == r.origin.Partition {
 			continue
 		}
-		if slices.ContainsFunc(ev.told[x.member].changes(tp{r.origin.Topic, partition}, all[0].start, x.end), func(c laneChange) bool { return !c.what.begins() }) {
+		if slices.ContainsFunc(ev.told[x.Member].Changes(trace.TP{Topic: r.origin.Topic, Partition: partition}, all[0].Start, x.End), func(c trace.LaneChange) bool { return !c.What.Begins() }) {
 			continue // it is another member's by now
 		}
 		f.counted["lanes beside a stuck handler"]++
 		// The load reaches each partition many times a second; until its end. After that a lane may
 		// have nothing left but what waits for a stuck record of its key.
 		for i, y := range all {
-			from, next := y.start, x.end
+			from, next := y.Start, x.End
 			if i+1 < len(all) {
-				next = all[i+1].start
+				next = all[i+1].Start
 			}
 			next = min(next, ev.loaded)
 			if s.Order == consumer.OrderPartition {
@@ -101,8 +102,8 @@ func lanesBeside(ev *evidence, s *served, r *record, x *run, f *findings) {
 				from = max(from, suspectsUntil(ev, y))
 			}
 			if pause := next - from; pause > int64(pauseTime) {
-				f.add(r, r.origin, []*run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
-					time.Duration(pause), clockTime(from))
+				f.add(r, r.origin, []*trace.Run{x}, "its handler was stuck, and %s/%d ran nothing for %v from %s on", s.Topics[0], partition,
+					time.Duration(pause), trace.ClockTime(from))
 			}
 		}
 	}
@@ -110,10 +111,10 @@ func lanesBeside(ev *evidence, s *served, r *record, x *run, f *findings) {
 
 // suspectsUntil is the latest end of the suspects that had begun in a run's lane before it. The
 // lane runs nothing behind a suspect, which may be stuck, too.
-func suspectsUntil(ev *evidence, y *run) (at int64) {
-	is := ev.told[y.member]
-	for _, z := range is.runs {
-		if z.topic == y.topic && z.partition == y.partition && z.start <= y.start && is.suspected(z) {
+func suspectsUntil(ev *evidence, y *trace.Run) (at int64) {
+	is := ev.told[y.Member]
+	for _, z := range is.Runs {
+		if z.Topic == y.Topic && z.Partition == y.Partition && z.Start <= y.Start && is.Suspected(z) {
 			at = max(at, ev.until(z))
 		}
 	}

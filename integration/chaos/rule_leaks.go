@@ -3,6 +3,8 @@ package chaos
 import (
 	"maps"
 	"slices"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // leaksRule: nothing of keys, values and the user's headers is in what members tell: their logs,
@@ -17,7 +19,7 @@ func leaksRule(ev *evidence, f *findings) {
 			f.note(name, -1, -1, "it tells parts of records: %s", what)
 		}
 	}
-	for _, kind := range leakKinds {
+	for _, kind := range trace.LeakKinds {
 		f.counted["texts looked at: "+kind] = seen[kind]
 		if seen[kind] == 0 {
 			f.note("", -1, -1, "no %s of any member was looked at", kind)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // ledgerRule: the ledger knows of each letter that was redriven, and where its copy is. The outcome
@@ -18,7 +19,7 @@ func ledgerRule(ev *evidence, f *findings) {
 				f.add(c.of, c.rec, c.of.runs, "the letter %v was redriven before", from)
 			}
 			sent[from.String()] = true
-			e, ok := s.entries[tp{from.Topic, from.Partition}][from.Offset]
+			e, ok := s.entries[trace.TP{Topic: from.Topic, Partition: from.Partition}][from.Offset]
 			later := func(o *copied) bool {
 				return e.State != dlq.Redriven && o.isAt(e.Target) && o.meta.Redrive.ID == c.meta.Redrive.ID && o.meta.Redrive.From == from
 			}

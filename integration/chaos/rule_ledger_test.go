@@ -7,6 +7,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // An outcome names the copy of its letter, or a later one that the copy's failure led to. An entry
@@ -32,7 +33,7 @@ func TestLedger_NamesACopyOfTheLetter(t *testing.T) {
 		sent := copyAt(10, 0, "r1")
 		r := &record{id: 7, origin: &kgo.Record{Topic: "orders"}, copies: []*copied{sent, copyAt(20, 1, "r1"), copyAt(30, 0, "r2")}}
 		sent.of = r
-		s := &served{redriven: []*copied{sent}, entries: map[tp]map[int64]dlq.Entry{{"orders.dlq", 0}: {
+		s := &served{redriven: []*copied{sent}, entries: map[trace.TP]map[int64]dlq.Entry{{Topic: "orders.dlq", Partition: 0}: {
 			3: {State: test.state, Target: headers.Position{Topic: "orders.retry.5s", Offset: test.at}},
 		}}}
 		f := findings{rule: "ledger", counted: map[string]int{}, excluded: map[string]int{}}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // metricsRule: what a member's metrics say is what its journal says. A member that ended in order
@@ -12,17 +14,17 @@ import (
 func metricsRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
-		if _, ok := ev.metrics[name]; !ok && m.termed != 0 && !m.killed && m.err == nil {
+		if _, ok := ev.metrics[name]; !ok && m.Termed != 0 && !m.Killed && m.Err == nil {
 			f.note(name, -1, -1, "it ended in order, and told no metrics")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(ev.metrics)) {
 		got := ev.metrics[name]
-		counted := map[verdict]int64{}
+		counted := map[trace.Verdict]int64{}
 		calls := int64(0)
-		for _, x := range ev.told[name].runs {
-			if x.end != 0 {
-				counted[x.verdict]++
+		for _, x := range ev.told[name].Runs {
+			if x.End != 0 {
+				counted[x.Verdict]++
 				calls++
 			}
 		}
@@ -40,24 +42,24 @@ func metricsRule(ev *evidence, f *findings) {
 		}
 		// A run that its lane's loss cut off is no attempt. The loss may also come just after the
 		// handler failed.
-		if cut := counted[verdictDrained]; sum > calls-cut || sum < calls-2*cut-failedAtLoss(ev.told[name]) {
+		if cut := counted[trace.VerdictDrained]; sum > calls-cut || sum < calls-2*cut-failedAtLoss(ev.told[name]) {
 			compare("calls of the handler", sum, calls-cut)
 		}
-		compare("handled", got[duration+" handled"], counted[verdictPassed])
-		late := calls - counted[verdictDrained] - sum // cut off just after the handler had ended
-		if lacks := counted[verdictDiscard] - got[duration+" discarded"]; lacks < 0 || lacks > max(0, late) {
-			compare("discarded", got[duration+" discarded"], counted[verdictDiscard])
+		compare("handled", got[duration+" handled"], counted[trace.VerdictPassed])
+		late := calls - counted[trace.VerdictDrained] - sum // cut off just after the handler had ended
+		if lacks := counted[trace.VerdictDiscard] - got[duration+" discarded"]; lacks < 0 || lacks > max(0, late) {
+			compare("discarded", got[duration+" discarded"], counted[trace.VerdictDiscard])
 		}
 	}
 }
 
 // failedAtLoss returns how many runs failed just before their lane was lost. The log tells of the
 // loss a moment later than it happens: 40 ms were seen on a machine without idle time.
-func failedAtLoss(t told) (n int64) {
+func failedAtLoss(t trace.Told) (n int64) {
 	const later = int64(100 * time.Millisecond)
-	for _, x := range t.runs {
-		if x.end != 0 && x.verdict != verdictPassed && x.verdict != verdictDrained && slices.ContainsFunc(t.lanes, func(c laneChange) bool {
-			return c.lane == x.lane && (c.what == laneEnded || c.what == laneRestarted) && c.at >= x.end && c.at-x.end <= later
+	for _, x := range t.Runs {
+		if x.End != 0 && x.Verdict != trace.VerdictPassed && x.Verdict != trace.VerdictDrained && slices.ContainsFunc(t.Lanes, func(c trace.LaneChange) bool {
+			return c.Lane == x.Lane && (c.What == trace.LaneEnded || c.What == trace.LaneRestarted) && c.At >= x.End && c.At-x.End <= later
 		}) {
 			n++
 		}
@@ -76,23 +78,23 @@ func diedRule(ev *evidence, f *findings) {
 		case poisonIn(ev, m) != nil:
 			f.counted["killed by a record"]++
 		default:
-			f.note(m.job.Name, -1, -1, "it ended by itself: %v; see %s", m.err, m.job.log())
+			f.note(m.Job.Name, -1, -1, "it ended by itself: %v; see %s", m.Err, m.Job.Log())
 		}
 	}
 }
 
 // lackedRight reports whether a permission was taken while the member lived, and not given back
 // long before its end. A broker that was frozen then learns of it some seconds after it goes on.
-func lackedRight(ev *evidence, m *facts) bool {
+func lackedRight(ev *evidence, m *trace.Member) bool {
 	const catchesUp = int64(10 * time.Second)
-	return slices.ContainsFunc(ev.windows, func(w window) bool {
-		to := w.to
+	return slices.ContainsFunc(ev.windows, func(w trace.Window) bool {
+		to := w.To
 		for _, o := range ev.windows {
-			if o.kind == "freeze" && o.from <= w.to && o.to > w.to {
-				to = max(to, o.to+catchesUp)
+			if o.Kind == "freeze" && o.From <= w.To && o.To > w.To {
+				to = max(to, o.To+catchesUp)
 			}
 		}
-		return w.kind == "rights" && w.from <= m.ended && to >= max(m.began, m.ended-int64(15*time.Second))
+		return w.Kind == "rights" && w.From <= m.Ended && to >= max(m.Began, m.Ended-int64(15*time.Second))
 	})
 }
 
@@ -101,11 +103,11 @@ func lackedRight(ev *evidence, m *facts) bool {
 func exited(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
-		if m.termed != 0 && !m.killed && m.err != nil && !lackedRight(ev, m) {
-			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.err, m.job.log())
+		if m.Termed != 0 && !m.Killed && m.Err != nil && !lackedRight(ev, m) {
+			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.Err, m.Job.Log())
 		}
 		if alarm := ev.alarms[name]; alarm != "" {
-			f.note(name, -1, -1, "its log says %q; see %s", alarm, m.job.log())
+			f.note(name, -1, -1, "its log says %q; see %s", alarm, m.Job.Log())
 		}
 	}
 }
@@ -118,9 +120,9 @@ const endTime = 12 * time.Second
 func endedRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
-		took := time.Duration(m.ended - m.termed)
-		if m.termed != 0 && took > m.job.Service.Policy.DrainTimeout+endTime {
-			f.note(name, -1, -1, "it took %v to end; see %s", took, m.job.log())
+		took := time.Duration(m.Ended - m.Termed)
+		if m.Termed != 0 && took > m.Job.Service.Policy.DrainTimeout+endTime {
+			f.note(name, -1, -1, "it took %v to end; see %s", took, m.Job.Log())
 		}
 	}
 }

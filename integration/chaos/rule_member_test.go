@@ -6,15 +6,17 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // Brokers that fail are no excuse for a member that does not end.
 func TestEnded_NeedsNoBrokers(t *testing.T) {
 	t.Parallel()
-	ev := &evidence{members: map[string]*facts{}, windows: []window{{kind: "node", from: 0, to: int64(time.Hour), infra: true, parts: true}}}
+	ev := &evidence{members: map[string]*trace.Member{}, windows: []trace.Window{{Kind: "node", From: 0, To: int64(time.Hour), Infra: true, Parts: true}}}
 	for name, took := range map[string]time.Duration{"in time": 16 * time.Second, "late": 18 * time.Second} {
-		m := &facts{termed: int64(time.Minute), ended: int64(time.Minute + took)}
-		m.job.Service.Policy.DrainTimeout = 5 * time.Second
+		m := &trace.Member{Termed: int64(time.Minute), Ended: int64(time.Minute + took)}
+		m.Job.Service.Policy.DrainTimeout = 5 * time.Second
 		ev.members[name] = m
 	}
 	f := findings{rule: "ended", counted: map[string]int{}, excluded: map[string]int{}}
@@ -46,16 +48,16 @@ func TestDied_HearsOfDataRaces(t *testing.T) {
 func TestDied_LackedThePermissionAtItsEnd(t *testing.T) {
 	t.Parallel()
 	for ended, want := range map[time.Duration]bool{20 * time.Second: false, 35 * time.Second: true, 50 * time.Second: true, time.Minute: false} {
-		ev := &evidence{windows: []window{{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}}}
-		if got := lackedRight(ev, &facts{began: int64(time.Second), ended: int64(ended)}); got != want {
+		ev := &evidence{windows: []trace.Window{{Kind: "rights", From: int64(30 * time.Second), To: int64(40 * time.Second)}}}
+		if got := lackedRight(ev, &trace.Member{Began: int64(time.Second), Ended: int64(ended)}); got != want {
 			t.Errorf("of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}
 	for ended, want := range map[time.Duration]bool{time.Minute: true, 75 * time.Second: false} {
-		ev := &evidence{windows: []window{
-			{kind: "rights", from: int64(30 * time.Second), to: int64(40 * time.Second)}, {kind: "freeze", from: int64(35 * time.Second), to: int64(46 * time.Second)},
+		ev := &evidence{windows: []trace.Window{
+			{Kind: "rights", From: int64(30 * time.Second), To: int64(40 * time.Second)}, {Kind: "freeze", From: int64(35 * time.Second), To: int64(46 * time.Second)},
 		}}
-		if got := lackedRight(ev, &facts{began: int64(50 * time.Second), ended: int64(ended)}); got != want {
+		if got := lackedRight(ev, &trace.Member{Began: int64(50 * time.Second), Ended: int64(ended)}); got != want {
 			t.Errorf("behind a frozen broker, of a member that ended at %v: %v, want %v", ended, got, want)
 		}
 	}
@@ -76,11 +78,11 @@ func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
 		{"one more is discarded", 2, 4, 2},
 		{"two were cut off", 2, 1, 1},
 	} {
-		is := told{}
-		for _, v := range []verdict{verdictPassed, verdictPassed, verdictDiscard, verdictDiscard, verdictDiscard, verdictDrained} {
-			is.runs = append(is.runs, &run{member: "a", start: 1, end: 2, verdict: v})
+		is := trace.Told{}
+		for _, v := range []trace.Verdict{trace.VerdictPassed, trace.VerdictPassed, trace.VerdictDiscard, trace.VerdictDiscard, trace.VerdictDiscard, trace.VerdictDrained} {
+			is.Runs = append(is.Runs, &trace.Run{Member: "a", Start: 1, End: 2, Verdict: v})
 		}
-		ev := &evidence{members: map[string]*facts{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {
+		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{"a": is}, metrics: map[string]trace.Measured{"a": {
 			"messaging.process.duration handled": test.handled, "messaging.process.duration discarded": test.discarded,
 		}}}
 		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
@@ -94,29 +96,29 @@ func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
 // machine the loss came 40 ms later, and no other run was cut off by it.
 func TestMetrics_LackWhatFailedAsItsLaneWasLost(t *testing.T) {
 	t.Parallel()
-	lane := tp{"orders", 1}
+	lane := trace.TP{Topic: "orders", Partition: 1}
 	end := int64(time.Second)
 	for _, test := range []struct {
 		name    string
-		lane    tp
+		lane    trace.TP
 		lost    time.Duration // after the handler's end
-		what    change
-		verdict verdict
+		what    trace.Change
+		verdict trace.Verdict
 		want    int
 	}{
-		{"lost", lane, 40 * time.Millisecond, laneEnded, verdictFailed, 0},
-		{"restarted", lane, 40 * time.Millisecond, laneRestarted, verdictPanic, 0},
-		{"lost later", lane, 400 * time.Millisecond, laneEnded, verdictFailed, 1},
-		{"lost before", lane, -time.Millisecond, laneEnded, verdictFailed, 1},
-		{"handed over", lane, 40 * time.Millisecond, laneHandedOver, verdictFailed, 1},
-		{"another lane", tp{"orders", 2}, 40 * time.Millisecond, laneEnded, verdictFailed, 1},
-		{"handled", lane, 40 * time.Millisecond, laneEnded, verdictPassed, 2},
+		{"lost", lane, 40 * time.Millisecond, trace.LaneEnded, trace.VerdictFailed, 0},
+		{"restarted", lane, 40 * time.Millisecond, trace.LaneRestarted, trace.VerdictPanic, 0},
+		{"lost later", lane, 400 * time.Millisecond, trace.LaneEnded, trace.VerdictFailed, 1},
+		{"lost before", lane, -time.Millisecond, trace.LaneEnded, trace.VerdictFailed, 1},
+		{"handed over", lane, 40 * time.Millisecond, trace.LaneHandedOver, trace.VerdictFailed, 1},
+		{"another lane", trace.TP{Topic: "orders", Partition: 2}, 40 * time.Millisecond, trace.LaneEnded, trace.VerdictFailed, 1},
+		{"handled", lane, 40 * time.Millisecond, trace.LaneEnded, trace.VerdictPassed, 2},
 	} {
-		is := told{
-			runs:  []*run{{member: "a", start: 1, end: end, verdict: test.verdict, lane: lane}},
-			lanes: []laneChange{{end + int64(test.lost), test.what, test.lane}},
+		is := trace.Told{
+			Runs:  []*trace.Run{{Member: "a", Start: 1, End: end, Verdict: test.verdict, Lane: lane}},
+			Lanes: []trace.LaneChange{{At: end + int64(test.lost), What: test.what, Lane: test.lane}},
 		}
-		ev := &evidence{members: map[string]*facts{}, told: map[string]told{"a": is}, metrics: map[string]measured{"a": {}}}
+		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{"a": is}, metrics: map[string]trace.Measured{"a": {}}}
 		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
 		if metricsRule(ev, &f); len(f.broken) != test.want {
 			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)

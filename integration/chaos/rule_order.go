@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // ordered: under OrderPartition no two records of a physical partition run at once, under OrderKey
@@ -22,7 +23,7 @@ func ordered(ev *evidence, f *findings) {
 				if d.of == nil {
 					continue
 				}
-				name := fmt.Sprintf("%s/%d", at.topic, at.partition)
+				name := fmt.Sprintf("%s/%d", at.Topic, at.Partition)
 				if s.Order == consumer.OrderKey {
 					if d.of.origin.Key == nil {
 						continue
@@ -42,7 +43,7 @@ func ordered(ev *evidence, f *findings) {
 // overlaps checks that the runs of these deliveries do not overlap.
 func overlaps(ev *evidence, all []*delivered, f *findings) {
 	type interval struct {
-		*run
+		*trace.Run
 		of *delivered
 	}
 	var runs []interval
@@ -51,19 +52,19 @@ func overlaps(ev *evidence, all []*delivered, f *findings) {
 			runs = append(runs, interval{r, d})
 		}
 	}
-	slices.SortFunc(runs, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(runs, func(a, b interval) int { return cmp.Compare(a.Start, b.Start) })
 	for i, b := range runs[min(1, len(runs)):] {
 		a := runs[i]
-		if until := ev.until(a.run); until > b.start {
+		if until := ev.until(a.Run); until > b.Start {
 			switch {
-			case a.of.of.script.ignores() && (a.member != b.member || ev.told[a.member].renewed(a.lane, a.start, b.start)):
+			case a.of.of.script.Ignores() && (a.Member != b.Member || ev.told[a.Member].Renewed(a.Lane, a.Start, b.Start)):
 				f.excluded["overlap with a handler that ignores its context"]++
-			case a.member != b.member && (ev.zombie(a.run) || ev.zombie(b.run)):
+			case a.Member != b.Member && (ev.zombie(a.Run) || ev.zombie(b.Run)):
 				f.excluded["overlap with a zombie"]++
 			default:
-				f.add(b.of.of, b.of.of.origin, []*run{a.run, b.run}, "it ran together with record %d", a.id)
+				f.add(b.of.of, b.of.of.origin, []*trace.Run{a.Run, b.Run}, "it ran together with record %d", a.ID)
 			}
-			if until > ev.until(b.run) {
+			if until > ev.until(b.Run) {
 				runs[i+1] = a // it goes on
 			}
 		}
@@ -80,8 +81,8 @@ func overtakes(ev *evidence, all []*delivered, f *findings) {
 	}
 	slices.SortFunc(source, func(a, b *delivered) int { return cmp.Compare(a.offset, b.offset) })
 	for i, b := range source[min(1, len(source)):] {
-		if a := source[i]; b.runs[0].start < a.runs[0].start && (len(a.runs) > 1 || !ev.zombie(a.runs[0])) {
-			f.add(b.of, b.of.origin, []*run{b.runs[0], a.runs[0]}, "it ran before record %d, which has a lower offset", a.of.id)
+		if a := source[i]; b.runs[0].Start < a.runs[0].Start && (len(a.runs) > 1 || !ev.zombie(a.runs[0])) {
+			f.add(b.of, b.of.origin, []*trace.Run{b.runs[0], a.runs[0]}, "it ran before record %d, which has a lower offset", a.of.id)
 		}
 	}
 }

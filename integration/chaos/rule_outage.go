@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // outageRule: while all or many runs fail, the guard keeps records from the dead-letter topic. A
@@ -21,13 +23,13 @@ func outageRule(ev *evidence, f *findings) {
 			}
 			for _, c := range r.letters {
 				probeCost(ev, r, c, f)
-				if c.meta.Class == classOutage {
+				if c.meta.Class == trace.ClassOutage {
 					deadInOutage(ev, s, r, c, f)
 				}
 			}
 		}
 	}
-	for _, w := range outages(ev, func(v verdict) bool { return v == verdictOutage }) {
+	for _, w := range outages(ev, func(v trace.Verdict) bool { return v == trace.VerdictOutage }) {
 		for _, name := range ev.membersOf(w.group) {
 			openingCost(ev, name, w, f)
 		}
@@ -35,7 +37,7 @@ func outageRule(ev *evidence, f *findings) {
 	for name, is := range ev.told {
 		heldInVain(name, is, f)
 	}
-	all := outages(ev, verdict.down)
+	all := outages(ev, trace.Verdict.Down)
 	for _, w := range all {
 		for _, name := range ev.membersOf(w.group) {
 			recovered(ev, name, w, all, f)
@@ -50,13 +52,13 @@ type outageOf struct {
 }
 
 // outages returns the times in which the services' runs failed so.
-func outages(ev *evidence, so func(verdict) bool) (all []outageOf) {
+func outages(ev *evidence, so func(trace.Verdict) bool) (all []outageOf) {
 	for _, s := range ev.services {
 		var failed []int64
 		for _, r := range s.records {
 			for _, x := range r.runs {
-				if so(x.verdict) {
-					failed = append(failed, x.start)
+				if so(x.Verdict) {
+					failed = append(failed, x.Start)
 				}
 			}
 		}
@@ -81,24 +83,24 @@ var inPart = []string{"tenants", "chance"}
 func healthy(ev *evidence, s *served, f *findings) {
 	outlasting := ev.outlasting(s)
 	for _, w := range ev.windows {
-		if !slices.Contains(inPart, w.kind) {
+		if !slices.Contains(inPart, w.Kind) {
 			continue
 		}
-		calms := ev.calms(s, w.from, math.MaxInt64, 0, inPart...)
+		calms := ev.calms(s, w.From, math.MaxInt64, 0, inPart...)
 		for _, r := range s.records {
-			at := ev.acked[r.id].at
-			if at == 0 || at > w.to || len(r.runs) == 0 || r.runs[0].verdict != verdictPassed || r.runs[0].start < w.from {
+			at := ev.acked[r.id].At
+			if at == 0 || at > w.To || len(r.runs) == 0 || r.runs[0].Verdict != trace.VerdictPassed || r.runs[0].Start < w.From {
 				continue
 			}
 			f.counted["healthy records that were written or waited in a partial outage"]++
-			from, to := max(at, w.from), r.runs[0].start
-			wait := overlap(calms, from, to) - overlap(outlasting, from, to)
+			from, to := max(at, w.From), r.runs[0].Start
+			wait := trace.Overlap(calms, from, to) - trace.Overlap(outlasting, from, to)
 			switch {
 			case wait <= ev.recovers:
-			case ev.readAgain(tp{r.origin.Topic, r.origin.Partition}, w.from-lineSlack, to):
+			case ev.readAgain(trace.TP{Topic: r.origin.Topic, Partition: r.origin.Partition}, w.From-trace.LineSlack, to):
 				f.excluded["a healthy record waited behind a log that lost its end and was read again"]++
 			default:
-				f.add(r, r.origin, r.runs[:1], "it never failed, and waited for %v beside records that failed from %s on", wait, clockTime(w.from))
+				f.add(r, r.origin, r.runs[:1], "it never failed, and waited for %v beside records that failed from %s on", wait, trace.ClockTime(w.From))
 			}
 		}
 	}
@@ -106,22 +108,22 @@ func healthy(ev *evidence, s *served, f *findings) {
 
 // heldInVain checks that nearly all of a member's last source records had failed when its topic was
 // held: those of a second, or a hundred. Suspects do not count.
-func heldInVain(name string, is told, f *findings) {
-	for _, b := range is.breakers {
+func heldInVain(name string, is trace.Told, f *findings) {
+	for _, b := range is.Breakers {
 		last, good := 0, 0
-		for _, x := range slices.Backward(is.runs) {
-			if b.to != "held" || last >= 100 && x.start < b.at-int64(time.Second) {
+		for _, x := range slices.Backward(is.Runs) {
+			if b.To != "held" || last >= 100 && x.Start < b.At-int64(time.Second) {
 				break
 			}
-			if x.start < b.at && x.end != 0 && x.topic == x.lane.topic && !is.suspected(x) {
+			if x.Start < b.At && x.End != 0 && x.Topic == x.Lane.Topic && !is.Suspected(x) {
 				last++
-				if x.verdict != verdictPanic && x.verdict != verdictFailed && !x.verdict.down() {
+				if x.Verdict != trace.VerdictPanic && x.Verdict != trace.VerdictFailed && !x.Verdict.Down() {
 					good++
 				}
 			}
 		}
 		if 10*good > last {
-			f.note(name, -1, -1, "its topic was held at %s, though %d of its last %d source records had not failed", clockTime(b.at), good, last)
+			f.note(name, -1, -1, "its topic was held at %s, though %d of its last %d source records had not failed", trace.ClockTime(b.At), good, last)
 		}
 	}
 }
@@ -131,23 +133,23 @@ func heldInVain(name string, is told, f *findings) {
 const opens = int64(500 * time.Millisecond)
 
 // isProbe reports whether a run of the member began in a hold, of which its lanes knew.
-func isProbe(t told, r *run) bool {
-	is := t.stateAt(r.start)
-	return is.to == "held" && r.start >= is.at+opens
+func isProbe(t trace.Told, r *trace.Run) bool {
+	is := t.StateAt(r.Start)
+	return is.To == "held" && r.Start >= is.At+opens
 }
 
 // probeCost checks that a failure in an outage which has a copy was none of a probe. Records that a
 // worker had taken may begin after the hold.
 func probeCost(ev *evidence, r *record, c *copied, f *findings) {
-	if c.meta.Class != classOutage || c.sent() {
+	if c.meta.Class != trace.ClassOutage || c.sent() {
 		return
 	}
-	var runs []*run
+	var runs []*trace.Run
 	for _, x := range r.runs {
-		if x.life != c.life() || x.attempt != c.failed() || !x.verdict.down() {
+		if x.Life != c.life() || x.Attempt != c.failed() || !x.Verdict.Down() {
 			continue
 		}
-		if told := ev.told[x.member]; !isProbe(told, x) || passedBy(told, x) {
+		if told := ev.told[x.Member]; !isProbe(told, x) || passedBy(told, x) {
 			return
 		}
 		runs = append(runs, x)
@@ -159,11 +161,11 @@ func probeCost(ev *evidence, r *record, c *copied, f *findings) {
 
 // passedBy reports whether a record passed in the hold in which x ran: before it, so there were no
 // probes any more, or behind it, so it failed while others passed.
-func passedBy(t told, x *run) bool {
-	hold := t.stateAt(x.start)
-	return slices.ContainsFunc(t.runs, func(y *run) bool {
-		return y.verdict == verdictPassed && y.topic == x.topic && t.stateAt(y.start) == hold &&
-			(y.end < x.start || y.partition == x.partition && y.offset > x.offset)
+func passedBy(t trace.Told, x *trace.Run) bool {
+	hold := t.StateAt(x.Start)
+	return slices.ContainsFunc(t.Runs, func(y *trace.Run) bool {
+		return y.Verdict == trace.VerdictPassed && y.Topic == x.Topic && t.StateAt(y.Start) == hold &&
+			(y.End < x.Start || y.Partition == x.Partition && y.Offset > x.Offset)
 	})
 }
 
@@ -174,11 +176,11 @@ const openingTime = int64(5 * time.Second)
 // failed before for its own reasons, or further processes had to find out about the outage, or its
 // tiers took less time than a breaker that opens.
 func deadInOutage(ev *evidence, s *served, r *record, c *copied, f *findings) {
-	if r.script.times > 0 && r.script.ending(s.Policy.MaxAttempts, c.life(), nil).class != "" {
+	if r.script.Times > 0 && r.script.Ending(s.Policy.MaxAttempts, c.life(), nil).Class != "" {
 		f.counted["dead-lettered in an outage, having failed before"]++
 		return
 	}
-	if slices.ContainsFunc(r.runs, func(x *run) bool { return x.verdict.down() && ev.disturbed(x.member, x.start, x.end) }) {
+	if slices.ContainsFunc(r.runs, func(x *trace.Run) bool { return x.Verdict.Down() && ev.disturbed(x.Member, x.Start, x.End) }) {
 		f.excluded["dead-lettered, as processes came or went in an outage"]++
 		return
 	}
@@ -194,9 +196,9 @@ func deadInOutage(ev *evidence, s *served, r *record, c *copied, f *findings) {
 func deadBeforeOpen(ev *evidence, r *record, c *copied) bool {
 	var first, last int64
 	for _, x := range r.runs {
-		if x.life == c.life() {
-			first, last = cmp.Or(first, x.start), x.start
-			if is := ev.told[x.member].stateAt(x.start); is.to != "closed" && x.start >= is.at+opens {
+		if x.Life == c.life() {
+			first, last = cmp.Or(first, x.Start), x.Start
+			if is := ev.told[x.Member].StateAt(x.Start); is.To != "closed" && x.Start >= is.At+opens {
 				return false
 			}
 		}
@@ -211,51 +213,51 @@ func openingCost(ev *evidence, name string, w outageOf, f *findings) {
 	cost, good := 0, 0
 	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is strained sooner
 	from := w.from
-	if all := ev.told[name].runs; len(all) > 0 {
-		from = max(from, all[0].start) // of a process that starts in the outage
+	if all := ev.told[name].Runs; len(all) > 0 {
+		from = max(from, all[0].Start) // of a process that starts in the outage
 	}
-	for _, x := range ev.told[name].runs {
+	for _, x := range ev.told[name].Runs {
 		switch {
-		case x.verdict == verdictPassed && x.end > w.from-window && x.end < w.to:
+		case x.Verdict == trace.VerdictPassed && x.End > w.from-window && x.End < w.to:
 			good++
-		case x.verdict == verdictOutage && x.start >= from+judges && x.start <= w.to && slices.Contains(m.job.Service.Topics, x.topic):
-			if ev.told[name].stateAt(x.start).to == "closed" {
+		case x.Verdict == trace.VerdictOutage && x.Start >= from+judges && x.Start <= w.to && slices.Contains(m.Job.Service.Topics, x.Topic):
+			if ev.told[name].StateAt(x.Start).To == "closed" {
 				cost++
 			}
 		}
 	}
-	inPlace := 1 + m.job.Service.Policy.InPlace // each failed attempt is as many runs
+	inPlace := 1 + m.Job.Service.Policy.InPlace // each failed attempt is as many runs
 	most := inPlace * (max(100, good) + 64)
 	f.counted["runs of source records that failed in an outage, at a closed guard"] += cost
 	if cost > most {
 		f.note(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its topic was not strained, at most %d may",
-			cost, clockTime(w.from), clockTime(w.to), most)
+			cost, trace.ClockTime(w.from), trace.ClockTime(w.to), most)
 	}
 }
 
 // recovered checks that a member's breaker closes in time after an outage.
 func recovered(ev *evidence, name string, w outageOf, all []outageOf, f *findings) {
 	for _, o := range ev.windows { // no probe may have met its end
-		if o.down && o.from <= w.to && o.to > w.to && o.to-w.to < int64(20*time.Second) {
-			w.to = o.to
+		if o.Down && o.From <= w.to && o.To > w.to && o.To-w.to < int64(20*time.Second) {
+			w.to = o.To
 		}
 	}
 	by := w.to + int64(ev.recovers)
 	m := ev.members[name]
-	if m.began > w.to || m.ended != 0 && m.ended < by || slices.ContainsFunc(all, func(o outageOf) bool {
+	if m.Began > w.to || m.Ended != 0 && m.Ended < by || slices.ContainsFunc(all, func(o outageOf) bool {
 		return o.group == w.group && o.from > w.to && o.from < by
 	}) {
 		return
 	}
-	switch is := ev.told[name].stateAt(by); {
-	case is.to != "held":
-	case slices.ContainsFunc(ev.told[name].runs, func(x *run) bool {
-		return x.start > w.to && x.start < by && x.verdict == verdictFailed && ev.told[name].stateAt(x.start).to == "held"
+	switch is := ev.told[name].StateAt(by); {
+	case is.To != "held":
+	case slices.ContainsFunc(ev.told[name].Runs, func(x *trace.Run) bool {
+		return x.Start > w.to && x.Start < by && x.Verdict == trace.VerdictFailed && ev.told[name].StateAt(x.Start).To == "held"
 	}):
 		f.excluded["breaker open after an outage, as a probe failed by its script"]++
-	case ev.infra(w.to, by) || slices.ContainsFunc(m.suspended, func(s [2]int64) bool { return s[0] < by && s[1] > w.to }):
+	case ev.infra(w.to, by) || slices.ContainsFunc(m.Suspended, func(s [2]int64) bool { return s[0] < by && s[1] > w.to }):
 		f.excluded["breaker open after an outage, with a broken broker or suspended"]++
 	default:
-		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.to, ev.recovers, clockTime(is.at))
+		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.To, ev.recovers, trace.ClockTime(is.At))
 	}
 }

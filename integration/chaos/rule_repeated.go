@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // repeated: a delivery runs again only if its offset was not committed, and its lane had another
@@ -13,9 +14,9 @@ import (
 // never runs again. A copy is written again only after a repetition.
 func repeated(ev *evidence, f *findings) {
 	for _, s := range ev.services {
-		var samples []sample
+		var samples []trace.Sample
 		for _, sample := range ev.samples {
-			if sample.group == s.Group {
+			if sample.Group == s.Group {
 				samples = append(samples, sample)
 			}
 		}
@@ -30,20 +31,20 @@ func repeated(ev *evidence, f *findings) {
 		for _, r := range s.records {
 			failures, copies := map[delivery]int{}, map[delivery]int{}
 			for _, x := range r.runs {
-				if x.verdict != verdictPassed && x.verdict != verdictDiscard && x.verdict != verdictDrained && x.verdict != verdictNone {
-					failures[delivery{x.life, x.attempt}]++
+				if x.Verdict != trace.VerdictPassed && x.Verdict != trace.VerdictDiscard && x.Verdict != trace.VerdictDrained && x.Verdict != trace.VerdictNone {
+					failures[delivery{x.Life, x.Attempt}]++
 				}
 			}
 			for _, c := range slices.Concat(r.copies, r.letters) {
 				// A letter of a record that was condemned, and kills nothing, is another rule's.
-				if !c.sent() && (c.meta.Reason != headers.Reason(reasonCrashLoop) || r.script.kills()) {
+				if !c.sent() && (c.meta.Reason != headers.Reason(trace.ReasonCrashLoop) || r.script.Kills()) {
 					copies[delivery{c.life(), c.failed()}]++
 				}
 			}
 			for of, n := range copies {
 				switch {
-				case n <= failures[of] || r.script.killsAt(of.attempt) && n == 1:
-				case r.script.killsAt(of.attempt):
+				case n <= failures[of] || r.script.KillsAt(of.attempt) && n == 1:
+				case r.script.KillsAt(of.attempt):
 					// Each owner that finds it condemned writes a letter, until one's is committed.
 					f.counted["further letters of a record that kills"] += n - 1
 				case clientRepeats(ev, r, of):
@@ -61,39 +62,39 @@ func repeated(ev *evidence, f *findings) {
 // clientRepeats reports whether brokers or networks failed when the copies of a delivery were
 // written, or shortly before: what a killed broker no longer knows shows as a client reaches it.
 func clientRepeats(ev *evidence, r *record, of delivery) bool {
-	return slices.ContainsFunc(r.runs, func(x *run) bool {
-		return x.life == of.life && x.attempt == of.attempt && ev.infra(x.end-learns, x.end+int64(20*time.Second))
+	return slices.ContainsFunc(r.runs, func(x *trace.Run) bool {
+		return x.Life == of.life && x.Attempt == of.attempt && ev.infra(x.End-learns, x.End+int64(20*time.Second))
 	})
 }
 
 // repetitions checks the further runs of a delivery.
-func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []sample, f *findings) {
+func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []trace.Sample, f *findings) {
 	rec := d.record()
 	inPlace := 0 // retries in place of this delivery
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
-		own := lastOf(d.runs[:i+1], b.member)
-		if own == a && (a.verdict.mayStay() || a.own) && ev.told[a.member].opened(a.start, b.start) {
+		own := lastOf(d.runs[:i+1], b.Member)
+		if own == a && (a.Verdict.MayStay() || a.Own) && ev.told[a.Member].Opened(a.Start, b.Start) {
 			f.counted["run again, as a probe or since the breaker opened"]++
 			inPlace = 0
 			continue
 		}
-		failed := a.verdict == verdictFailed || a.verdict.down()
-		if own == a && failed && inPlace < s.Policy.InPlace && !ev.told[b.member].renewed(b.lane, own.start, b.start) {
+		failed := a.Verdict == trace.VerdictFailed || a.Verdict.Down()
+		if own == a && failed && inPlace < s.Policy.InPlace && !ev.told[b.Member].Renewed(b.Lane, own.Start, b.Start) {
 			inPlace++
 			continue
 		}
 		inPlace = 0
-		if own != nil && (own == a || own.verdict == verdictPassed) && !ev.told[b.member].renewed(b.lane, own.start, b.start) {
-			f.add(d.of, rec, d.runs, "%s ran it again, and its lane had not ended", b.member)
+		if own != nil && (own == a || own.Verdict == trace.VerdictPassed) && !ev.told[b.Member].Renewed(b.Lane, own.Start, b.Start) {
+			f.add(d.of, rec, d.runs, "%s ran it again, and its lane had not ended", b.Member)
 			continue
 		}
-		if a.verdict == verdictDrained {
+		if a.Verdict == trace.VerdictDrained {
 			continue
 		}
-		again := ev.readAgain(feed.tp, a.start-lineSlack, b.start)
+		again := ev.readAgain(feed.TP, a.Start-trace.LineSlack, b.Start)
 		switch {
-		case a.verdict == verdictNone:
+		case a.Verdict == trace.VerdictNone:
 			f.counted["repeated after its process died in it"]++
 		case again:
 			f.counted["repeated, as the log lost its end and was read again"]++
@@ -102,29 +103,29 @@ func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []sa
 		default:
 			f.counted["repeated by another member"]++
 		}
-		if at, by, ok := handedOver(ev, feed.tp, d.runs[:i+1], b); ok && !again {
-			f.add(d.of, rec, d.runs, "it ran again, though %s had finished it, and handed its lane over in order at %s", by, clockTime(at))
+		if at, by, ok := handedOver(ev, feed.TP, d.runs[:i+1], b); ok && !again {
+			f.add(d.of, rec, d.runs, "it ran again, though %s had finished it, and handed its lane over in order at %s", by, trace.ClockTime(at))
 			continue
 		}
 		// The last samples before the lane began, and before the repetition.
-		began := ev.told[b.member].begunBy(b.lane, b.start)
-		first, last := lastBefore(samples, began), lastBefore(samples, b.start-int64(200*time.Millisecond))
+		began := ev.told[b.Member].BegunBy(b.Lane, b.Start)
+		first, last := lastBefore(samples, began), lastBefore(samples, b.Start-int64(200*time.Millisecond))
 		switch {
-		case last == nil || last.ended <= a.start || !last.holds(feed.tp, d.offset, rec.LeaderEpoch) || !ev.knows(last, feed.tp, d.offset, d):
-		case again || ev.readAgain(feed.tp, last.ended-int64(5*time.Second), b.start):
-		case ev.zombie(b) && !(first != nil && first.ended > a.start && first.holds(feed.tp, d.offset, rec.LeaderEpoch) && ev.knows(first, feed.tp, d.offset, d)):
+		case last == nil || last.Ended <= a.Start || !last.Holds(feed.TP, d.offset, rec.LeaderEpoch) || !ev.knows(last, feed.TP, d.offset, d):
+		case again || ev.readAgain(feed.TP, last.Ended-int64(5*time.Second), b.Start):
+		case ev.zombie(b) && !(first != nil && first.Ended > a.Start && first.Holds(feed.TP, d.offset, rec.LeaderEpoch) && ev.knows(first, feed.TP, d.offset, d)):
 			f.excluded["repeated by a zombie"]++
 		default:
-			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", last.committed[feed.tp],
-				clockTime(last.ended), last.metadata[feed.tp])
+			f.add(d.of, rec, d.runs, "it ran again, though %d had been committed by %s, with metadata %q", last.Committed[feed.TP],
+				trace.ClockTime(last.Ended), last.Metadata[feed.TP])
 		}
 	}
 }
 
 // lastOf returns the last of the runs that is a member's; nil if there is none.
-func lastOf(runs []*run, member string) *run {
+func lastOf(runs []*trace.Run, member string) *trace.Run {
 	for _, r := range slices.Backward(runs) {
-		if r.member == member {
+		if r.Member == member {
 			return r
 		}
 	}
@@ -132,8 +133,8 @@ func lastOf(runs []*run, member string) *run {
 }
 
 // lastBefore returns the last sample before a time; nil if there is none.
-func lastBefore(samples []sample, at int64) *sample {
-	n, _ := slices.BinarySearchFunc(samples, at, func(x sample, t int64) int { return cmp.Compare(x.ended, t) })
+func lastBefore(samples []trace.Sample, at int64) *trace.Sample {
+	n, _ := slices.BinarySearchFunc(samples, at, func(x trace.Sample, t int64) int { return cmp.Compare(x.Ended, t) })
 	if n == 0 {
 		return nil
 	}
@@ -142,14 +143,14 @@ func lastBefore(samples []sample, at int64) *sample {
 
 // handedOver returns who had handled a record of a feed, and when it handed the lane over in order,
 // before the lane of a later run began. Before a log was read again, none did.
-func handedOver(ev *evidence, feed tp, before []*run, later *run) (at int64, by string, ok bool) {
-	began := ev.told[later.member].begunBy(later.lane, later.start)
+func handedOver(ev *evidence, feed trace.TP, before []*trace.Run, later *trace.Run) (at int64, by string, ok bool) {
+	began := ev.told[later.Member].BegunBy(later.Lane, later.Start)
 	for _, r := range before {
-		if r.verdict != verdictPassed {
+		if r.Verdict != trace.VerdictPassed {
 			continue
 		}
-		if at, ok := ev.told[r.member].handedOver(r); ok && at < began && !ev.readAgain(feed, at, later.start) {
-			return at, r.member, true
+		if at, ok := ev.told[r.Member].HandedOver(r); ok && at < began && !ev.readAgain(feed, at, later.Start) {
+			return at, r.Member, true
 		}
 	}
 	return 0, "", false

@@ -24,6 +24,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 func TestMain(m *testing.M) {
@@ -160,7 +161,7 @@ var defects = []defect{
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
 				err := handle(ctx, r)
 				if errors.Is(err, errDown) && state.open.Load() {
-					return classify.As(classify.Terminal(errDown), classOutage)
+					return classify.As(classify.Terminal(errDown), trace.ClassOutage)
 				}
 				return err
 			}
@@ -171,7 +172,7 @@ var defects = []defect{
 		member: func(c *consumer.Config) {
 			handle, turn := c.Handler, new(sync.RWMutex)
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
-				if s, ok := parseScript(r.Headers); ok && s.act == actStuck {
+				if s, ok := trace.ParseScript(r.Headers); ok && s.Act == trace.ActStuck {
 					turn.Lock()
 					defer turn.Unlock()
 				} else {

@@ -7,18 +7,20 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
 // sampler reads the groups' committed offsets and the topics' ends once a second.
 type sampler struct {
 	adm      *kadm.Client
-	services []service
+	services []trace.Service
 	tiers    []time.Duration // all that a service has ever had
 
 	file io.Writer // for people who look for the cause of a find
 
 	mu      sync.Mutex
-	samples []sample
+	samples []trace.Sample
 }
 
 func (s *sampler) run(ctx context.Context) {
@@ -38,17 +40,17 @@ func (s *sampler) run(ctx context.Context) {
 				s.mu.Lock()
 				s.samples = append(s.samples, got)
 				s.mu.Unlock()
-				got.print(s.file)
+				got.Print(s.file)
 			}
 		}
 	}
 }
 
 // take reads a service's offsets and then the ends of its topics.
-func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
-	got := sample{
-		group: svc.Group, began: time.Now().UnixNano(),
-		committed: map[tp]int64{}, metadata: map[tp]string{}, epochs: map[tp]int32{}, ends: map[tp]int64{},
+func (s *sampler) take(ctx context.Context, svc trace.Service) (trace.Sample, error) {
+	got := trace.Sample{
+		Group: svc.Group, Began: time.Now().UnixNano(),
+		Committed: map[trace.TP]int64{}, Metadata: map[trace.TP]string{}, Epochs: map[trace.TP]int32{}, Ends: map[trace.TP]int64{},
 	}
 	offsets, err := s.adm.FetchOffsets(ctx, svc.Group)
 	if err != nil {
@@ -58,12 +60,12 @@ func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 		return got, err
 	}
 	offsets.Each(func(o kadm.OffsetResponse) {
-		at := tp{o.Topic, o.Partition}
-		got.committed[at], got.metadata[at], got.epochs[at] = o.At, o.Metadata, o.LeaderEpoch
+		at := trace.TP{Topic: o.Topic, Partition: o.Partition}
+		got.Committed[at], got.Metadata[at], got.Epochs[at] = o.At, o.Metadata, o.LeaderEpoch
 	})
 	var topics []string
 	for _, topic := range svc.Topics {
-		topics = append(append(topics, topic), svc.siblings(topic, s.tiers).Topics()...)
+		topics = append(append(topics, topic), svc.Siblings(topic, s.tiers).Topics()...)
 	}
 	ends, err := s.adm.ListEndOffsets(ctx, topics...)
 	if err != nil {
@@ -75,11 +77,11 @@ func (s *sampler) take(ctx context.Context, svc service) (sample, error) {
 			missing = o.Err
 			return
 		}
-		got.ends[tp{o.Topic, o.Partition}] = o.Offset
+		got.Ends[trace.TP{Topic: o.Topic, Partition: o.Partition}] = o.Offset
 	})
-	if missing != nil && len(got.ends) == 0 {
+	if missing != nil && len(got.Ends) == 0 {
 		return got, missing
 	}
-	got.ended = time.Now().UnixNano()
+	got.Ended = time.Now().UnixNano()
 	return got, nil
 }

@@ -7,28 +7,29 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/internal/leak"
 )
 
 // watchVitals tells the journal of the process's sizes.
-func watchVitals(j *journal) {
+func watchVitals(j *trace.Journal) {
 	read := []metrics.Sample{{Name: "/sched/goroutines:goroutines"}, {Name: "/gc/heap/live:bytes"}}
 	for range time.Tick(2 * time.Second) {
 		metrics.Read(read)
-		if err := j.vitals(read[0].Value.Uint64(), read[1].Value.Uint64()); err != nil {
-			fatal(err)
+		if err := j.Vitals(read[0].Value.Uint64(), read[1].Value.Uint64()); err != nil {
+			trace.Fatal(err)
 		}
 	}
 }
 
 // watchLateness tells the journal when the process gets no CPU time.
-func watchLateness(j *journal) {
+func watchLateness(j *trace.Journal) {
 	last := time.Now()
-	for range time.Tick(lookEvery) {
+	for range time.Tick(trace.LookEvery) {
 		now := time.Now()
-		if by := now.Sub(last) - lookEvery; by >= lateBy {
-			if err := j.late(now.Add(-by), now); err != nil {
-				fatal(err)
+		if by := now.Sub(last) - trace.LookEvery; by >= trace.LateBy {
+			if err := j.Late(now.Add(-by), now); err != nil {
+				trace.Fatal(err)
 			}
 		}
 		last = now
@@ -40,7 +41,7 @@ func watchLateness(j *journal) {
 func watchLeaks(f *leak.Finder, file string) {
 	for range time.Tick(time.Second) {
 		if err := writeLeaks(f, file); err != nil {
-			fatal(err)
+			trace.Fatal(err)
 		}
 	}
 }
@@ -51,8 +52,8 @@ var leaksMu sync.Mutex
 func writeLeaks(f *leak.Finder, file string) error {
 	leaksMu.Lock()
 	defer leaksMu.Unlock()
-	is := leaks{Seen: map[string]int{}, Found: f.Found()}
-	for _, kind := range leakKinds {
+	is := trace.Leaks{Seen: map[string]int{}, Found: f.Found()}
+	for _, kind := range trace.LeakKinds {
 		is.Seen[kind] = f.Seen(kind)
 	}
 	text, err := json.Marshal(is)

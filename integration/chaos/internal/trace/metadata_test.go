@@ -1,4 +1,4 @@
-package chaos
+package trace
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 // The format is the consumer's: its golden file holds it.
 func TestFinishedAbove_ReadsTheConsumersFormat(t *testing.T) {
 	t.Parallel()
-	golden, err := os.ReadFile("../../consumer/internal/offsets/testdata/metadata_1.golden")
+	golden, err := os.ReadFile("../../../../consumer/internal/offsets/testdata/metadata_1.golden")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,15 +31,15 @@ func TestFinishedAbove_ReadsTheConsumersFormat(t *testing.T) {
 	}
 	for line := range strings.Lines(string(golden)) {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if of, ok := want[name]; ok && !slices.Equal(finishedAbove(text, 100), of) {
-			t.Errorf("%s: %q has %v, want %v", name, text, finishedAbove(text, 100), of)
+		if of, ok := want[name]; ok && !slices.Equal(FinishedAbove(text, 100), of) {
+			t.Errorf("%s: %q has %v, want %v", name, text, FinishedAbove(text, 100), of)
 		}
 		delete(want, name)
 	}
 	if len(want) > 0 {
 		t.Errorf("the golden file lacks %v", want)
 	}
-	if got := finishedAbove("somebody else's", 100); got != nil {
+	if got := FinishedAbove("somebody else's", 100); got != nil {
 		t.Errorf("foreign metadata has %v", got)
 	}
 }

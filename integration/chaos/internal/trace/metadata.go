@@ -1,4 +1,4 @@
-package chaos
+package trace
 
 import (
 	"encoding/base64"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// finishedAbove returns the offsets above a committed one that the commit's metadata names as
+// FinishedAbove returns the offsets above a committed one that the commit's metadata names as
 // finished. It reads the format by itself, so that a fault of the consumer's own reader shows.
-func finishedAbove(metadata string, floor int64) (offsets []int64) {
+func FinishedAbove(metadata string, floor int64) (offsets []int64) {
 	fields := strings.Split(metadata, " ")
 	if len(fields) < 3 || fields[0] != "siding" || fields[1] != "1" {
 		return nil

@@ -1,4 +1,4 @@
-package chaos
+package trace
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 // laneLog is a log handler that tells the journal when lanes begin and end, and which of their
 // records are suspects, as the consumer's log says it. The consumer has no other way to tell.
 type laneLog struct {
-	journal *journal
+	journal *Journal
 	with    map[string]string // attributes of all lines
 	// uncommitted is when lanes were last handed over without their last commit, in nanoseconds.
 	uncommitted *atomic.Int64
@@ -26,23 +26,24 @@ const uncommittedLine = "siding: lanes handed over without their last commit; re
 
 // laneLines are the lines about the beginning or the end of lanes. Those without partitions are
 // about all lanes of the process.
-var laneLines = map[string]change{
-	"siding: lanes assigned": laneAssigned,
-	"siding: lanes revoked":  laneHandedOver,
-	"siding: the membership was lost; records that were not committed run again":                                           laneEnded,
-	"siding: the member was expelled and has joined again; its partitions restart from the committed offsets":              laneRestarted,
-	"siding: the log was truncated; its lane restarts":                                                                     laneRestarted,
-	"siding: the log of a retry topic was truncated or replaced; its lane restarts":                                        laneRestarted,
-	"siding: the position is beyond the log's end, so the log was replaced; reading it from its start":                     laneReread,
-	"siding: the committed offset is beyond the log's end, so the log was replaced; reading it from its start":             laneReread,
-	"siding: a source topic was deleted and recreated; its lanes restart, and their unfinished records are gone":           laneRestarted,
-	"siding: a retry topic was deleted and recreated; its lanes restart, and the records parked in the old topic are gone": laneRestarted,
+var laneLines = map[string]Change{
+	"siding: lanes assigned": LaneAssigned,
+	"siding: lanes revoked":  LaneHandedOver,
+	"siding: the membership was lost; records that were not committed run again":                                           LaneEnded,
+	"siding: the member was expelled and has joined again; its partitions restart from the committed offsets":              LaneRestarted,
+	"siding: the log was truncated; its lane restarts":                                                                     LaneRestarted,
+	"siding: the log of a retry topic was truncated or replaced; its lane restarts":                                        LaneRestarted,
+	"siding: the position is beyond the log's end, so the log was replaced; reading it from its start":                     LaneReread,
+	"siding: the committed offset is beyond the log's end, so the log was replaced; reading it from its start":             LaneReread,
+	"siding: a source topic was deleted and recreated; its lanes restart, and their unfinished records are gone":           LaneRestarted,
+	"siding: a retry topic was deleted and recreated; its lanes restart, and the records parked in the old topic are gone": LaneRestarted,
 }
 
 // suspectsLine names the records of a feed that run in groups, as processes died while they ran.
 const suspectsLine = "siding: processes died while they ran these records; they run in groups and one by one, until the one that kills is found"
 
-func newLaneLog(j *journal) slog.Handler {
+// NewLaneLog returns a handler that is to see all lines of a consumer.
+func NewLaneLog(j *Journal) slog.Handler {
 	return laneLog{journal: j, uncommitted: new(atomic.Int64)}
 }
 
@@ -84,29 +85,29 @@ func (h laneLog) Handle(_ context.Context, r slog.Record) error {
 	})
 	if r.Message == suspectsLine {
 		if err := h.journal.suspects(now, about["feed"], about["partition"], about["from"], about["to"]); err != nil {
-			fatal(err)
+			Fatal(err)
 		}
 		return nil
 	}
-	if what == laneHandedOver {
+	if what == LaneHandedOver {
 		// Another drain at the same time makes a hand-over look worse than it was, never better.
 		took, err := time.ParseDuration(about["took"])
 		if err != nil || about["cancelled"] != "0" || h.uncommitted.Load() > now.Add(-took-time.Second).UnixNano() {
-			what = laneEnded
+			what = LaneEnded
 		}
 	}
-	lanes := []tp{everyLane}
+	lanes := []TP{EveryLane}
 	if text, ok := about["partitions"]; ok {
 		lanes = namedLanes(text)
 	} else if n, err := strconv.Atoi(about["partition"]); err == nil {
-		lanes = []tp{{about["topic"], int32(n)}}
+		lanes = []TP{{about["topic"], int32(n)}}
 	}
-	if what == laneHandedOver && slices.Contains(lanes, everyLane) {
-		what = laneEnded // the member may have kept some
+	if what == LaneHandedOver && slices.Contains(lanes, EveryLane) {
+		what = LaneEnded // the member may have kept some
 	}
 	for _, l := range lanes {
 		if err := h.journal.lane(now, what, l); err != nil {
-			fatal(err)
+			Fatal(err)
 		}
 	}
 	return nil
@@ -114,21 +115,21 @@ func (h laneLog) Handle(_ context.Context, r slog.Record) error {
 
 // namedLanes reads what a line of the log says of partitions: "bills/0 orders/0-5,7". It is every
 // lane if the line does not name all of them.
-func namedLanes(text string) (lanes []tp) {
+func namedLanes(text string) (lanes []TP) {
 	for _, word := range strings.Fields(text) {
 		topic, partitions, ok := cutLast(word, "/")
 		if !ok {
-			return []tp{everyLane}
+			return []TP{EveryLane}
 		}
 		for _, r := range strings.Split(partitions, ",") {
 			first, last, _ := strings.Cut(r, "-")
 			from, err := strconv.Atoi(first)
 			to, err2 := strconv.Atoi(cmp.Or(last, first))
 			if err != nil || err2 != nil {
-				return []tp{everyLane}
+				return []TP{EveryLane}
 			}
 			for p := from; p <= to; p++ {
-				lanes = append(lanes, tp{topic, int32(p)})
+				lanes = append(lanes, TP{topic, int32(p)})
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package chaos
+package trace
 
 import (
 	"log/slog"
@@ -14,11 +14,11 @@ import (
 func TestLaneLog_TellsTheJournal(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "a.journal")
-	j, err := openJournal(name)
+	j, err := OpenJournal(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(newLaneLog(j)).With("group", "billing")
+	log := slog.New(NewLaneLog(j)).With("group", "billing")
 	log.Info("siding: lanes assigned", "lanes", 3, "partitions", "bills/0 orders/1-2")
 	log.Info("siding: lanes revoked", "took", "2ms", "cancelled", int64(0), "partitions", "bills/0")
 	log.Info("siding: lanes revoked", "took", 2*time.Millisecond, "cancelled", int64(1), "partitions", "orders/1")
@@ -29,28 +29,28 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 	log.Info("siding: lanes revoked", "took", "2ms", "cancelled", int64(0), "partitions", "orders/0,2,4,6,8,10,12,14,16,18,and 2 more")
 	log.Info("siding: lanes assigned", "lanes", 0, "partitions", "")
 	log.With("topic", "orders", "partition", int32(4)).Warn(suspectsLine, "feed", "orders.retry.2s", "deaths", 3, "from", int64(2), "to", int64(14))
-	is, err := readJournal("a", name)
+	is, err := ReadJournal("a", name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []laneChange
-	for _, c := range is.lanes {
-		c.at = 0
+	var got []LaneChange
+	for _, c := range is.Lanes {
+		c.At = 0
 		got = append(got, c)
 	}
-	want := []laneChange{
-		{0, laneAssigned, tp{"bills", 0}},
-		{0, laneAssigned, tp{"orders", 1}},
-		{0, laneAssigned, tp{"orders", 2}},
-		{0, laneHandedOver, tp{"bills", 0}},
-		{0, laneEnded, tp{"orders", 1}},
-		{0, laneRestarted, tp{"orders", 2}},
-		{0, laneEnded, tp{"orders", 2}},
-		{0, laneAssigned, everyLane},
-		{0, laneEnded, everyLane},
+	want := []LaneChange{
+		{0, LaneAssigned, TP{"bills", 0}},
+		{0, LaneAssigned, TP{"orders", 1}},
+		{0, LaneAssigned, TP{"orders", 2}},
+		{0, LaneHandedOver, TP{"bills", 0}},
+		{0, LaneEnded, TP{"orders", 1}},
+		{0, LaneRestarted, TP{"orders", 2}},
+		{0, LaneEnded, TP{"orders", 2}},
+		{0, LaneAssigned, EveryLane},
+		{0, LaneEnded, EveryLane},
 	}
-	if want := (suspects{0, tp{"orders.retry.2s", 4}, 2, 14}); len(is.suspects) != 1 || (suspects{0, is.suspects[0].feed, is.suspects[0].from, is.suspects[0].to}) != want {
-		t.Errorf("the journal tells of suspects %v, want %v", is.suspects, want)
+	if want := (Suspects{0, TP{"orders.retry.2s", 4}, 2, 14}); len(is.Suspects) != 1 || (Suspects{0, is.Suspects[0].Feed, is.Suspects[0].From, is.Suspects[0].To}) != want {
+		t.Errorf("the journal tells of suspects %v, want %v", is.Suspects, want)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the journal tells %v, want %v", got, want)
@@ -60,7 +60,7 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 // A line that is renamed would take its evidence away.
 func TestLaneLog_KnowsLinesOfTheConsumer(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/telemetry.md")
+	page, err := os.ReadFile("../../../../docs/telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}
