@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/check"
 )
 
 // The kinds of brokers that a run can use.
@@ -75,9 +76,9 @@ type Config struct {
 	// margin is how long a run has no faults at its beginning, and at its end. Default 5 s.
 	margin time.Duration
 	// settles is how long a floor may stand still at the end, besides the longest wait in tiers.
-	// Default settleTime.
+	// Default check.SettleTime.
 	settles time.Duration
-	// recovers is how long a topic may need after an outage. Default recoverTime.
+	// recovers is how long a topic may need after an outage. Default check.RecoverTime.
 	recovers time.Duration
 }
 
@@ -99,8 +100,8 @@ func (cfg Config) withDefaults() Config {
 	cfg.Rate = cmp.Or(cfg.Rate, 2000)
 	cfg.Broker = cmp.Or(cfg.Broker, BrokerEmbedded)
 	cfg.margin = cmp.Or(cfg.margin, 5*time.Second)
-	cfg.settles = cmp.Or(cfg.settles, settleTime)
-	cfg.recovers = cmp.Or(cfg.recovers, recoverTime)
+	cfg.settles = cmp.Or(cfg.settles, check.SettleTime)
+	cfg.recovers = cmp.Or(cfg.recovers, check.RecoverTime)
 	if cfg.Log == nil {
 		cfg.Log = os.Stderr
 	}

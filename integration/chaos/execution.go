@@ -14,49 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/check"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/internal/leak"
 )
-
-// Run makes one run and returns what it found. The error says why it could not be made; a broken
-// promise is none, see [Report.Broken].
-func Run(ctx context.Context, cfg Config) (*Report, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	own := cfg.Dir == ""
-	if own {
-		dir, err := os.MkdirTemp("", "siding-chaos-")
-		if err != nil {
-			return nil, err
-		}
-		cfg.Dir = dir
-	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	e, err := newExecution(cfg)
-	if err != nil {
-		return nil, err
-	}
-	rep, err := e.run(ctx)
-	e.close() // before the folder is removed: the embedded broker writes as it ends
-	if err != nil {
-		return nil, fmt.Errorf("chaos: seed %d: %w (journals and logs are in %s)", cfg.Seed, err, cfg.Dir)
-	}
-	rep.Dir = cfg.Dir
-	if cfg.Results != "" {
-		if err := rep.append(cfg.Results); err != nil {
-			return nil, err
-		}
-	}
-	if own && len(rep.Broken) == 0 {
-		rep.Dir = ""
-		return rep, os.RemoveAll(cfg.Dir)
-	}
-	return rep, nil
-}
 
 // execution is a run while it goes on.
 type execution struct {
@@ -211,34 +172,34 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 		m.term()
 	}
 	in := e.input()
-	in.unsettled, in.loaded = left, began.Add(e.cfg.Duration).UnixNano()
-	ev, err := read(ctx, in)
+	in.Unsettled, in.Loaded = left, began.Add(e.cfg.Duration).UnixNano()
+	res, err := check.Judge(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	rep := ev.report(e.cfg)
+	rep := newReport(e.cfg, res)
 	rep.Minutes = e.cfg.Duration.Minutes()
 	rep.Faults, rep.Lateness = e.faults, &lateness
 	return rep, nil
 }
 
 // input is what the run tells the checker.
-func (e *execution) input() input {
-	in := input{services: e.plan.services, tiers: everyTier(), recovers: e.cfg.recovers, opts: e.direct()}
+func (e *execution) input() check.Input {
+	in := check.Input{Services: e.plan.services, Tiers: everyTier(), Recovers: e.cfg.recovers, Opts: e.direct()}
 	for _, m := range e.crew.everyone() {
-		in.members = append(in.members, m.told())
+		in.Members = append(in.Members, m.told())
 	}
 	for _, m := range e.crew.dead() {
-		in.died = append(in.died, m.told())
+		in.Died = append(in.Died, m.told())
 	}
 	e.mu.Lock()
-	in.windows = slices.Clone(e.windows)
+	in.Windows = slices.Clone(e.windows)
 	e.mu.Unlock()
 	e.load.mu.Lock()
-	in.acked, in.lost, in.older = e.load.acked, e.load.lost, e.load.older
+	in.Acked, in.Lost, in.Older = e.load.acked, e.load.lost, e.load.older
 	e.load.mu.Unlock()
 	e.sampler.mu.Lock()
-	in.samples = e.sampler.samples
+	in.Samples = e.sampler.samples
 	e.sampler.mu.Unlock()
 	return in
 }
@@ -246,13 +207,6 @@ func (e *execution) input() input {
 // closeTime is how long the load goes on after an outage, so that strained topics learn of its end:
 // else what fails by its script is tried again for as long as an outage may last.
 const closeTime = 20 * time.Second
-
-// recoverTime is how long a topic may need after an outage to be back at its speed.
-const recoverTime = 30 * time.Second
-
-// settleTime is how long a floor may stand still in a healthy cluster, besides the longest wait in
-// tiers.
-const settleTime = 30 * time.Second
 
 // inject makes one fault.
 func (e *execution) inject(s step) {

@@ -11,7 +11,7 @@ import (
 // Lateness is how late timers of the run's own process were. Rules that bound times, and handlers'
 // timeouts, need a machine that has time for all processes of the run.
 type Lateness struct {
-	// Seconds are those in which a timer was late by trace.LateBy or more, of so many.
+	// Seconds are those in which a timer was late by 100 ms or more, of so many.
 	Seconds int `json:"late_seconds"`
 	Of      int `json:"of_seconds"`
 	// Worst is in milliseconds.

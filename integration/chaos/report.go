@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/check"
 )
 
 // Report is what a run found.
@@ -60,25 +62,28 @@ func (v Violation) String() string {
 	return strings.Join(append([]string{what + ": " + v.Text}, v.Lines...), "\n    ")
 }
 
-// report runs all rules.
-func (ev *evidence) report(cfg Config) *Report {
-	rep := &Report{Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Counted: map[string]int{}, Excluded: map[string]int{}, Flat: longest(ev)}
-	for _, s := range ev.services {
-		rep.Records += len(s.records)
-		for _, r := range s.records {
-			rep.Runs += len(r.runs)
-		}
+// Flat says how the sizes of a process changed from the first third of its life to the last. They
+// are the least ones of their thirds: lanes and parked records come and go, what leaks stays.
+type Flat struct {
+	Member     string   `json:"member"`
+	Minutes    float64  `json:"minutes"`
+	Goroutines [2]int64 `json:"goroutines"`
+	Bytes      [2]int64 `json:"live_bytes"`
+}
+
+func (l *Flat) String() string { return (*check.Flat)(l).String() }
+
+// newReport returns the report on what the checker found.
+func newReport(cfg Config, res *check.Result) *Report {
+	rep := &Report{
+		Commit: cfg.Commit, Seed: cfg.Seed, Broker: cfg.Broker, Records: res.Records, Runs: res.Runs,
+		Counted: res.Counted, Excluded: res.Excluded, Flat: (*Flat)(res.Flat), Verdict: verdictHeld,
 	}
 	byRule := map[string]int{}
-	for _, r := range rules {
-		found := findings{rule: r.name, counted: rep.Counted, excluded: rep.Excluded}
-		r.check(ev, &found)
-		rep.Broken = append(rep.Broken, found.broken...)
-		if n := len(found.broken); n > 0 {
-			byRule[r.name] = n
-		}
+	for _, f := range res.Broken {
+		rep.Broken = append(rep.Broken, Violation(f))
+		byRule[f.Rule]++
 	}
-	rep.Verdict = verdictHeld
 	if len(byRule) > 0 {
 		rep.Verdict = "broken"
 		for _, name := range slices.Sorted(maps.Keys(byRule)) {

@@ -1,0 +1,42 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
+)
+
+// A process that grows slowly looks flat for a while. What it needs for more lanes is no growth.
+func TestFlat_FindsGrowth(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		size  func(minute float64) trace.Vitals
+		grows bool
+	}{
+		{"nothing", func(float64) trace.Vitals { return trace.Vitals{Goroutines: 200, Live: 30 << 20} }, false},
+		{"peaks", func(m float64) trace.Vitals {
+			return trace.Vitals{Goroutines: 200 + 500*(int64(60*m)%30/28), Live: 30<<20 + 60<<20*(int64(60*m)%30/28)}
+		}, false},
+		{"the start", func(m float64) trace.Vitals {
+			return trace.Vitals{Goroutines: min(300, 50+int64(m*600)), Live: min(40<<20, int64(m*(90<<20)))}
+		}, false},
+		{"a goroutine a second", func(m float64) trace.Vitals { return trace.Vitals{Goroutines: 200 + int64(60*m), Live: 30 << 20} }, true},
+		{"a megabyte in ten seconds", func(m float64) trace.Vitals { return trace.Vitals{Goroutines: 200, Live: 20<<20 + int64(6*m*(1<<20))} }, true},
+	} {
+		ev := &evidence{told: map[string]trace.Told{}, loaded: int64(time.Hour)}
+		is := trace.Told{}
+		for at := time.Duration(0); at < 6*time.Minute; at += 2 * time.Second {
+			v := test.size(at.Minutes())
+			v.At = int64(at)
+			is.Vitals = append(is.Vitals, v)
+		}
+		ev.told["a"] = is
+		f := findings{rule: "flat", counted: map[string]int{}, excluded: map[string]int{}}
+		flat(ev, &f)
+		if got := len(f.broken) > 0; got != test.grows {
+			t.Errorf("%s: grows %v, want %v: %v", test.name, got, test.grows, longest(ev))
+		}
+	}
+}
