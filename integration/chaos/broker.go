@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/child"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -257,7 +258,7 @@ type embedded struct {
 	log string
 
 	mu   sync.Mutex // one order at a time
-	proc *process
+	proc *child.Process
 	last int64 // id of the last fault
 }
 
@@ -284,13 +285,13 @@ func startEmbedded(dir, log, defect string) (*embedded, error) {
 }
 
 func (e *embedded) start() error {
-	p, err := startProcess(roleBroker, e.job, e.log)
+	p, err := child.Start(roleBroker, e.job, e.log)
 	if err != nil {
 		return err
 	}
-	line, err := p.out.ReadString('\n')
+	line, err := p.Out.ReadString('\n')
 	if err != nil {
-		p.kill()
+		p.Kill()
 		reason, _ := os.ReadFile(e.log)
 		return fmt.Errorf("the embedded broker does not start, and says %q: %w; the end of its log: %s", line, err, reason[max(0, len(reason)-1000):])
 	}
@@ -310,10 +311,10 @@ func (e *embedded) give(o order) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.proc.in.Write(append(line, '\n')); err != nil {
+	if _, err := e.proc.In.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	answer, err := e.proc.out.ReadString('\n')
+	answer, err := e.proc.Out.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("the embedded broker ended: %w", err)
 	}
@@ -365,12 +366,12 @@ func (e *embedded) restart(atOnce bool, pause time.Duration) error {
 		return err
 	}
 	if atOnce {
-		e.proc.kill()
+		e.proc.Kill()
 	} else {
 		if err := e.give(order{Op: "close"}); err != nil {
 			return err
 		}
-		<-e.proc.exited
+		<-e.proc.Exited
 		// The embedded broker takes members that expired meanwhile for the owners of their
 		// partitions, for ever. Without this file all members join again, as after a kill.
 		if err := os.Remove(filepath.Join(e.job.Dir, "session_state.json")); err != nil && !os.IsNotExist(err) {
@@ -390,7 +391,7 @@ func (e *embedded) close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err := e.give(order{Op: "close"})
-	e.proc.kill()
+	e.proc.Kill()
 	e.proxied.close()
 	return err
 }

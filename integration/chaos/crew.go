@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/child"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -53,7 +54,7 @@ func (c *crew) start(service int) (*member, error) {
 	c.mu.Unlock()
 	m.Began = time.Now().UnixNano()
 	var err error
-	if m.proc, err = startProcess(roleMember, m.Job, m.Job.Log()); err != nil {
+	if m.proc, err = child.Start(roleMember, m.Job, m.Job.Log()); err != nil {
 		return nil, err
 	}
 	go c.supervise(m)
@@ -68,11 +69,11 @@ var skews = []time.Duration{0, 300 * time.Millisecond, 0, -300 * time.Millisecon
 
 // supervise replaces a member that ends by itself, as whatever runs a service does.
 func (c *crew) supervise(m *member) {
-	<-m.proc.exited
+	<-m.proc.Exited
 	if m.asked.Load() || c.closing.Load() {
 		return
 	}
-	c.logf("%s ended by itself: %v; see %s", m.Job.Name, m.proc.err, m.Job.Log())
+	c.logf("%s ended by itself: %v; see %s", m.Job.Name, m.proc.Err, m.Job.Log())
 	c.mu.Lock()
 	c.died = append(c.died, m)
 	m.Killed, m.Ended = true, time.Now().UnixNano()
@@ -173,8 +174,8 @@ func (c *crew) everyone() []*member {
 func (c *crew) close() {
 	c.closing.Store(true)
 	for _, m := range c.everyone() {
-		if m.proc.alive() {
-			m.proc.kill()
+		if m.proc.Alive() {
+			m.proc.Kill()
 		}
 	}
 }
@@ -190,7 +191,7 @@ func (c *crew) members() []*member {
 type member struct {
 	trace.Member // written by the goroutine that has it as victim
 
-	proc   *process
+	proc   *child.Process
 	spared bool        // nothing is done to it, so that it lives long
 	asked  atomic.Bool // to end
 }
@@ -198,8 +199,8 @@ type member struct {
 // told returns the facts, once the run is over.
 func (m *member) told() *trace.Member {
 	m.Asked = m.asked.Load()
-	if m.proc != nil && !m.proc.alive() {
-		m.Err = m.proc.err
+	if m.proc != nil && !m.proc.Alive() {
+		m.Err = m.proc.Err
 	}
 	return &m.Member
 }
@@ -210,7 +211,7 @@ func (m *member) end() { m.Ended = cmp.Or(m.Ended, time.Now().UnixNano()) }
 func (m *member) kill() {
 	m.asked.Store(true)
 	m.Killed = true
-	m.proc.kill()
+	m.proc.Kill()
 	m.end()
 }
 
@@ -221,7 +222,7 @@ func (m *member) awaitJournal() {
 			return
 		}
 		select {
-		case <-m.proc.exited:
+		case <-m.proc.Exited:
 			return
 		case <-time.After(10 * time.Millisecond):
 		}
@@ -233,12 +234,12 @@ func (m *member) term() {
 	m.asked.Store(true)
 	m.Termed = time.Now().UnixNano()
 	m.awaitJournal()
-	_ = m.proc.signal(syscall.SIGTERM)
+	_ = m.proc.Signal(syscall.SIGTERM)
 	select {
-	case <-m.proc.exited:
+	case <-m.proc.Exited:
 	case <-time.After(m.Job.Service.Policy.DrainTimeout + 5*time.Minute):
 		m.Killed = true
-		m.proc.kill()
+		m.proc.Kill()
 	}
 	m.end()
 }
@@ -246,8 +247,8 @@ func (m *member) term() {
 // suspend stops the member, as a long garbage collection or a suspended machine does.
 func (m *member) suspend(wait func()) {
 	from := time.Now().UnixNano()
-	_ = m.proc.signal(syscall.SIGSTOP)
+	_ = m.proc.Signal(syscall.SIGSTOP)
 	wait()
-	_ = m.proc.signal(syscall.SIGCONT)
+	_ = m.proc.Signal(syscall.SIGCONT)
 	m.Suspended = append(m.Suspended, [2]int64{from, time.Now().UnixNano()})
 }

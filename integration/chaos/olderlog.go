@@ -52,7 +52,7 @@ func (e *embedded) older(of trace.TP, gone func(from int64)) error {
 	if err != nil {
 		return err
 	}
-	e.proc.kill()
+	e.proc.Kill()
 	<-time.After(500 * time.Millisecond) // an election takes as long
 	from, ok, err := cutLog(filepath.Join(e.job.Dir, "partitions", fmt.Sprintf("%s-%d", of.Topic, of.Partition), "0.dat"))
 	if err == nil && ok {
