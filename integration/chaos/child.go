@@ -5,13 +5,21 @@ import (
 	"encoding/json"
 	"os"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/child"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-const (
-	roleMember = "member"
-	roleBroker = "broker"
+// roleMember is the role of a member.
+const roleMember = "member"
+
+// memberDefects and brokerDefects are filled by tests, which see that the checker finds them.
+var (
+	memberDefects = map[string]func(*consumer.Config){}
+	brokerDefects = map[string]func(*kfake.Cluster){}
 )
 
 // Child must be the first call of a program that calls [Run], as [Main] does it: in a process that
@@ -28,12 +36,12 @@ func Child(cfg Config) {
 			go child.EndWithParent(in)
 			return runMember(cfg.withDefaults(), j)
 		},
-		roleBroker: func(job []byte, in *bufio.Reader) error {
-			var j brokerJob
+		brokers.Role: func(job []byte, in *bufio.Reader) error {
+			var j brokers.Job
 			if err := json.Unmarshal(job, &j); err != nil {
 				return err
 			}
-			return runBroker(j, in, os.Stdout)
+			return brokers.Serve(j, in, os.Stdout, brokerDefects[j.Defect])
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/child"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
@@ -41,7 +42,7 @@ func (c *crew) start(service int) (*member, error) {
 		Mark: c.mark, Traced: len(c.all)%2 == 0,
 	}}}
 	if c.cfg.Broker == BrokerKafka {
-		m.Job.User = memberUser
+		m.Job.User = brokers.MemberUser
 	}
 	// what was evicted is read again past the hook that skews
 	if m.Job.Service.MaxParkedBytes == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/check"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/internal/leak"
@@ -23,7 +24,7 @@ import (
 type execution struct {
 	cfg     Config
 	plan    plan
-	brokers brokers
+	brokers brokers.Cluster
 	crew    *crew
 	cl      *kgo.Client
 	adm     *kadm.Client
@@ -54,27 +55,27 @@ func newExecution(cfg Config) (*execution, error) {
 	var err error
 	switch cfg.Broker {
 	case BrokerKafka:
-		e.brokers, err = startKafka(context.Background())
+		e.brokers, err = brokers.StartKafka(context.Background())
 	case BrokerOwn:
-		e.brokers = &own{opts: cfg.Kafka}
+		e.brokers = &brokers.Own{Opts: cfg.Kafka}
 	default:
-		e.brokers, err = startEmbedded(filepath.Join(cfg.Dir, "broker"), filepath.Join(cfg.Dir, "broker.log"), cfg.defect)
+		e.brokers, err = brokers.StartEmbedded(filepath.Join(cfg.Dir, "broker"), filepath.Join(cfg.Dir, "broker.log"), cfg.defect)
 	}
 	if err != nil {
 		return nil, err
 	}
-	e.plan = newPlan(cfg, e.brokers.can())
-	e.crew = &crew{cfg: cfg, services: e.plan.services, mark: e.mark, seeds: e.brokers.seeds, logf: e.logf, tiers: map[int][]time.Duration{}}
+	e.plan = newPlan(cfg, e.brokers.Can())
+	e.crew = &crew{cfg: cfg, services: e.plan.services, mark: e.mark, seeds: e.brokers.Seeds, logf: e.logf, tiers: map[int][]time.Duration{}}
 	if e.cl, err = kgo.NewClient(e.direct()...); err != nil {
-		return nil, errors.Join(err, e.brokers.close())
+		return nil, errors.Join(err, e.brokers.Close())
 	}
 	e.adm = kadm.NewClient(e.cl)
 	e.load = &load{mark: e.mark, poisons: e.plan.poisons, opts: e.direct(), cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]trace.Written{}, lost: map[int64]bool{}, refused: map[string]int{}}
 	if err := e.load.connect(); err != nil {
-		return nil, errors.Join(err, e.brokers.close())
+		return nil, errors.Join(err, e.brokers.Close())
 	}
 	if e.samples, err = os.Create(filepath.Join(cfg.Dir, "samples")); err != nil {
-		return nil, errors.Join(err, e.brokers.close())
+		return nil, errors.Join(err, e.brokers.Close())
 	}
 	e.sampler = &sampler{file: e.samples, adm: e.adm, services: e.plan.services, tiers: everyTier()}
 	return e, nil
@@ -82,7 +83,7 @@ func newExecution(cfg Config) (*execution, error) {
 
 // direct are options of clients that no fault of the network reaches.
 func (e *execution) direct() []kgo.Opt {
-	return append(e.brokers.options(true), kgo.MetadataMinAge(250*time.Millisecond))
+	return append(e.brokers.Options(true), kgo.MetadataMinAge(250*time.Millisecond))
 }
 
 func (e *execution) logf(format string, args ...any) {
@@ -95,7 +96,7 @@ func (e *execution) close() {
 	e.samples.Close()
 	e.cl.Close()
 	e.load.cl.Close()
-	if err := e.brokers.close(); err != nil {
+	if err := e.brokers.Close(); err != nil {
 		e.logf("ending the brokers: %v", err)
 	}
 }
@@ -105,7 +106,7 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	e.logf("seed %d, %v, broker %s\n%s", e.cfg.Seed, e.cfg.Duration, e.cfg.Broker, e.plan)
 	for _, s := range e.plan.services {
 		for _, topic := range s.Topics {
-			replicas := int16(brokerNodes)
+			replicas := int16(brokers.Nodes)
 			if e.cfg.Broker == BrokerOwn {
 				replicas = -1 // the brokers' default
 			}
@@ -240,8 +241,8 @@ func (e *execution) try(err error) {
 }
 
 // whileAnswering makes the brokers answer with a fault for a random time.
-func (e *execution) whileAnswering(f fault, rnd *rand.Rand, least, most time.Duration) {
-	heal, err := e.brokers.answer(f)
+func (e *execution) whileAnswering(f brokers.Fault, rnd *rand.Rand, least, most time.Duration) {
+	heal, err := e.brokers.Answer(f)
 	e.whileFaulty(heal, err, rnd, least, most)
 }
 

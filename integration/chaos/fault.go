@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/redrive"
@@ -19,7 +20,7 @@ import (
 // faultKind is a kind of fault that a run injects.
 type faultKind struct {
 	name  string
-	needs capability
+	needs brokers.Capability
 	// What it does, as in window.
 	infra, parts, down bool
 	// do injects the fault, waits, and heals it. It returns early if the run is being healed.
@@ -42,17 +43,17 @@ var faultKinds = []faultKind{
 	{name: "stuck", do: stickHandler},
 	{name: "large", do: writeLarge},
 	{name: "transaction", infra: true, do: openTransaction},
-	{name: "node", needs: canProxy | canEnd, infra: true, parts: true, do: endNode},
-	{name: "restart", needs: canRestart, infra: true, parts: true, do: restartBrokers},
-	{name: "older", needs: canRestart, infra: true, parts: true, do: loseEnd},
-	{name: "cut", needs: canProxy, infra: true, parts: true, do: cutConnections},
-	{name: "delay", needs: canProxy, infra: true, parts: true, do: delayConnections},
-	{name: "freeze", needs: canFreeze, infra: true, parts: true, do: freezeNode},
-	{name: "answers", needs: canAnswer, infra: true, parts: true, do: answerWithErrors},
-	{name: "leaders", needs: canAnswer, infra: true, do: moveLeaders},
-	{name: "coordinators", needs: canAnswer, infra: true, parts: true, do: moveCoordinators},
-	{name: "dlq", needs: canRefuse, infra: true, do: refuseLetters},
-	{name: "rights", needs: canDeny, infra: true, do: takeRights},
+	{name: "node", needs: brokers.CanProxy | brokers.CanEnd, infra: true, parts: true, do: endNode},
+	{name: "restart", needs: brokers.CanRestart, infra: true, parts: true, do: restartBrokers},
+	{name: "older", needs: brokers.CanRestart, infra: true, parts: true, do: loseEnd},
+	{name: "cut", needs: brokers.CanProxy, infra: true, parts: true, do: cutConnections},
+	{name: "delay", needs: brokers.CanProxy, infra: true, parts: true, do: delayConnections},
+	{name: "freeze", needs: brokers.CanFreeze, infra: true, parts: true, do: freezeNode},
+	{name: "answers", needs: brokers.CanAnswer, infra: true, parts: true, do: answerWithErrors},
+	{name: "leaders", needs: brokers.CanAnswer, infra: true, do: moveLeaders},
+	{name: "coordinators", needs: brokers.CanAnswer, infra: true, parts: true, do: moveCoordinators},
+	{name: "dlq", needs: brokers.CanRefuse, infra: true, do: refuseLetters},
+	{name: "rights", needs: brokers.CanDeny, infra: true, do: takeRights},
 }
 
 // kill kills a member.
@@ -261,12 +262,12 @@ func openTransaction(e *execution, rnd *rand.Rand) {
 
 // endNode ends one of the brokers, and starts it again.
 func endNode(e *execution, rnd *rand.Rand) {
-	node := rnd.IntN(brokerNodes)
+	node := rnd.IntN(brokers.Nodes)
 	e.nodes.Lock() // one at a time: a quorum has to be left
 	defer e.nodes.Unlock()
-	e.try(e.brokers.end(node))
+	e.try(e.brokers.End(node))
 	e.rest(rnd, 2*time.Second, 10*time.Second)
-	e.try(e.brokers.begin(node))
+	e.try(e.brokers.Begin(node))
 }
 
 // restartBrokers ends all brokers, and starts them on their data.
@@ -276,7 +277,7 @@ func restartBrokers(e *execution, rnd *rand.Rand) {
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
 	atOnce, pause := rnd.IntN(2) == 0, time.Duration(rnd.IntN(3000))*time.Millisecond
-	restart := func() error { return e.brokers.restart(atOnce, pause) }
+	restart := func() error { return e.brokers.Restart(atOnce, pause) }
 	if atOnce {
 		e.try(e.load.pause(restart))
 	} else {
@@ -293,38 +294,38 @@ func loseEnd(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	of := trace.TP{Topic: s.Topics[rnd.IntN(len(s.Topics))], Partition: int32(rnd.IntN(s.Partitions))}
 	e.try(e.load.pause(func() error {
-		return e.brokers.older(of, func(from int64) { e.load.lose(trace.OlderLog{TP: of, From: from}) })
+		return e.brokers.Older(of, func(from int64) { e.load.lose(trace.OlderLog{TP: of, From: from}) })
 	}))
 }
 
 // cutConnections ends the connections to a broker, several times.
 func cutConnections(e *execution, rnd *rand.Rand) {
 	for range 1 + rnd.IntN(5) {
-		e.brokers.proxy(rnd.IntN(brokerNodes)).cut()
+		e.brokers.Proxy(rnd.IntN(brokers.Nodes)).Cut()
 		e.rest(rnd, 100*time.Millisecond, 2*time.Second)
 	}
 }
 
 // delayConnections makes a broker far away.
 func delayConnections(e *execution, rnd *rand.Rand) {
-	p := e.brokers.proxy(rnd.IntN(brokerNodes))
-	p.set(func(p *proxy) { p.delay = time.Duration(20+rnd.IntN(300)) * time.Millisecond })
+	p := e.brokers.Proxy(rnd.IntN(brokers.Nodes))
+	p.Set(func(p *brokers.Proxy) { p.Delay = time.Duration(20+rnd.IntN(300)) * time.Millisecond })
 	e.rest(rnd, 2*time.Second, 10*time.Second)
-	p.set(func(p *proxy) { p.delay = 0 })
+	p.Set(func(p *brokers.Proxy) { p.Delay = 0 })
 }
 
 // freezeNode keeps a broker's connections open, and lets nothing pass.
 func freezeNode(e *execution, rnd *rand.Rand) {
-	node := rnd.IntN(brokerNodes)
+	node := rnd.IntN(brokers.Nodes)
 	e.nodes.Lock()
 	defer e.nodes.Unlock()
-	e.try(e.brokers.freeze(node, true))
+	e.try(e.brokers.Freeze(node, true))
 	e.rest(rnd, 2*time.Second, 12*time.Second)
-	e.try(e.brokers.freeze(node, false))
+	e.try(e.brokers.Freeze(node, false))
 }
 
 // answers are errors of brokers that may pass.
-var answers = []fault{
+var answers = []brokers.Fault{
 	{Keys: []int16{0}, Code: 6},
 	{Keys: []int16{0}, Code: 7},
 	{Keys: []int16{0}, Code: 19},
@@ -359,16 +360,16 @@ func answerWithErrors(e *execution, rnd *rand.Rand) {
 }
 
 // moveLeaders elects other leaders of all partitions.
-func moveLeaders(e *execution, _ *rand.Rand) { e.try(e.brokers.moveLeaders()) }
+func moveLeaders(e *execution, _ *rand.Rand) { e.try(e.brokers.MoveLeaders()) }
 
 // moveCoordinators gives groups and transactional ids other coordinators.
-func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.brokers.moveCoordinators()) }
+func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.brokers.MoveCoordinators()) }
 
 // refuseLetters makes a dead-letter topic unwritable.
 func refuseLetters(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	topic := s.Siblings(s.Topics[rnd.IntN(len(s.Topics))], nil).DLQ
-	heal, err := e.brokers.refuse(topic, rnd)
+	heal, err := e.brokers.Refuse(topic, rnd)
 	e.whileFaulty(heal, err, rnd, 3*time.Second, 12*time.Second)
 }
 
@@ -376,9 +377,9 @@ func refuseLetters(e *execution, rnd *rand.Rand) {
 func takeRights(e *execution, rnd *rand.Rand) {
 	s := e.plan.services[rnd.IntN(len(e.plan.services))]
 	named := s.Siblings(s.Topics[rnd.IntN(len(s.Topics))], s.Policy.Tiers[:1])
-	of := []right{
-		{topic: s.Topics[0]}, {topic: named.Tiers[0].Topic}, {topic: named.Tiers[0].Topic, write: true}, {group: s.Group},
+	of := []brokers.Right{
+		{Topic: s.Topics[0]}, {Topic: named.Tiers[0].Topic}, {Topic: named.Tiers[0].Topic, Write: true}, {Group: s.Group},
 	}[rnd.IntN(4)]
-	heal, err := e.brokers.deny(of)
+	heal, err := e.brokers.Deny(of)
 	e.whileFaulty(heal, err, rnd, 2*time.Second, 10*time.Second)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 	"github.com/sidingkafka/siding/internal/leak"
@@ -57,7 +58,7 @@ func runMember(cfg Config, j trace.Job) error {
 	if len(j.Seeds) > 0 {
 		kafka = append(kafka, kgo.SeedBrokers(j.Seeds...))
 		if j.User != "" {
-			kafka = append(kafka, login(j.User))
+			kafka = append(kafka, brokers.Login(j.User))
 		}
 	} else {
 		kafka = append(kafka, cfg.Kafka...)
@@ -115,9 +116,6 @@ func (h breakerHook) OnBreaker(c consumer.BreakerChange) {
 		trace.Fatal(err)
 	}
 }
-
-// memberDefects and brokerDefects are filled by tests, which see that the checker finds them.
-var memberDefects = map[string]func(*consumer.Config){}
 
 // scripted is the handler of all members: it plays the record's script and tells the journal. While
 // what it calls is down, it fails instead.

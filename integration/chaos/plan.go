@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -34,7 +35,7 @@ type step struct {
 }
 
 // newPlan is the same for the same seed, duration, faults and capabilities.
-func newPlan(cfg Config, can capability) plan {
+func newPlan(cfg Config, can brokers.Capability) plan {
 	rnd := rand.New(rand.NewPCG(cfg.Seed, 1))
 	p := plan{poisons: max(cmp.Or(cfg.Poisons, 3), 0), spared: -1}
 	if cfg.Seed%2 == 1 {

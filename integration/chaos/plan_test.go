@@ -3,12 +3,14 @@ package chaos
 import (
 	"testing"
 	"time"
+
+	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 )
 
 // The seed that a run prints plays the same schedule again.
 func TestPlan_IsTheSeeds(t *testing.T) {
 	t.Parallel()
-	const all = canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart | canDeny
+	const all = brokers.CanProxy | brokers.CanAnswer | brokers.CanRefuse | brokers.CanEnd | brokers.CanFreeze | brokers.CanRestart | brokers.CanDeny
 	of := func(seed uint64) string {
 		return newPlan(Config{Seed: seed, Duration: 10 * time.Minute}.withDefaults(), all).String()
 	}
@@ -23,7 +25,7 @@ func TestPlan_IsTheSeeds(t *testing.T) {
 // Each fault comes before any comes again, so a run of two minutes has all of them.
 func TestPlan_HasEachFault(t *testing.T) {
 	t.Parallel()
-	for _, can := range []capability{0, canProxy | canRefuse | canEnd | canFreeze | canDeny, canProxy | canAnswer | canRefuse | canEnd | canFreeze | canRestart | canDeny} {
+	for _, can := range []brokers.Capability{0, brokers.CanProxy | brokers.CanRefuse | brokers.CanEnd | brokers.CanFreeze | brokers.CanDeny, brokers.CanProxy | brokers.CanAnswer | brokers.CanRefuse | brokers.CanEnd | brokers.CanFreeze | brokers.CanRestart | brokers.CanDeny} {
 		want := map[string]bool{}
 		for _, k := range faultKinds {
 			want[k.name] = k.needs&^can == 0

@@ -1,4 +1,4 @@
-package chaos
+package brokers
 
 import (
 	"io"
@@ -29,7 +29,7 @@ func TestProxy_FailsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	p.set(func(p *proxy) { p.target = echo.Addr().String() })
+	p.Set(func(p *Proxy) { p.target = echo.Addr().String() })
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", p.addr())
 		if err != nil {
@@ -52,23 +52,23 @@ func TestProxy_FailsConnections(t *testing.T) {
 	if err := back(c, 10*time.Second); err != nil {
 		t.Fatalf("through a healthy proxy: %v", err)
 	}
-	p.set(func(p *proxy) { p.delay = 100 * time.Millisecond })
+	p.Set(func(p *Proxy) { p.Delay = 100 * time.Millisecond })
 	if began := time.Now(); back(c, 10*time.Second) != nil || time.Since(began) < 200*time.Millisecond {
 		t.Errorf("with a delay of 100 ms each way it took %v", time.Since(began))
 	}
-	p.set(func(p *proxy) { p.delay, p.frozen = 0, true })
+	p.Set(func(p *Proxy) { p.Delay, p.frozen = 0, true })
 	if err := back(c, 300*time.Millisecond); err == nil {
 		t.Error("something passed a frozen proxy")
 	}
-	p.set(func(p *proxy) { p.frozen = false })
+	p.Set(func(p *Proxy) { p.frozen = false })
 	if err := back(c, 10*time.Second); err != nil {
 		t.Errorf("after it was frozen: %v", err)
 	}
-	p.cut()
+	p.Cut()
 	for err = nil; err == nil; { // the byte from the frozen time may still be there
 		err = back(c, 10*time.Second)
 	}
-	p.set(func(p *proxy) { p.down = true })
+	p.Set(func(p *Proxy) { p.down = true })
 	// It may end while it is being made.
 	if c, err := net.Dial("tcp", p.addr()); err == nil {
 		defer c.Close()

@@ -1,4 +1,4 @@
-package chaos
+package brokers
 
 import (
 	"context"
@@ -16,15 +16,16 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// kafka are three real brokers in containers, each behind a proxy.
-type kafka struct {
+// Kafka are three real brokers in containers, each behind a proxy.
+type Kafka struct {
 	proxied
 	cluster *integration.Kafka
 }
 
-func startKafka(ctx context.Context) (*kafka, error) {
-	k := new(kafka)
-	for range brokerNodes {
+// StartKafka starts the containers, and gives members all rights.
+func StartKafka(ctx context.Context) (*Kafka, error) {
+	k := new(Kafka)
+	for range Nodes {
 		p, err := newProxy()
 		if err != nil {
 			return nil, err
@@ -33,19 +34,19 @@ func startKafka(ctx context.Context) (*kafka, error) {
 	}
 	var mu sync.Mutex
 	var err error
-	k.cluster, err = integration.Start(ctx, integration.WithBrokers(brokerNodes),
+	k.cluster, err = integration.Start(ctx, integration.WithBrokers(Nodes),
 		integration.WithConfig("group.consumer.session.timeout.ms", fmt.Sprint(trace.Session.Milliseconds())),
 		integration.WithConfig("group.min.session.timeout.ms", "1000"),
 		// The controller would move leaders, and with them coordinators, every five minutes: also
 		// in the time without faults.
 		integration.WithConfig("auto.leader.rebalance.enable", "false"),
-		integration.WithUser(adminUser, password), integration.WithUser(memberUser, password),
+		integration.WithUser(adminUser, password), integration.WithUser(MemberUser, password),
 		integration.WithConfig("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
 		integration.WithConfig("super.users", "User:ANONYMOUS;User:"+adminUser),
 		integration.WithAnnounced(func(node int, own string) string {
 			mu.Lock()
 			defer mu.Unlock()
-			k.proxies[node-1].set(func(p *proxy) { p.target = own })
+			k.proxies[node-1].Set(func(p *Proxy) { p.target = own })
 			return k.proxies[node-1].addr()
 		}))
 	if err != nil {
@@ -53,7 +54,7 @@ func startKafka(ctx context.Context) (*kafka, error) {
 		return nil, err
 	}
 	if err := k.grant(); err != nil {
-		return nil, errors.Join(err, k.close())
+		return nil, errors.Join(err, k.Close())
 	}
 	return k, nil
 }
@@ -61,24 +62,25 @@ func startKafka(ctx context.Context) (*kafka, error) {
 // The users of the brokers: the run itself, and its members. Each has the same password.
 const (
 	adminUser  = "admin"
-	memberUser = "member"
+	MemberUser = "member"
 	password   = "secret"
 )
 
-func login(user string) kgo.Opt {
+// Login logs in as a user.
+func Login(user string) kgo.Opt {
 	return kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism())
 }
 
-// options log in as the admin.
-func (k *kafka) options(direct bool) []kgo.Opt {
-	return append(k.proxied.options(direct), login(adminUser))
+// Options log in as the admin.
+func (k *Kafka) Options(direct bool) []kgo.Opt {
+	return append(k.proxied.Options(direct), Login(adminUser))
 }
 
-func (k *kafka) can() capability { return canProxy | canRefuse | canEnd | canFreeze | canDeny }
+func (k *Kafka) Can() Capability { return CanProxy | CanRefuse | CanEnd | CanFreeze | CanDeny }
 
 // admin calls do with a client of the admin.
-func (k *kafka) admin(do func(context.Context, *kadm.Client) error) error {
-	cl, err := kgo.NewClient(k.options(true)...)
+func (k *Kafka) admin(do func(context.Context, *kadm.Client) error) error {
+	cl, err := kgo.NewClient(k.Options(true)...)
 	if err != nil {
 		return err
 	}
@@ -89,10 +91,10 @@ func (k *kafka) admin(do func(context.Context, *kadm.Client) error) error {
 }
 
 // grant gives members all rights on the topics and groups of a run.
-func (k *kafka) grant() error {
+func (k *Kafka) grant() error {
 	return k.admin(func(ctx context.Context, adm *kadm.Client) error {
 		return created(adm.CreateACLs(ctx, kadm.NewACLs().Topics("chaos-").Groups("chaos-").TransactionalIDs("*").
-			ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll).Allow("User:"+memberUser).AllowHosts("*")))
+			ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll).Allow("User:"+MemberUser).AllowHosts("*")))
 	})
 }
 
@@ -103,18 +105,18 @@ func created(results kadm.CreateACLsResults, err error) error {
 	return err
 }
 
-// deny adds a rule that forbids it, which goes before those that allow it. Of a group, all is
+// Deny adds a rule that forbids it, which goes before those that allow it. Of a group, all is
 // forbidden for which members need it: they can then not even be members.
-func (k *kafka) deny(of right) (heal func() error, err error) {
+func (k *Kafka) Deny(of Right) (heal func() error, err error) {
 	rule := func() *kadm.ACLBuilder {
-		b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:" + memberUser).DenyHosts("*")
+		b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:" + MemberUser).DenyHosts("*")
 		switch {
-		case of.group != "":
-			return b.Groups(of.group).Operations(kadm.OpRead)
-		case of.write:
-			return b.Topics(of.topic).Operations(kadm.OpWrite)
+		case of.Group != "":
+			return b.Groups(of.Group).Operations(kadm.OpRead)
+		case of.Write:
+			return b.Topics(of.Topic).Operations(kadm.OpWrite)
 		}
-		return b.Topics(of.topic).Operations(kadm.OpRead)
+		return b.Topics(of.Topic).Operations(kadm.OpRead)
 	}
 	heal = func() error {
 		return k.admin(func(ctx context.Context, adm *kadm.Client) error {
@@ -128,15 +130,15 @@ func (k *kafka) deny(of right) (heal func() error, err error) {
 	return heal, k.admin(func(ctx context.Context, adm *kadm.Client) error { return created(adm.CreateACLs(ctx, rule())) })
 }
 
-func (k *kafka) end(node int) error {
+func (k *Kafka) End(node int) error {
 	return k.cluster.Inject(context.Background(), integration.FaultKill, node+1)
 }
 
-func (k *kafka) begin(node int) error {
+func (k *Kafka) Begin(node int) error {
 	return k.cluster.Inject(context.Background(), integration.FaultRestart, node+1)
 }
 
-func (k *kafka) freeze(node int, on bool) error {
+func (k *Kafka) Freeze(node int, on bool) error {
 	f := integration.FaultUnpause
 	if on {
 		f = integration.FaultPause
@@ -144,8 +146,8 @@ func (k *kafka) freeze(node int, on bool) error {
 	return k.cluster.Inject(context.Background(), f, node+1)
 }
 
-// refuse asks for more replicas than there are.
-func (k *kafka) refuse(topic string, _ *rand.Rand) (heal func() error, err error) {
+// Refuse asks for more replicas than there are.
+func (k *Kafka) Refuse(topic string, _ *rand.Rand) (heal func() error, err error) {
 	set := func(n string) error {
 		return k.admin(func(ctx context.Context, adm *kadm.Client) error {
 			responses, err := adm.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "min.insync.replicas", Value: &n}}, topic)
@@ -158,25 +160,14 @@ func (k *kafka) refuse(topic string, _ *rand.Rand) (heal func() error, err error
 	return func() error { return set("2") }, set("4")
 }
 
-func (k *kafka) close() error {
+func (k *Kafka) Close() error {
 	err := k.cluster.Stop()
 	k.proxied.close()
 	return err
 }
 
-func (k *kafka) restart(bool, time.Duration) error           { return errors.ErrUnsupported }
-func (k *kafka) older(trace.TP, func(int64)) error           { return errors.ErrUnsupported }
-func (k *kafka) moveLeaders() error                          { return errors.ErrUnsupported }
-func (k *kafka) moveCoordinators() error                     { return errors.ErrUnsupported }
-func (k *kafka) answer(fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }
-
-// own is a cluster of somebody's, to which nothing can be done.
-type own struct {
-	kafka
-	opts []kgo.Opt
-}
-
-func (o *own) can() capability        { return 0 }
-func (o *own) options(bool) []kgo.Opt { return o.opts }
-func (o *own) seeds() []string        { return nil }
-func (o *own) close() error           { return nil }
+func (k *Kafka) Restart(bool, time.Duration) error           { return errors.ErrUnsupported }
+func (k *Kafka) Older(trace.TP, func(int64)) error           { return errors.ErrUnsupported }
+func (k *Kafka) MoveLeaders() error                          { return errors.ErrUnsupported }
+func (k *Kafka) MoveCoordinators() error                     { return errors.ErrUnsupported }
+func (k *Kafka) Answer(Fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }

@@ -1,4 +1,4 @@
-package chaos
+package brokers
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // A proxy stands in front of one broker, which announces the proxy's address instead of its own. So
 // connections can be cut, delayed, frozen and refused. It is safe for concurrent use.
-type proxy struct {
+type Proxy struct {
 	ln net.Listener
 
 	mu      sync.Mutex
@@ -21,33 +21,33 @@ type proxy struct {
 	conns   map[net.Conn]bool
 	frozen  bool // connections stay open, and nothing passes
 	down    bool // connections are refused
-	delay   time.Duration
+	Delay   time.Duration
 	closed  bool
 }
 
-func newProxy() (*proxy, error) {
+func newProxy() (*Proxy, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{ln: ln, conns: map[net.Conn]bool{}}
+	p := &Proxy{ln: ln, conns: map[net.Conn]bool{}}
 	p.changed = sync.NewCond(&p.mu)
 	go p.accept()
 	return p, nil
 }
 
-func (p *proxy) addr() string { return p.ln.Addr().String() }
+func (p *Proxy) addr() string { return p.ln.Addr().String() }
 
-// set changes how the proxy behaves.
-func (p *proxy) set(change func(*proxy)) {
+// Set changes how the proxy behaves.
+func (p *Proxy) Set(change func(*Proxy)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p)
 	p.changed.Broadcast()
 }
 
-// cut ends all connections.
-func (p *proxy) cut() {
+// Cut ends all connections.
+func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -55,13 +55,13 @@ func (p *proxy) cut() {
 	}
 }
 
-func (p *proxy) close() {
+func (p *Proxy) close() {
 	p.ln.Close()
-	p.set(func(p *proxy) { p.closed = true })
-	p.cut()
+	p.Set(func(p *Proxy) { p.closed = true })
+	p.Cut()
 }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		c, err := p.ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -73,7 +73,7 @@ func (p *proxy) accept() {
 	}
 }
 
-func (p *proxy) serve(client net.Conn) {
+func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
 	p.mu.Lock()
 	target, down := p.target, p.down
@@ -88,8 +88,8 @@ func (p *proxy) serve(client net.Conn) {
 		return
 	}
 	defer broker.Close()
-	p.set(func(p *proxy) { p.conns[client], p.conns[broker] = true, true })
-	defer p.set(func(p *proxy) { delete(p.conns, client); delete(p.conns, broker) })
+	p.Set(func(p *Proxy) { p.conns[client], p.conns[broker] = true, true })
+	defer p.Set(func(p *Proxy) { delete(p.conns, client); delete(p.conns, broker) })
 	var wg sync.WaitGroup
 	wg.Go(func() { p.carry(broker, client) })
 	p.carry(client, broker)
@@ -111,7 +111,7 @@ type chunk struct {
 }
 
 // carry copies from one connection to another until one of them ends, and then ends both.
-func (p *proxy) carry(to, from net.Conn) {
+func (p *Proxy) carry(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	chunks := make(chan chunk, 256)
@@ -142,12 +142,12 @@ func (p *proxy) carry(to, from net.Conn) {
 }
 
 // hold waits as long as data that was read at a time has to wait. It fails when the proxy closes.
-func (p *proxy) hold(at time.Time) error {
+func (p *Proxy) hold(at time.Time) error {
 	p.mu.Lock()
 	for p.frozen && !p.closed {
 		p.changed.Wait()
 	}
-	closed, delay := p.closed, p.delay
+	closed, delay := p.closed, p.Delay
 	p.mu.Unlock()
 	if closed {
 		return io.ErrClosedPipe
