@@ -10,11 +10,9 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/child"
+	"github.com/sidingkafka/siding/integration/chaos/internal/member"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
-
-// roleMember is the role of a member.
-const roleMember = "member"
 
 // memberDefects and brokerDefects are filled by tests, which see that the checker finds them.
 var (
@@ -28,13 +26,20 @@ var (
 // the handler.
 func Child(cfg Config) {
 	child.Serve(map[string]child.Role{
-		roleMember: func(job []byte, in *bufio.Reader) error {
+		member.Role: func(job []byte, in *bufio.Reader) error {
 			var j trace.Job
 			if err := json.Unmarshal(job, &j); err != nil {
 				return err
 			}
 			go child.EndWithParent(in)
-			return runMember(cfg.withDefaults(), j)
+			return member.Run(member.Settings{Handler: cfg.Handler, Kafka: cfg.Kafka, Change: func(c *consumer.Config) {
+				if cfg.Consumer != nil {
+					cfg.Consumer(c)
+				}
+				if inject := memberDefects[j.Defect]; inject != nil {
+					inject(c)
+				}
+			}}, j)
 		},
 		brokers.Role: func(job []byte, in *bufio.Reader) error {
 			var j brokers.Job

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/child"
+	"github.com/sidingkafka/siding/integration/chaos/internal/member"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -27,17 +28,17 @@ type crew struct {
 
 	closing atomic.Bool
 	mu      sync.Mutex
-	died    []*member               // by themselves
-	idle    []*member               // alive, and nobody's victim
+	died    []*crewMember           // by themselves
+	idle    []*crewMember           // alive, and nobody's victim
 	tiers   map[int][]time.Duration // of services whose configuration has changed
-	all     []*member
+	all     []*crewMember
 }
 
 // start starts a member of a service.
-func (c *crew) start(service int) (*member, error) {
+func (c *crew) start(service int) (*crewMember, error) {
 	c.mu.Lock()
 	name := fmt.Sprintf("s%d-m%02d", service, len(c.all))
-	m := &member{Member: trace.Member{Service: service, Job: trace.Job{
+	m := &crewMember{Member: trace.Member{Service: service, Job: trace.Job{
 		Name: name, Service: c.services[service], Seeds: c.seeds(), Dir: c.cfg.Dir, Defect: c.cfg.defect,
 		Mark: c.mark, Traced: len(c.all)%2 == 0,
 	}}}
@@ -55,7 +56,7 @@ func (c *crew) start(service int) (*member, error) {
 	c.mu.Unlock()
 	m.Began = time.Now().UnixNano()
 	var err error
-	if m.proc, err = child.Start(roleMember, m.Job, m.Job.Log()); err != nil {
+	if m.proc, err = child.Start(member.Role, m.Job, m.Job.Log()); err != nil {
 		return nil, err
 	}
 	go c.supervise(m)
@@ -69,7 +70,7 @@ func (c *crew) start(service int) (*member, error) {
 var skews = []time.Duration{0, 300 * time.Millisecond, 0, -300 * time.Millisecond, 0}
 
 // supervise replaces a member that ends by itself, as whatever runs a service does.
-func (c *crew) supervise(m *member) {
+func (c *crew) supervise(m *crewMember) {
 	<-m.proc.Exited
 	if m.asked.Load() || c.closing.Load() {
 		return
@@ -79,7 +80,7 @@ func (c *crew) supervise(m *member) {
 	c.died = append(c.died, m)
 	m.Killed, m.Ended = true, time.Now().UnixNano()
 	idle := len(c.idle)
-	c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
+	c.idle = slices.DeleteFunc(c.idle, func(other *crewMember) bool { return other == m })
 	replaced := len(c.idle) < idle // its fault replaces a victim
 	c.mu.Unlock()
 	if replaced {
@@ -89,10 +90,10 @@ func (c *crew) supervise(m *member) {
 }
 
 // victim takes a member that is alive, not spared, and that no other fault has. It waits for one.
-func (c *crew) victim(rnd *rand.Rand) *member {
+func (c *crew) victim(rnd *rand.Rand) *crewMember {
 	for {
 		c.mu.Lock()
-		var able []*member
+		var able []*crewMember
 		for _, m := range c.idle {
 			if !m.spared {
 				able = append(able, m)
@@ -100,7 +101,7 @@ func (c *crew) victim(rnd *rand.Rand) *member {
 		}
 		if len(able) > 0 {
 			m := able[rnd.IntN(len(able))]
-			c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
+			c.idle = slices.DeleteFunc(c.idle, func(other *crewMember) bool { return other == m })
 			c.mu.Unlock()
 			return m
 		}
@@ -110,21 +111,21 @@ func (c *crew) victim(rnd *rand.Rand) *member {
 }
 
 // release makes a victim that lives on available again.
-func (c *crew) release(m *member) {
+func (c *crew) release(m *crewMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = append(c.idle, m)
 }
 
 // replace starts a member in the place of one that ended.
-func (c *crew) replace(m *member) {
+func (c *crew) replace(m *crewMember) {
 	if _, err := c.start(m.Service); err != nil {
 		c.logf("a member cannot be started: %v", err)
 	}
 }
 
 // join starts a further member, as its caller's victim.
-func (c *crew) join(service int) *member {
+func (c *crew) join(service int) *crewMember {
 	m, err := c.start(service)
 	if err != nil {
 		c.logf("a member cannot be started: %v", err)
@@ -132,15 +133,15 @@ func (c *crew) join(service int) *member {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.idle = slices.DeleteFunc(c.idle, func(other *member) bool { return other == m })
+	c.idle = slices.DeleteFunc(c.idle, func(other *crewMember) bool { return other == m })
 	return m
 }
 
 // take takes all members of a service that are not spared and that nobody has as a victim.
-func (c *crew) take(service int) (taken []*member) {
+func (c *crew) take(service int) (taken []*crewMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.idle = slices.DeleteFunc(c.idle, func(m *member) bool {
+	c.idle = slices.DeleteFunc(c.idle, func(m *crewMember) bool {
 		if m.Service != service || m.spared {
 			return false
 		}
@@ -158,14 +159,14 @@ func (c *crew) configure(service int, tiers []time.Duration) {
 }
 
 // dead are those that ended by themselves.
-func (c *crew) dead() []*member {
+func (c *crew) dead() []*crewMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.died)
 }
 
 // everyone are all that there were.
-func (c *crew) everyone() []*member {
+func (c *crew) everyone() []*crewMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.all)
@@ -182,14 +183,14 @@ func (c *crew) close() {
 }
 
 // members are those that nobody has as a victim.
-func (c *crew) members() []*member {
+func (c *crew) members() []*crewMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.idle)
 }
 
-// member is a process that consumes.
-type member struct {
+// crewMember is a process that consumes.
+type crewMember struct {
 	trace.Member // written by the goroutine that has it as victim
 
 	proc   *child.Process
@@ -198,7 +199,7 @@ type member struct {
 }
 
 // told returns the facts, once the run is over.
-func (m *member) told() *trace.Member {
+func (m *crewMember) told() *trace.Member {
 	m.Asked = m.asked.Load()
 	if m.proc != nil && !m.proc.Alive() {
 		m.Err = m.proc.Err
@@ -207,9 +208,9 @@ func (m *member) told() *trace.Member {
 }
 
 // end notes when the member ended, unless it has done so by itself.
-func (m *member) end() { m.Ended = cmp.Or(m.Ended, time.Now().UnixNano()) }
+func (m *crewMember) end() { m.Ended = cmp.Or(m.Ended, time.Now().UnixNano()) }
 
-func (m *member) kill() {
+func (m *crewMember) kill() {
 	m.asked.Store(true)
 	m.Killed = true
 	m.proc.Kill()
@@ -217,7 +218,7 @@ func (m *member) kill() {
 }
 
 // awaitJournal waits until the member has its journal: from then on it does not die of SIGTERM.
-func (m *member) awaitJournal() {
+func (m *crewMember) awaitJournal() {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if _, err := os.Stat(m.Job.Journal()); err == nil {
 			return
@@ -231,7 +232,7 @@ func (m *member) awaitJournal() {
 }
 
 // term ends the member in order; one that does not end in time is killed.
-func (m *member) term() {
+func (m *crewMember) term() {
 	m.asked.Store(true)
 	m.Termed = time.Now().UnixNano()
 	m.awaitJournal()
@@ -246,7 +247,7 @@ func (m *member) term() {
 }
 
 // suspend stops the member, as a long garbage collection or a suspended machine does.
-func (m *member) suspend(wait func()) {
+func (m *crewMember) suspend(wait func()) {
 	from := time.Now().UnixNano()
 	_ = m.proc.Signal(syscall.SIGSTOP)
 	wait()

@@ -24,6 +24,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/integration/chaos/internal/member"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -160,8 +161,8 @@ var defects = []defect{
 			c.Hooks = append(c.Hooks, state)
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
 				err := handle(ctx, r)
-				if errors.Is(err, errDown) && state.open.Load() {
-					return classify.As(classify.Terminal(errDown), trace.ClassOutage)
+				if errors.Is(err, member.ErrDown) && state.open.Load() {
+					return classify.As(classify.Terminal(member.ErrDown), trace.ClassOutage)
 				}
 				return err
 			}
