@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer"
-	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -29,13 +28,13 @@ type plan struct {
 
 // step is one fault.
 type step struct {
-	at   time.Duration // since the start
-	kind *faultKind
-	seed uint64 // of whatever else is random about it
+	at    time.Duration // since the start
+	fault string        // its name
+	seed  uint64        // of whatever else is random about it
 }
 
-// newPlan is the same for the same seed, duration, faults and capabilities.
-func newPlan(cfg Config, can brokers.Capability) plan {
+// newPlan is the same for the same seed, duration and faults. These are the ones that brokers allow.
+func newPlan(cfg Config, faults []string) plan {
 	rnd := rand.New(rand.NewPCG(cfg.Seed, 1))
 	p := plan{poisons: max(cmp.Or(cfg.Poisons, 3), 0), spared: -1}
 	if cfg.Seed%2 == 1 {
@@ -61,20 +60,25 @@ func newPlan(cfg Config, can brokers.Capability) plan {
 		}
 		p.services = append(p.services, s)
 	}
-	var kinds []*faultKind
-	for i := range faultKinds {
-		k := &faultKinds[i]
-		if k.needs&^can == 0 && (len(cfg.Only) == 0 || slices.Contains(cfg.Only, k.name)) {
-			kinds = append(kinds, k)
+	p.schedule(cfg, rnd, faults)
+	return p
+}
+
+// schedule plans when which faults are injected.
+func (p *plan) schedule(cfg Config, rnd *rand.Rand, faults []string) {
+	var kinds []string
+	for _, name := range faults {
+		if len(cfg.Only) == 0 || slices.Contains(cfg.Only, name) {
+			kinds = append(kinds, name)
 		}
 	}
 	if len(kinds) == 0 {
-		return p
+		return
 	}
 	// Some seeds have faults on top of each other.
 	pause := []int{5000, 5000, 1500}[rnd.IntN(3)]
 	// Each kind once before any comes twice, in an order of the seed's.
-	var left []*faultKind
+	var left []string
 	for at := cfg.margin; at < cfg.Duration-cfg.margin; at += time.Duration(pause/3+rnd.IntN(pause)) * time.Millisecond {
 		if len(left) == 0 {
 			if len(p.steps) > 0 && len(kinds) > 5 {
@@ -86,10 +90,9 @@ func newPlan(cfg Config, can brokers.Capability) plan {
 			left = slices.Clone(kinds)
 			rnd.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
 		}
-		p.steps = append(p.steps, step{at: at, kind: left[0], seed: rnd.Uint64()})
+		p.steps = append(p.steps, step{at: at, fault: left[0], seed: rnd.Uint64()})
 		left = left[1:]
 	}
-	return p
 }
 
 func (p plan) String() string {
@@ -103,11 +106,27 @@ func (p plan) String() string {
 	}
 	fmt.Fprintf(&b, "%d records that kill, %d faults:", p.poisons, len(p.steps))
 	for _, s := range p.steps {
-		fmt.Fprintf(&b, " %v %s;", s.at, s.kind.name)
+		fmt.Fprintf(&b, " %v %s;", s.at, s.fault)
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
 
 func orderName(o consumer.Order) string {
 	return [...]string{"OrderPartition", "OrderKey", "OrderNone"}[o]
+}
+
+// tierSets are the tiers between which configurations change.
+var tierSets = [][]time.Duration{
+	{500 * time.Millisecond, 2 * time.Second, 4 * time.Second},
+	{500 * time.Millisecond, 4 * time.Second},
+	{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second},
+}
+
+// everyTier has all delays that a service's tiers may ever have.
+func everyTier() (all []time.Duration) {
+	for _, tiers := range tierSets {
+		all = append(all, tiers...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

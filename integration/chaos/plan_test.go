@@ -12,7 +12,7 @@ func TestPlan_IsTheSeeds(t *testing.T) {
 	t.Parallel()
 	const all = brokers.CanProxy | brokers.CanAnswer | brokers.CanRefuse | brokers.CanEnd | brokers.CanFreeze | brokers.CanRestart | brokers.CanDeny
 	of := func(seed uint64) string {
-		return newPlan(Config{Seed: seed, Duration: 10 * time.Minute}.withDefaults(), all).String()
+		return newPlan(Config{Seed: seed, Duration: 10 * time.Minute}.withDefaults(), possible(all)).String()
 	}
 	if first, again := of(7), of(7); first != again {
 		t.Errorf("one seed has two schedules:\n%s\n%s", first, again)
@@ -31,8 +31,8 @@ func TestPlan_HasEachFault(t *testing.T) {
 			want[k.name] = k.needs&^can == 0
 		}
 		got := map[string]bool{}
-		for _, s := range newPlan(Config{Seed: 1, Duration: 2 * time.Minute}.withDefaults(), can).steps {
-			got[s.kind.name] = true
+		for _, s := range newPlan(Config{Seed: 1, Duration: 2 * time.Minute}.withDefaults(), possible(can)).steps {
+			got[s.fault] = true
 		}
 		for name, possible := range want {
 			if got[name] != possible {

@@ -10,7 +10,7 @@ import (
 // promise is none, see [Report.Broken].
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validate(Faults()); err != nil {
 		return nil, err
 	}
 	own := cfg.Dir == ""
