@@ -28,7 +28,7 @@ func newExecution(cfg Config) (*execution, error) {
 	case BrokerKafka:
 		e.brokers, err = brokers.StartKafka(context.Background())
 	case BrokerOwn:
-		e.brokers = &brokers.Own{Opts: cfg.Kafka}
+		e.brokers = brokers.Own(cfg.Kafka)
 	default:
 		e.brokers, err = brokers.StartEmbedded(filepath.Join(cfg.Dir, "broker"), filepath.Join(cfg.Dir, "broker.log"), cfg.defect)
 	}

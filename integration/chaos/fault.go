@@ -12,7 +12,7 @@ import (
 type faultKind struct {
 	name  string
 	needs brokers.Capability
-	// What it does, as in window.
+	// What it does, as in trace.Window.
 	infra, parts, down bool
 	// do injects the fault, waits, and heals it. It returns early if the run is being healed.
 	do func(*execution, *rand.Rand)

@@ -83,7 +83,7 @@ func letFail(mode outage.Mode, least, most int) func(*execution, *rand.Rand) {
 	}
 }
 
-// stickHandler writes a record whose handler ignores its context for stuckFor.
+// stickHandler writes a record whose handler ignores its context for StuckFor.
 func stickHandler(e *execution, rnd *rand.Rand) {
 	e.load.stick.Add(1)
 	e.rest(rnd, trace.StuckFor, trace.StuckFor+time.Second)

@@ -33,7 +33,7 @@ type step struct {
 	seed  uint64        // of whatever else is random about it
 }
 
-// newPlan is the same for the same seed, duration and faults. These are the ones that brokers allow.
+// newPlan is the same for the same seed, duration and faults. These are what the brokers allow.
 func newPlan(cfg Config, faults []string) plan {
 	rnd := rand.New(rand.NewPCG(cfg.Seed, 1))
 	p := plan{poisons: max(cmp.Or(cfg.Poisons, 3), 0), spared: -1}

@@ -49,6 +49,7 @@ type Right struct {
 // Capability is what a run can do to its brokers.
 type Capability uint8
 
+// What runs can do.
 const (
 	CanProxy   Capability = 1 << iota // a proxy stands before each broker
 	CanAnswer                         // the broker answers with errors, as ordered

@@ -14,8 +14,8 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// Embedded is the embedded broker as a run sees it.
-type Embedded struct {
+// embedded is the embedded broker as a run sees it.
+type embedded struct {
 	proxied
 	job Job
 	log string
@@ -26,8 +26,8 @@ type Embedded struct {
 }
 
 // StartEmbedded starts the broker on the data in dir. Its log goes to a file.
-func StartEmbedded(dir, log, defect string) (*Embedded, error) {
-	e := &Embedded{job: Job{Dir: dir, Defect: defect}, log: log}
+func StartEmbedded(dir, log, defect string) (Cluster, error) {
+	e := &embedded{job: Job{Dir: dir, Defect: defect}, log: log}
 	for range Nodes {
 		p, err := newProxy()
 		if err != nil {
@@ -48,7 +48,7 @@ func StartEmbedded(dir, log, defect string) (*Embedded, error) {
 	return e, nil
 }
 
-func (e *Embedded) start() error {
+func (e *embedded) start() error {
 	p, err := child.Start(Role, e.job, e.log)
 	if err != nil {
 		return err
@@ -64,13 +64,13 @@ func (e *Embedded) start() error {
 }
 
 // do gives an order and awaits its answer.
-func (e *Embedded) do(o order) error {
+func (e *embedded) do(o order) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.give(o)
 }
 
-func (e *Embedded) give(o order) error {
+func (e *embedded) give(o order) error {
 	line, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (e *Embedded) give(o order) error {
 }
 
 // Answer makes the broker answer with a fault until the returned function is called.
-func (e *Embedded) Answer(f Fault) (heal func() error, err error) {
+func (e *embedded) Answer(f Fault) (heal func() error, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last++
@@ -103,7 +103,7 @@ const controllerNode = Nodes - 1
 
 // End ends a node: its connections end, and others lead its partitions. The controller's partitions
 // have no leader that can be reached.
-func (e *Embedded) End(node int) error {
+func (e *embedded) End(node int) error {
 	e.proxies[node].Set(func(p *Proxy) { p.down = true })
 	e.proxies[node].Cut()
 	if node == controllerNode {
@@ -113,7 +113,7 @@ func (e *Embedded) End(node int) error {
 }
 
 // Begin starts a node that was ended.
-func (e *Embedded) Begin(node int) error {
+func (e *embedded) Begin(node int) error {
 	defer e.proxies[node].Set(func(p *Proxy) { p.down = false })
 	if node == controllerNode {
 		return nil
@@ -122,7 +122,7 @@ func (e *Embedded) Begin(node int) error {
 }
 
 // Restart ends the broker's process, at once or in order, and starts another on its data.
-func (e *Embedded) Restart(atOnce bool, pause time.Duration) error {
+func (e *embedded) Restart(atOnce bool, pause time.Duration) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	epochs, err := e.leaderEpochs()
@@ -151,7 +151,7 @@ func (e *Embedded) Restart(atOnce bool, pause time.Duration) error {
 	return e.raiseEpochs(epochs)
 }
 
-func (e *Embedded) Close() error {
+func (e *embedded) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err := e.give(order{Op: "close"})
@@ -160,17 +160,17 @@ func (e *Embedded) Close() error {
 	return err
 }
 
-func (e *Embedded) Can() Capability {
+func (e *embedded) Can() Capability {
 	return CanProxy | CanAnswer | CanRefuse | CanEnd | CanFreeze | CanRestart | CanDeny
 }
 
-func (e *Embedded) Freeze(node int, on bool) error {
+func (e *embedded) Freeze(node int, on bool) error {
 	e.proxies[node].Set(func(p *Proxy) { p.frozen = on })
 	return nil
 }
 
 // Deny answers as a broker does that lacks a permission. Of a group, it takes the one to commit.
-func (e *Embedded) Deny(of Right) (heal func() error, err error) {
+func (e *embedded) Deny(of Right) (heal func() error, err error) {
 	switch {
 	case of.Group != "":
 		return e.Answer(Fault{Keys: []int16{8}, Group: of.Group, Code: 30})
@@ -180,18 +180,18 @@ func (e *Embedded) Deny(of Right) (heal func() error, err error) {
 	return e.Answer(Fault{Keys: []int16{1}, Topic: of.Topic, Code: 29})
 }
 
-func (e *Embedded) MoveLeaders() error { return e.do(order{Op: "shuffle"}) }
+func (e *embedded) MoveLeaders() error { return e.do(order{Op: "shuffle"}) }
 
-func (e *Embedded) MoveCoordinators() error { return e.do(order{Op: "rehash"}) }
+func (e *embedded) MoveCoordinators() error { return e.do(order{Op: "rehash"}) }
 
-func (e *Embedded) Refuse(topic string, rnd *rand.Rand) (heal func() error, err error) {
+func (e *embedded) Refuse(topic string, rnd *rand.Rand) (heal func() error, err error) {
 	return e.Answer(Fault{Keys: []int16{0}, Topic: topic, Code: []int16{19, 29, 56}[rnd.IntN(3)]})
 }
 
 // Older kills the broker's process, takes the end of a partition's log, and starts another on the
 // rest, with a leader epoch above those that were lost: as after an unclean election. gone is
 // called while no broker runs.
-func (e *Embedded) Older(of trace.TP, gone func(from int64)) error {
+func (e *embedded) Older(of trace.TP, gone func(from int64)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.unreachable(true)
@@ -217,7 +217,7 @@ func (e *Embedded) Older(of trace.TP, gone func(from int64)) error {
 }
 
 // unreachable makes all nodes unreachable for the members, or ends that.
-func (e *Embedded) unreachable(on bool) {
+func (e *embedded) unreachable(on bool) {
 	for _, p := range e.proxies {
 		p.Set(func(p *Proxy) { p.down = on })
 		if on {

@@ -14,7 +14,7 @@ import (
 // raiseEpochs gives each partition a leader epoch that is not below the given one. The embedded
 // broker forgets epochs when it is killed, and begins with those of the last records, as no Kafka
 // does: members would take the records in place of a lost end for those that they had finished.
-func (e *Embedded) raiseEpochs(to map[trace.TP]int32) error {
+func (e *embedded) raiseEpochs(to map[trace.TP]int32) error {
 	now, err := e.leaderEpochs()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (e *Embedded) raiseEpochs(to map[trace.TP]int32) error {
 }
 
 // leaderEpochs asks the broker for the partitions' leader epochs.
-func (e *Embedded) leaderEpochs() (now map[trace.TP]int32, err error) {
+func (e *embedded) leaderEpochs() (now map[trace.TP]int32, err error) {
 	cl, err := kgo.NewClient(e.Options(true)...)
 	if err != nil {
 		return nil, err

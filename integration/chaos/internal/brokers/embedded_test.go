@@ -32,10 +32,11 @@ func TestMain(m *testing.M) {
 func TestEmbedded_EpochsOutliveKills(t *testing.T) {
 	t.Parallel()
 	dir, of := t.TempDir(), trace.TP{Topic: "orders", Partition: 0}
-	e, err := StartEmbedded(filepath.Join(dir, "broker"), filepath.Join(dir, "broker.log"), "")
+	started, err := StartEmbedded(filepath.Join(dir, "broker"), filepath.Join(dir, "broker.log"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := started.(*embedded)
 	defer func() { _ = e.Close() }()
 	write := func() {
 		cl, err := kgo.NewClient(append(e.Options(true), kgo.DefaultProduceTopic(of.Topic))...)

@@ -16,15 +16,15 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// Kafka are three real brokers in containers, each behind a proxy.
-type Kafka struct {
+// kafka are three real brokers in containers, each behind a proxy.
+type kafka struct {
 	proxied
 	cluster *integration.Kafka
 }
 
 // StartKafka starts the containers, and gives members all rights.
-func StartKafka(ctx context.Context) (*Kafka, error) {
-	k := new(Kafka)
+func StartKafka(ctx context.Context) (Cluster, error) {
+	k := new(kafka)
 	for range Nodes {
 		p, err := newProxy()
 		if err != nil {
@@ -72,14 +72,14 @@ func Login(user string) kgo.Opt {
 }
 
 // Options log in as the admin.
-func (k *Kafka) Options(direct bool) []kgo.Opt {
+func (k *kafka) Options(direct bool) []kgo.Opt {
 	return append(k.proxied.Options(direct), Login(adminUser))
 }
 
-func (k *Kafka) Can() Capability { return CanProxy | CanRefuse | CanEnd | CanFreeze | CanDeny }
+func (k *kafka) Can() Capability { return CanProxy | CanRefuse | CanEnd | CanFreeze | CanDeny }
 
 // admin calls do with a client of the admin.
-func (k *Kafka) admin(do func(context.Context, *kadm.Client) error) error {
+func (k *kafka) admin(do func(context.Context, *kadm.Client) error) error {
 	cl, err := kgo.NewClient(k.Options(true)...)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (k *Kafka) admin(do func(context.Context, *kadm.Client) error) error {
 }
 
 // grant gives members all rights on the topics and groups of a run.
-func (k *Kafka) grant() error {
+func (k *kafka) grant() error {
 	return k.admin(func(ctx context.Context, adm *kadm.Client) error {
 		return created(adm.CreateACLs(ctx, kadm.NewACLs().Topics("chaos-").Groups("chaos-").TransactionalIDs("*").
 			ResourcePatternType(kadm.ACLPatternPrefixed).Operations(kadm.OpAll).Allow("User:"+MemberUser).AllowHosts("*")))
@@ -107,7 +107,7 @@ func created(results kadm.CreateACLsResults, err error) error {
 
 // Deny adds a rule that forbids it, which goes before those that allow it. Of a group, all is
 // forbidden for which members need it: they can then not even be members.
-func (k *Kafka) Deny(of Right) (heal func() error, err error) {
+func (k *kafka) Deny(of Right) (heal func() error, err error) {
 	rule := func() *kadm.ACLBuilder {
 		b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral).Deny("User:" + MemberUser).DenyHosts("*")
 		switch {
@@ -130,15 +130,15 @@ func (k *Kafka) Deny(of Right) (heal func() error, err error) {
 	return heal, k.admin(func(ctx context.Context, adm *kadm.Client) error { return created(adm.CreateACLs(ctx, rule())) })
 }
 
-func (k *Kafka) End(node int) error {
+func (k *kafka) End(node int) error {
 	return k.cluster.Inject(context.Background(), integration.FaultKill, node+1)
 }
 
-func (k *Kafka) Begin(node int) error {
+func (k *kafka) Begin(node int) error {
 	return k.cluster.Inject(context.Background(), integration.FaultRestart, node+1)
 }
 
-func (k *Kafka) Freeze(node int, on bool) error {
+func (k *kafka) Freeze(node int, on bool) error {
 	f := integration.FaultUnpause
 	if on {
 		f = integration.FaultPause
@@ -147,7 +147,7 @@ func (k *Kafka) Freeze(node int, on bool) error {
 }
 
 // Refuse asks for more replicas than there are.
-func (k *Kafka) Refuse(topic string, _ *rand.Rand) (heal func() error, err error) {
+func (k *kafka) Refuse(topic string, _ *rand.Rand) (heal func() error, err error) {
 	set := func(n string) error {
 		return k.admin(func(ctx context.Context, adm *kadm.Client) error {
 			responses, err := adm.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "min.insync.replicas", Value: &n}}, topic)
@@ -160,14 +160,14 @@ func (k *Kafka) Refuse(topic string, _ *rand.Rand) (heal func() error, err error
 	return func() error { return set("2") }, set("4")
 }
 
-func (k *Kafka) Close() error {
+func (k *kafka) Close() error {
 	err := k.cluster.Stop()
 	k.proxied.close()
 	return err
 }
 
-func (k *Kafka) Restart(bool, time.Duration) error           { return errors.ErrUnsupported }
-func (k *Kafka) Older(trace.TP, func(int64)) error           { return errors.ErrUnsupported }
-func (k *Kafka) MoveLeaders() error                          { return errors.ErrUnsupported }
-func (k *Kafka) MoveCoordinators() error                     { return errors.ErrUnsupported }
-func (k *Kafka) Answer(Fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }
+func (k *kafka) Restart(bool, time.Duration) error           { return errors.ErrUnsupported }
+func (k *kafka) Older(trace.TP, func(int64)) error           { return errors.ErrUnsupported }
+func (k *kafka) MoveLeaders() error                          { return errors.ErrUnsupported }
+func (k *kafka) MoveCoordinators() error                     { return errors.ErrUnsupported }
+func (k *kafka) Answer(Fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }

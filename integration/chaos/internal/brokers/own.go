@@ -4,16 +4,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Own is a cluster of somebody's, to which nothing can be done.
-type Own struct {
-	Kafka
-	Opts []kgo.Opt
+// own is a cluster of somebody's, to which nothing can be done.
+type own struct {
+	kafka
+	opts []kgo.Opt
 }
 
-func (o *Own) Can() Capability { return 0 }
+// Own is the cluster that these options name.
+func Own(opts []kgo.Opt) Cluster { return &own{opts: opts} }
 
-func (o *Own) Options(bool) []kgo.Opt { return o.Opts }
+func (o *own) Can() Capability { return 0 }
 
-func (o *Own) Seeds() []string { return nil }
+func (o *own) Options(bool) []kgo.Opt { return o.opts }
 
-func (o *Own) Close() error { return nil }
+func (o *own) Seeds() []string { return nil }
+
+func (o *own) Close() error { return nil }

@@ -9,6 +9,10 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
+// SettleTime is how long a floor may stand still in a healthy cluster, besides the longest wait in
+// tiers.
+const SettleTime = 30 * time.Second
+
 // stuck: when the cluster is healthy again, all floors reach the ends, and none stands still for
 // SettleTime.
 func stuck(ev *evidence, f *findings) {
@@ -166,7 +170,3 @@ func finishedAt(ev *evidence, d *delivered) int64 {
 	}
 	return at
 }
-
-// SettleTime is how long a floor may stand still in a healthy cluster, besides the longest wait in
-// tiers.
-const SettleTime = 30 * time.Second

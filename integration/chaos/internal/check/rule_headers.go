@@ -53,7 +53,8 @@ func untrue(r *record, c *copied, group string) (wrong []string) {
 	check("the partition", c.rec.Partition == o.Partition)
 	check("the group", m.Group == group)
 	failed := m.FailedAt.UnixMilli()
-	innocent := m.Reason == headers.Reason(trace.ReasonCrashLoop) && !r.script.Kills() // it may never run
+	// What kills nothing may never run.
+	innocent := m.Reason == headers.Reason(trace.ReasonCrashLoop) && !r.script.Kills()
 	check("the time of the failure", innocent || slices.ContainsFunc(r.runs, func(x *trace.Run) bool {
 		switch {
 		case x.Attempt != attempt:

@@ -46,7 +46,8 @@ func metricsRule(ev *evidence, f *findings) {
 			compare("calls of the handler", sum, calls-cut)
 		}
 		compare("handled", got[duration+" handled"], counted[trace.VerdictPassed])
-		late := calls - counted[trace.VerdictDrained] - sum // cut off just after the handler had ended
+		// Cut off just after the handler had ended.
+		late := calls - counted[trace.VerdictDrained] - sum
 		if lacks := counted[trace.VerdictDiscard] - got[duration+" discarded"]; lacks < 0 || lacks > max(0, late) {
 			compare("discarded", got[duration+" discarded"], counted[trace.VerdictDiscard])
 		}

@@ -9,6 +9,9 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
+// RecoverTime is how long a topic may need after an outage to be back at its speed.
+const RecoverTime = 30 * time.Second
+
 // outageRule: while all or many runs fail, the guard keeps records from the dead-letter topic. A
 // process fails only as many for good as hold its topic, which is held by no fewer. Failed probes
 // are no attempts, and no record whose handler would let it pass is dead-lettered. At the end, no
@@ -261,6 +264,3 @@ func recovered(ev *evidence, name string, w outageOf, all []outageOf, f *finding
 		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.To, ev.recovers, trace.ClockTime(is.At))
 	}
 }
-
-// RecoverTime is how long a topic may need after an outage to be back at its speed.
-const RecoverTime = 30 * time.Second

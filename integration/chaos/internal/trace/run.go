@@ -8,6 +8,7 @@ import (
 // Verdict is how a run ended.
 type Verdict string
 
+// How runs end.
 const (
 	VerdictNone     Verdict = ""       // it did not: its process died before
 	VerdictPassed   Verdict = "passed" // handled

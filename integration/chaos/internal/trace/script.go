@@ -19,6 +19,7 @@ const scriptHeader = "chaos-script"
 // Act is what a script makes a handler do.
 type Act string
 
+// What scripts do.
 const (
 	ActPass     Act = "pass"     // returns nil
 	ActRetry    Act = "retry"    // fails the first attempts, retryable, then passes
@@ -31,7 +32,7 @@ const (
 	ActRedriven Act = "redriven"
 	ActKill     Act = "kill"   // fails the first attempts, then kills its process each time
 	ActDecode   Act = "decode" // the same, while it is decoded
-	ActStuck    Act = "stuck"  // ignores its context for stuckFor, then returns nil
+	ActStuck    Act = "stuck"  // ignores its context for StuckFor, then returns nil
 )
 
 // StuckFor is how long a stuck handler takes.
@@ -99,6 +100,7 @@ const ReasonCrashLoop = "crash-loop"
 // Place is where a record ends.
 type Place string
 
+// Where records end.
 const (
 	PlaceHandled   Place = "handled"
 	PlaceDead      Place = "dead-lettered"

@@ -84,6 +84,7 @@ func ReadJournal(member, name string) (is Told, err error) {
 // Change is what happened to a lane.
 type Change string
 
+// What happens to lanes.
 const (
 	LaneAssigned  Change = "assigned"
 	LaneRestarted Change = "restarted" // from where it was, or from where its log was cut
