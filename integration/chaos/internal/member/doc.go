@@ -1,3 +1,3 @@
-// Package member is a consumer as a process of its own. Its handler plays scripts, and a journal
+// Package member runs a consumer as a process of its own. Its handler plays scripts, and a journal
 // tells what it does. The process runs until it is asked to end, or somebody ends it.
 package member
