@@ -48,23 +48,7 @@ func (e *execution) settle(ctx context.Context) map[trace.TP]string {
 				stuck[at] = why
 			}
 		}
-		for _, s := range e.plan.services {
-			within, cancel := context.WithTimeout(ctx, 5*time.Second)
-			got, err := e.sampler.take(within, s)
-			cancel()
-			if err != nil {
-				look(trace.TP{Topic: s.Group, Partition: -1}, 0, err.Error())
-				continue
-			}
-			for _, topic := range s.Topics {
-				siblings := s.Siblings(topic, e.sampler.tiers)
-				for at, end := range got.Ends {
-					if at.Topic != siblings.DLQ && at.Topic != siblings.Ledger && end > 0 && got.Committed[at] < end {
-						look(at, got.Committed[at], fmt.Sprintf("committed %d of %d", got.Committed[at], end))
-					}
-				}
-			}
-		}
+		e.behind(ctx, look)
 		if len(stuck) > 0 {
 			e.describe(ctx)
 		}
@@ -72,6 +56,27 @@ func (e *execution) settle(ctx context.Context) map[trace.TP]string {
 			return stuck
 		}
 		<-tick.C
+	}
+}
+
+// behind calls look with each partition whose floor is not at its end, and why it is so.
+func (e *execution) behind(ctx context.Context, look func(at trace.TP, floor int64, why string)) {
+	for _, s := range e.plan.services {
+		within, cancel := context.WithTimeout(ctx, 5*time.Second)
+		got, err := e.sampler.take(within, s)
+		cancel()
+		if err != nil {
+			look(trace.TP{Topic: s.Group, Partition: -1}, 0, err.Error())
+			continue
+		}
+		for _, topic := range s.Topics {
+			siblings := s.Siblings(topic, e.sampler.tiers)
+			for at, end := range got.Ends {
+				if at.Topic != siblings.DLQ && at.Topic != siblings.Ledger && end > 0 && got.Committed[at] < end {
+					look(at, got.Committed[at], fmt.Sprintf("committed %d of %d", got.Committed[at], end))
+				}
+			}
+		}
 	}
 }
 
