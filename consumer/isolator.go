@@ -29,7 +29,7 @@ func (c isolator) Commit(of []isolate.Lane) isolate.Answer {
 	for i, l := range of {
 		lanes[i] = l.(*lane)
 	}
-	switch err := (committer{c.Consumer}).commit(c.ctx, lanes); {
+	switch err := committer(c).commit(c.ctx, lanes); {
 	case isUnanswered(err):
 		return isolate.Unanswered
 	case isPending(err):
