@@ -1,0 +1,66 @@
+package operate
+
+import (
+	"context"
+	"time"
+
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/watch"
+)
+
+// Times counts letters by class and time, as [book.Book.Times] does.
+func Times(ctx context.Context, d *Desk, who *access.Identity, topic string, f *api.Filter, from time.Time, by time.Duration, n, most int) ([]book.Series, error) {
+	t, sel, err := Choose(ctx, d, who, topic, f, access.Viewer)
+	if err != nil {
+		return nil, err
+	}
+	return t.Book.Times(&sel.Filter, from, by, n, most), nil
+}
+
+// History is what was done on a topic besides its runs, the latest first.
+type History struct {
+	// Acts are what people did to letters without a run.
+	Acts []book.Act
+	// Prunes are what was deleted.
+	Prunes []dlq.PruneRecord
+	// RuleActs are who paused rules and let them go on.
+	RuleActs []RuleAct
+}
+
+// RuleAct is that somebody paused a rule on a topic, or let it go on.
+type RuleAct struct {
+	Rule    string
+	Paused  bool
+	By, Why string
+	At      time.Time
+}
+
+// TopicHistory returns what was done on a topic besides its runs.
+func TopicHistory(ctx context.Context, d *Desk, who *access.Identity, topic string) (all History, err error) {
+	t, err := TopicFor(ctx, d, who, topic, access.Viewer)
+	if err != nil {
+		return History{}, err
+	}
+	hide := d.cfg.Redact
+	all.Acts = t.Book.Acts()
+	for i := range all.Acts {
+		all.Acts[i].Why = hide.Text(all.Acts[i].Why)
+	}
+	all.Prunes = t.Book.Prunes()
+	for i := range all.Prunes {
+		p := &all.Prunes[i]
+		p.Why, p.Archive, p.Error = hide.Text(p.Why), failure.Outside(hide, p.Archive), failure.Outside(hide, p.Error)
+	}
+	for _, name := range watch.DecidedRules(t) {
+		for _, is := range watch.Decisions(t, name) {
+			if is.Do == watch.DoPause || is.Do == watch.DoResume {
+				all.RuleActs = append(all.RuleActs, RuleAct{Rule: name, Paused: is.Do == watch.DoPause, By: is.By, Why: hide.Text(is.Why), At: is.At})
+			}
+		}
+	}
+	return all, nil
+}
