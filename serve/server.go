@@ -69,7 +69,7 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 		parts: p, cfg: cfg, log: log, registry: prometheus.NewRegistry(), gate: admit.New(p.who), cluster: cluster, desk: desk,
 		applied: apply.NewRules(apply.RulesConfig{Kafka: cfg.Kafka, Cluster: cluster, Desk: desk, Redriver: r, Redact: p.redact, Log: log}),
 	}
-	s.console = console.New(consoleData{s}, consoleActions{s}, p.browser, log)
+	s.console = console.New(console.Config{Gate: s.gate, Browser: p.browser, Desk: desk, Redact: p.redact, Log: log})
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(s.registry), otelprometheus.WithoutScopeInfo())
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)

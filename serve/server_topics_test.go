@@ -49,7 +49,7 @@ func TestServer_WaitsUntilItKnowsItsTopics(t *testing.T) {
 }
 
 // The console says the same to people.
-func TestConsole_SaysThatTopicsAreNotKnownYet(t *testing.T) {
+func TestServer_ConsoleSaysThatTopicsAreNotKnownYet(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	s, err := serve.New(serve.Config{}, nil)

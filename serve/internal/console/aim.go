@@ -3,11 +3,12 @@ package console
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // aim is the letters that somebody acts on: all open ones of a topic that a filter selects, or one.
@@ -29,27 +30,44 @@ type aim struct {
 }
 
 // aimAt returns the letters that a request for an act is about. act is the end of its address.
-func (c *Console) aimAt(r *request, act string) (*aim, error) {
+func aimAt(d *operate.Desk, r *visit, act string) (*aim, error) {
 	name := r.PathValue("topic")
-	role, err := c.roleOn(r, name)
+	role, err := roleOn(d, r, name)
 	if err != nil {
 		return nil, err
 	}
-	topic := topicPath(r.base, name)
-	a := &aim{topic: name, role: role, path: topic, above: []link{{"Topics", r.base + "/"}, {name, topic}}}
 	if r.PathValue("offset") != "" {
-		partition, offset, err := letterIn(r)
-		if err != nil {
-			return nil, err
-		}
-		a.single, a.partition, a.offset = true, partition, offset
-		a.path = letterPath(topic, partition, offset)
-		a.filter.Offset = []string{fmt.Sprintf("%d:%d", partition, offset)}
-		a.words = []string{fmt.Sprintf("letter %d/%d", partition, offset)}
-		a.above = append(a.above, link{a.words[0], a.path})
-		a.here = a.path + act
-		return a, nil
+		return aimAtOne(r, act, role)
 	}
+	return aimAtOpen(r, act, role, func() (time.Time, error) { return afterAll(d, r, name) })
+}
+
+func newAim(r *visit, role access.Role) *aim {
+	name := r.PathValue("topic")
+	topic := topicPath(r.base, name)
+	return &aim{topic: name, role: role, path: topic, above: []link{{"Topics", r.base + "/"}, {name, topic}}}
+}
+
+// aimAtOne returns the letter that an address names.
+func aimAtOne(r *visit, act string, role access.Role) (*aim, error) {
+	a := newAim(r, role)
+	partition, offset, err := placeIn(r)
+	if err != nil {
+		return nil, err
+	}
+	a.single, a.partition, a.offset = true, partition, offset
+	a.path = letterPath(a.path, partition, offset)
+	a.filter.Offset = []string{fmt.Sprintf("%d:%d", partition, offset)}
+	a.words = []string{fmt.Sprintf("letter %d/%d", partition, offset)}
+	a.above = append(a.above, link{a.words[0], a.path})
+	a.here = a.path + act
+	return a, nil
+}
+
+// aimAtOpen returns the open letters that a filter selects, and that were written before a time:
+// that of the form, or the one that latest returns.
+func aimAtOpen(r *visit, act string, role access.Role, latest func() (time.Time, error)) (*aim, error) {
+	a := newAim(r, role)
 	f, err := parseFilter(r.query, r.now)
 	if err != nil {
 		return nil, err
@@ -62,15 +80,17 @@ func (c *Console) aimAt(r *request, act string) (*aim, error) {
 		return nil, err
 	}
 	if before.IsZero() {
-		if before, err = c.afterAll(r, name); err != nil {
+		if before, err = latest(); err != nil {
 			return nil, err
 		}
 	}
+	topic := a.path
 	a.path, a.here = topic+f.query(), topic+act
 	a.above[1].Path = a.path
 	f.fix()
 	before = before.Truncate(time.Millisecond)
-	a.filter = api.Filter{Class: f.Classes, Fingerprint: f.Fingerprints, Group: f.Groups, Reason: f.Reasons, Where: f.Where, Since: f.Since, Until: f.Until, EnteredUntil: before}
+	a.filter = f.api()
+	a.filter.EnteredUntil = before
 	for _, chip := range f.chips("") {
 		a.words = append(a.words, chip.Key+" "+chip.Value)
 	}
@@ -82,8 +102,8 @@ func (c *Console) aimAt(r *request, act string) (*aim, error) {
 
 // afterAll returns a time after that of each open letter that the topic's page shows. A host whose
 // clock is fast wrote some of them later than now.
-func (c *Console) afterAll(r *request, topic string) (time.Time, error) {
-	t, err := c.data.Topic(r.Context(), r.who, topic)
+func afterAll(d *operate.Desk, r *visit, topic string) (time.Time, error) {
+	t, err := operate.SeeTopic(r.Context(), d, r.who, topic)
 	if err != nil || t.Newest == nil || t.Newest.Before(r.now) {
 		return r.now, err
 	}
@@ -95,16 +115,6 @@ func trimQuery(q string) string {
 		return q[1:]
 	}
 	return q
-}
-
-// letterIn returns the letter that an address names.
-func letterIn(r *request) (partition int32, offset int64, err error) {
-	p, err1 := strconv.ParseInt(r.PathValue("partition"), 10, 32)
-	offset, err2 := strconv.ParseInt(r.PathValue("offset"), 10, 64)
-	if err1 != nil || err2 != nil || p < 0 || offset < 0 {
-		return 0, 0, badInput("%s/%s is no letter: a partition and an offset are numbers from 0 on", r.PathValue("partition"), r.PathValue("offset"))
-	}
-	return int32(p), offset, nil
 }
 
 // which says which letters they are, as the beginning of a page's sentence.
@@ -121,4 +131,17 @@ func (a *aim) which() string {
 // page returns the page of an act.
 func (a *aim) page(act, heading string) page {
 	return page{Title: act + " · " + a.topic, Section: "topics", Heading: heading, Above: a.above, Role: a.role.String()}
+}
+
+// afterwards is where what was done can be seen: the letter's story, or the topic's audit.
+func (a *aim) afterwards(r *visit) string {
+	if a.single {
+		return a.path
+	}
+	return r.base + "/audit?" + url.Values{"topic": {a.topic}}.Encode()
+}
+
+// letter names the one letter.
+func (a *aim) letter() request.Letter {
+	return request.Letter{Topic: request.Topic{Topic: a.topic}, Partition: a.partition, Offset: a.offset}
 }

@@ -55,8 +55,8 @@ func TestAssets_AreThoseThatWerePinned(t *testing.T) {
 // Browsers keep a file for ever, by an address that changes with it.
 func TestAssets_AreKeptByBrowsers(t *testing.T) {
 	t.Parallel()
-	c := open(t, newArchive(plain))
-	for _, n := range parse(t, ask(c, "GET", "/").Body) {
+	c := open(t)
+	for _, n := range parse(t, ask(c, "/").Body) {
 		path := attr(n, "src")
 		if n.Data == "link" {
 			path = attr(n, "href")
@@ -64,13 +64,13 @@ func TestAssets_AreKeptByBrowsers(t *testing.T) {
 		if path == "" {
 			continue
 		}
-		w := ask(c, "GET", path)
+		w := ask(c, path)
 		if w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Header().Get("Content-Type") == "" {
 			t.Errorf("%s: %d, %v", path, w.Code, w.Header())
 		}
 	}
 	for path, want := range map[string]int{"/static/console.css": 200, "/static/nothing.css": 404, "/static/SHA256SUMS": 404, "/static/htmx/LICENSE": 404, "/static/": 404} {
-		if w := ask(c, "GET", path); w.Code != want {
+		if w := ask(c, path); w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}
 	}

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // auditModel is the model of the template "audit".
@@ -44,31 +44,43 @@ type auditRow struct {
 // mostAudited bounds the rows of the page.
 const mostAudited = 200
 
-// audit is the page of who did what.
-func (c *Console) audit(r *request) (*page, error) {
-	who, base := r.who, r.base
+// auditPage is the page of who did what.
+func auditPage(d *operate.Desk, r *visit) (*page, error) {
 	topic, by := r.query.Get("topic"), r.query.Get("by")
 	if len(by) > mostLength || len(topic) > mostLength {
 		return nil, badInput("the address is too long")
 	}
-	var names []string
+	visible := topicsOf(d, r)
+	names := visible
 	if topic != "" {
-		if _, err := c.roleOn(r, topic); err != nil {
+		if _, err := roleOn(d, r, topic); err != nil {
 			return nil, err
 		}
 		names = []string{topic}
 	}
-	visible := slices.Sorted(maps.Keys(c.data.Roles(who)))
-	if topic == "" {
-		names = visible
-	}
-	version := func() (n uint64) {
-		for _, name := range names {
-			n += c.data.Version(name)
-		}
-		return n
-	}
-	path := base + "/audit"
+	return &page{
+		Title: "Audit", Section: "audit", Heading: "Who did what",
+		live: viewOf("audit", keyOf(append([]string{r.base, topic, by}, visible...)...), versionOf(d, names), func(ctx context.Context, now time.Time) (any, error) {
+			var rows []auditRow
+			for _, name := range names {
+				t, err := operate.SeeTopic(ctx, d, r.who, name)
+				if err != nil {
+					return nil, err
+				}
+				did, err := operate.TopicHistory(ctx, d, r.who, name)
+				if err != nil {
+					return nil, err
+				}
+				rows = append(rows, auditRows(&t, &did, r.base, now)...)
+			}
+			return newAuditModel(rows, r.base+"/audit", topic, by, visible), nil
+		}),
+	}, nil
+}
+
+// newAuditModel returns the page of what was done on topics: all of it, or what one person did.
+// path is its address, topic the one that is shown, and visible are those that can be.
+func newAuditModel(rows []auditRow, path, topic, by string, visible []string) auditModel {
 	link := func(topic, by string) string {
 		q := url.Values{}
 		if topic != "" {
@@ -82,46 +94,27 @@ func (c *Console) audit(r *request) (*page, error) {
 		}
 		return path + "?" + q.Encode()
 	}
-	return &page{
-		Title: "Audit", Section: "audit", Heading: "Who did what",
-		live: viewOf("audit", keyOf(append([]string{base, topic, by}, visible...)...), version, func(ctx context.Context, now time.Time) (any, error) {
-			m := auditModel{Topic: topic, By: by, Clear: path}
-			m.Topics = append(m.Topics, choice{"all topics", link("", by), topic == ""})
-			for _, name := range visible {
-				m.Topics = append(m.Topics, choice{name, link(name, by), topic == name})
-			}
-			for _, name := range names {
-				rows, err := c.audited(ctx, r, name, now)
-				if err != nil {
-					return nil, err
-				}
-				m.Rows = append(m.Rows, rows...)
-			}
-			m.Rows = slices.DeleteFunc(m.Rows, func(a auditRow) bool { return by != "" && a.By != by })
-			slices.SortStableFunc(m.Rows, func(a, b auditRow) int { return b.at.Compare(a.at) })
-			if m.More = len(m.Rows) > mostAudited; m.More {
-				m.Rows = m.Rows[:mostAudited]
-			}
-			for i := range m.Rows {
-				m.Rows[i].ByLink = link(topic, m.Rows[i].By)
-			}
-			return m, nil
-		}),
-	}, nil
+	m := auditModel{Rows: rows, Topic: topic, By: by, Clear: path}
+	m.Topics = append(m.Topics, choice{"all topics", link("", by), topic == ""})
+	for _, name := range visible {
+		m.Topics = append(m.Topics, choice{name, link(name, by), topic == name})
+	}
+	m.Rows = slices.DeleteFunc(m.Rows, func(a auditRow) bool { return by != "" && a.By != by })
+	slices.SortStableFunc(m.Rows, func(a, b auditRow) int { return b.at.Compare(a.at) })
+	if m.More = len(m.Rows) > mostAudited; m.More {
+		m.Rows = m.Rows[:mostAudited]
+	}
+	for i := range m.Rows {
+		m.Rows[i].ByLink = link(topic, m.Rows[i].By)
+	}
+	return m
 }
 
-// audited returns what people, rules and retention did on a topic.
-func (c *Console) audited(ctx context.Context, r *request, name string, now time.Time) (rows []auditRow, err error) {
-	t, err := c.data.Topic(ctx, r.who, name)
-	if err != nil {
-		return nil, err
-	}
-	acts, err := c.data.Acts(ctx, r.who, name)
-	if err != nil {
-		return nil, err
-	}
-	path := topicPath(r.base, name)
-	for _, a := range acts {
+// auditRows returns what people, rules and retention did on a topic.
+func auditRows(t *operate.Topic, did *operate.History, base string, now time.Time) (rows []auditRow) {
+	name := t.Topic.Topic
+	path := topicPath(base, name)
+	for _, a := range did.Acts {
 		rows = append(rows, auditRow{
 			Topic: name, TopicLink: path, At: momentOf(a.Last, now), By: a.By, What: actWords(a.State), Why: a.Why, Letters: a.Letters, at: a.Last,
 		})
@@ -138,29 +131,21 @@ func (c *Console) audited(ctx context.Context, r *request, name string, now time
 			})
 		}
 	}
-	pruned, err := c.data.Prunes(ctx, r.who, name)
-	if err != nil {
-		return nil, err
-	}
-	for i := range pruned {
-		p := &pruned[i]
+	for i := range did.Prunes {
+		p := &did.Prunes[i]
 		rows = append(rows, auditRow{
 			Topic: name, TopicLink: path, At: momentOf(p.At, now), By: p.By, What: "deleted", Why: p.Why, Letters: p.Letters, at: p.At,
 			Outcome: prunedWords(p), Red: p.Error != "",
 		})
 	}
-	ruled, err := c.data.RuleActs(ctx, r.who, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range ruled {
-		row := auditRow{Topic: name, TopicLink: path, At: momentOf(a.At, now), By: a.By, What: "let a rule go on", Why: a.Why, at: a.At, About: a.Rule, AboutLink: rulePath(r.base, a.Rule, name)}
+	for _, a := range did.RuleActs {
+		row := auditRow{Topic: name, TopicLink: path, At: momentOf(a.At, now), By: a.By, What: "let a rule go on", Why: a.Why, at: a.At, About: a.Rule, AboutLink: rulePath(base, a.Rule, name)}
 		if a.Paused {
 			row.What = "paused a rule"
 		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows
 }
 
 // prunedWords says which letters were deleted, and what became of them.

@@ -11,6 +11,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // cardModel is a run as the template "card" shows it: on its own page, and on all pages while it
@@ -63,48 +65,54 @@ const (
 	endedFor = 2 * time.Minute
 )
 
-// cards is the view of the runs that go on, but for the one that the page itself shows.
-func (c *Console) cards(r *request, but string) view {
+// cardsView is the view of the runs that go on, but for the one that the page itself shows.
+func cardsView(d *operate.Desk, m *meter, r *visit, but string) view {
 	who, base := r.who, r.base
-	roles := c.data.Roles(who)
+	roles := operate.Roles(d, who)
 	parts := []string{base, but, who.Rights()} // topics may come that not all of them see
 	topics := slices.Sorted(maps.Keys(roles))
 	for _, name := range topics {
 		parts = append(parts, name, roles[name].String())
 	}
 	version := func() uint64 {
-		n := uint64(max(c.data.SilentSince().Unix(), 0))
+		n := uint64(max(operate.SilentSince(d).Unix(), 0))
 		for _, name := range topics {
-			n = n*31 + c.data.RunVersion(name)
+			n = n*31 + operate.RunVersion(d, name)
 		}
 		return n
 	}
 	return viewOf("cards", keyOf(parts...), version, func(ctx context.Context, now time.Time) (any, error) {
-		all, err := c.data.Runs(ctx, who)
+		all, err := operate.ListAllRuns(ctx, d, who, &request.Newest{})
 		if err != nil {
 			return nil, err
 		}
-		m := cardsModel{Link: base + "/runs", Silent: momentOf(c.data.SilentSince(), now)}
-		for i := range all {
-			r := &all[i]
-			if runKey(r.Topic, r.ID) == but || r.Ended != nil && now.Sub(*r.Ended) > endedFor || r.Ended == nil && isOver(r) {
-				continue
-			}
-			if len(m.Cards) == mostCards {
-				m.More++
-				continue
-			}
-			m.Cards = append(m.Cards, c.card(r, base, roles[r.Topic], now))
-		}
-		return m, nil
+		return newCardsModel(all, but, base, roles, operate.SilentSince(d), m, now), nil
 	})
 }
 
-func (c *Console) card(r *api.Run, base string, role access.Role, now time.Time) *cardModel {
+// newCardsModel returns the cards of runs, but for one. roles are those of who looks at them, by
+// topic, and silent is since when the brokers have not answered.
+func newCardsModel(all []api.Run, but, base string, roles map[string]access.Role, silent time.Time, rates *meter, now time.Time) cardsModel {
+	m := cardsModel{Link: base + "/runs", Silent: momentOf(silent, now)}
+	for i := range all {
+		r := &all[i]
+		if runKey(r.Topic, r.ID) == but || r.Ended != nil && now.Sub(*r.Ended) > endedFor || r.Ended == nil && isOver(r) {
+			continue
+		}
+		if len(m.Cards) == mostCards {
+			m.More++
+			continue
+		}
+		m.Cards = append(m.Cards, newCardModel(r, base, roles[r.Topic], rates, now))
+	}
+	return m
+}
+
+func newCardModel(r *api.Run, base string, role access.Role, rates *meter, now time.Time) *cardModel {
 	topic := topicPath(base, r.Topic)
 	m := &cardModel{Run: *r, HTML: idOf(r.Topic, r.ID), Link: runPath(topic, r.ID), TopicLink: topic, Says: runPhrases(r, now), Bar: barOf(&r.Counts), Over: isOver(r)}
 	if !m.Over {
-		m.Phases, m.Gauges = phasesOf(r), c.gauges(r)
+		m.Phases, m.Gauges = phasesOf(r), gaugesOf(r, rates)
 		m.MayAbort, m.MayResume = role >= access.Operator, role >= access.Operator && r.Silent
 		if !m.MayAbort {
 			m.Cannot = "To abort it takes the role " + access.Operator.String() + " on " + r.Topic + "."
@@ -135,10 +143,10 @@ func phasesOf(r *api.Run) []phaseModel {
 	return all
 }
 
-// gauges are the numbers of a run that goes on. What nobody knows is said to be unknown.
-func (c *Console) gauges(r *api.Run) []gauge {
+// gaugesOf returns the numbers of a run that goes on. What nobody knows is said to be unknown.
+func gaugesOf(r *api.Run, rates *meter) []gauge {
 	now, allowed := "unknown yet", "no limit"
-	if rate, known := c.meter.see(r); known {
+	if rate, known := rates.see(r); known {
 		now = decimal(rate) + "/s"
 	}
 	if r.Rate >= 0 {

@@ -3,13 +3,13 @@ package console
 import (
 	"crypto/rand"
 	"net/http"
-	"net/url"
 	"strings"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // resolveModel is the model of the template "resolve": letters that are discarded, or reopened.
@@ -25,10 +25,10 @@ type resolveModel struct {
 	Key, Why, Button   string
 }
 
-// discard discards letters: all open ones that a filter selects, if somebody types their number, or
-// one.
-func (c *Console) discard(r *request) (*answer, error) {
-	a, err := c.aimAt(r, "/discard")
+// discardForm discards letters: all open ones that a filter selects, if somebody types their
+// number, or one.
+func discardForm(s *site, r *visit) (*answer, error) {
+	a, err := aimAt(s.cfg.Desk, r, "/discard")
 	if err != nil {
 		return nil, err
 	}
@@ -38,45 +38,58 @@ func (c *Console) discard(r *request) (*answer, error) {
 	o := api.DiscardRequest{Why: strings.TrimSpace(r.query.Get("why")), Compensated: r.query.Get("compensated") != ""}
 	var problem error
 	if r.does() {
-		problem = c.once(r, func() error { return c.discarded(r, a, &o) })
+		problem = s.once(r, func() error { return discard(s.cfg.Desk, r, a, &o) })
 		if problem == nil {
 			return &answer{to: a.afterwards(r)}, nil
 		}
 	}
-	m := &resolveModel{
-		Which: a.which(), Letters: 1, Typed: !a.single, Compensates: true, Why: o.Why, Button: "Discard",
-		Says: "Discards the letter: nobody brings it back, unless somebody reopens it.",
-	}
+	letters := int64(1)
 	if !a.single {
-		if m.Letters, err = c.data.Count(r.Context(), r.who, a.topic, &a.filter); err != nil {
+		if letters, err = operate.CountOpen(r.Context(), s.cfg.Desk, r.who, a.topic, &a.filter); err != nil {
 			return nil, err
 		}
-		m.Says = "Discards " + number.Of(m.Letters, "letter") + ": nobody brings them back, unless somebody reopens them one by one."
-		if m.Letters == 0 {
-			m.Says = "Discards nothing: no open letter is selected."
-		}
 	}
-	return m.answer(c, r, a, "Discard", "Discard letters", problem), nil
+	return newDiscardModel(a, letters, o.Why).answer(s, r, a, "Discard", "Discard letters", problem), nil
 }
 
-func (c *Console) discarded(r *request, a *aim, o *api.DiscardRequest) error {
+func newDiscardModel(a *aim, letters int64, why string) *resolveModel {
+	m := &resolveModel{
+		Which: a.which(), Letters: letters, Typed: !a.single, Compensates: true, Why: why, Button: "Discard",
+		Says: "Discards the letter: nobody brings it back, unless somebody reopens it.",
+	}
+	switch {
+	case a.single:
+	case letters == 0:
+		m.Says = "Discards nothing: no open letter is selected."
+	default:
+		m.Says = "Discards " + number.Of(letters, "letter") + ": nobody brings them back, unless somebody reopens them one by one."
+	}
+	return m
+}
+
+// discard does what a form says.
+func discard(d *operate.Desk, r *visit, a *aim, o *api.DiscardRequest) error {
 	if o.Why == "" {
 		return badInput("Discarding takes a reason, for the ledger: nothing was done.")
 	}
 	if a.single {
-		return c.actions.DiscardLetter(r.Context(), r.who, a.topic, a.partition, a.offset, o)
+		_, err := operate.DiscardLetter(r.Context(), d, r.who, &request.Discard{Letter: a.letter(), Body: *o})
+		return err
 	}
 	n, err := expected(r.query.Get("expect"))
 	if err != nil {
 		return err
 	}
-	return c.actions.Discard(r.Context(), r.who, a.topic, &api.BulkDiscardRequest{Filter: a.filter, Expect: n, DiscardRequest: *o})
+	_, err = operate.DiscardLetters(r.Context(), d, r.who, &request.BulkDiscard{
+		Topic: request.Topic{Topic: a.topic}, Body: api.BulkDiscardRequest{Filter: a.filter, Expect: n, DiscardRequest: *o},
+	})
+	return err
 }
 
-// reopen withdraws that a letter was discarded, or that it was brought back to where no consumer
-// can have it.
-func (c *Console) reopen(r *request) (*answer, error) {
-	a, err := c.aimAt(r, "/reopen")
+// reopenForm withdraws that a letter was discarded, or that it was brought back to where no
+// consumer can have it.
+func reopenForm(s *site, r *visit) (*answer, error) {
+	a, err := aimAt(s.cfg.Desk, r, "/reopen")
 	if err != nil {
 		return nil, err
 	}
@@ -86,36 +99,26 @@ func (c *Console) reopen(r *request) (*answer, error) {
 	why := strings.TrimSpace(r.query.Get("why"))
 	var problem error
 	if r.does() {
-		problem = c.once(r, func() error {
+		problem = s.once(r, func() error {
 			if why == "" {
 				return badInput("Reopening takes a reason, for the ledger: nothing was done.")
 			}
-			return c.actions.Reopen(r.Context(), r.who, a.topic, a.partition, a.offset, &api.ReopenRequest{Why: why})
+			_, err := operate.ReopenLetter(r.Context(), s.cfg.Desk, r.who, &request.Reopen{Letter: a.letter(), Body: api.ReopenRequest{Why: why}})
+			return err
 		})
 		if problem == nil {
 			return &answer{to: a.afterwards(r)}, nil
 		}
 	}
-	m := &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Says: "Withdraws that the letter was discarded: it is open again, and can be brought back. " +
+	return newReopenModel(a, why).answer(s, r, a, "Reopen", "Reopen a letter", problem), nil
+}
+
+func newReopenModel(a *aim, why string) *resolveModel {
+	return &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Says: "Withdraws that the letter was discarded: it is open again, and can be brought back. " +
 		"A letter that was brought back before is open again only if its copy is in a partition that no consumer can have."}
-	return m.answer(c, r, a, "Reopen", "Reopen a letter", problem), nil
 }
 
-// afterwards is where what was done can be seen: the letter's story, or the topic's audit.
-func (a *aim) afterwards(r *request) string {
-	if a.single {
-		return a.path
-	}
-	return r.base + "/audit?" + url.Values{"topic": {a.topic}}.Encode()
-}
-
-func (m *resolveModel) answer(c *Console, r *request, a *aim, act, heading string, problem error) *answer {
-	m.Back, m.Here, m.Fields, m.Problem, m.Key = a.path, a.here, a.fields, c.problemOf(r, problem), rand.Text()
+func (m *resolveModel) answer(s *site, r *visit, a *aim, act, heading string, problem error) *answer {
+	m.Back, m.Here, m.Fields, m.Problem, m.Key = a.path, a.here, a.fields, s.problemOf(r, problem), rand.Text()
 	return &answer{page: a.page(act, heading), template: "resolve", model: m, problem: problem}
-}
-
-// canReopen reports whether a letter can be reopened: if it was brought back, as far as the state
-// tells.
-func canReopen(state string) bool {
-	return dlq.State(state).Discards() || dlq.State(state) == dlq.Redriven
 }

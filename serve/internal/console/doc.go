@@ -6,5 +6,6 @@
 // events and a poll have the same bytes. What a record contains is text, never HTML: html/template
 // escapes it by its place.
 //
-// The console reads through [Data] only, and asks [access.Browser] who is there.
+// A page reads by package operate, over a desk, as the API does, and what it shows is a function of
+// what it has read. Forms act by the same package. [access.Browser] knows who is there.
 package console

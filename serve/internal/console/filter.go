@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
 )
 
 // Filter selects letters. It is what an address says, so that a link shows the same to everybody.
@@ -39,8 +39,8 @@ var filterStates = []string{
 	string(dlq.Expired), string(dlq.Duplicate), string(dlq.Unknown), string(dlq.Unfollowed),
 }
 
-// States returns the states of the letters that a filter selects; none if it leaves that open.
-func (f *Filter) States() []string {
+// states returns the states of the letters that a filter selects; none if it leaves that open.
+func (f *Filter) states() []string {
 	switch f.State {
 	case "":
 		return nil
@@ -48,6 +48,11 @@ func (f *Filter) States() []string {
 		return append([]string{"open"}, filterStates[1:]...)
 	}
 	return []string{f.State}
+}
+
+// api returns the filter as operations take it.
+func (f *Filter) api() api.Filter {
+	return api.Filter{Class: f.Classes, Fingerprint: f.Fingerprints, Group: f.Groups, Reason: f.Reasons, State: f.states(), Where: f.Where, Since: f.Since, Until: f.Until}
 }
 
 // parseFilter reads an address. Keys that it does not know are not its own.
@@ -192,11 +197,3 @@ func (f Filter) chips(path string) (all []chip) {
 	}
 	return all
 }
-
-// badInputError reports an address that the console does not understand.
-type badInputError struct{ text string }
-
-func badInput(format string, args ...any) error { return &badInputError{fmt.Sprintf(format, args...)} }
-
-func (e *badInputError) Error() string  { return e.text }
-func (e *badInputError) GetStatus() int { return 400 }

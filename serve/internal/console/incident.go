@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // pageLetters is how many letters a page has.
@@ -19,25 +21,9 @@ const pageLetters = 50
 // quietAfter is how long a group must not have failed to be quiet.
 const quietAfter = time.Hour
 
-// form is the filter of a page, as its sender typed it.
-type form struct {
-	Path                               string
-	Class, Fingerprint, Group          string
-	Reason, State, Since, Until, Where string
-	// MayRead tells whether there is a field for an expression.
-	MayRead                            bool
-	Reasons, States, Classes, InGroups []string
-	Active                             bool
-	// More are further values, beyond those that the fields show.
-	More []field
-}
-
-// field is a field of a form that nobody sees.
-type field struct{ Name, Value string }
-
 // incidentModel is the model of the template "incident".
 type incidentModel struct {
-	Topic
+	operate.Topic
 	Path    string
 	Says    []phrase
 	Alerts  []alert
@@ -59,12 +45,8 @@ type incidentModel struct {
 	// Acts are what can be done to the letters, and CannotAct is why nothing can.
 	Acts      []link
 	CannotAct string
-}
 
-// choice is one of several.
-type choice struct {
-	Name, Path string
-	Chosen     bool
+	newest time.Time // failure of a letter in a group; zero without
 }
 
 // groupRow is a group of open letters.
@@ -101,10 +83,10 @@ type runRow struct {
 	Says  string
 }
 
-// incident is the page of one topic.
-func (c *Console) incident(r *request) (*page, error) {
-	who, base, name := r.who, r.base, r.PathValue("topic")
-	role, err := c.roleOn(r, name)
+// incidentPage is the page of one topic.
+func incidentPage(d *operate.Desk, r *visit) (*page, error) {
+	base, name := r.base, r.PathValue("topic")
+	role, err := roleOn(d, r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,72 +94,59 @@ func (c *Console) incident(r *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	suggested, err := operate.ListGroups(r.Context(), d, r.who, &request.Groups{Topic: request.Topic{Topic: name}})
+	if err != nil {
+		suggested = nil // suggestions are no more than that
+	}
 	path := topicPath(base, name)
 	query := f.query()
 	p := &page{
-		Title: name, Section: "topics", Heading: name, Above: []link{{"Topics", base + "/"}}, Role: role.String(), Form: c.form(r, &f, name, path, role), address: path + query,
-		live: viewOf("incident", keyOf(base, name, role.String(), query), func() uint64 { return c.data.Version(name) },
+		Title: name, Section: "topics", Heading: name, Above: []link{{"Topics", base + "/"}}, Role: role.String(), Form: newForm(&f, path, role >= access.Reader, suggested), address: path + query,
+		live: viewOf("incident", keyOf(base, name, role.String(), query), func() uint64 { return operate.Version(d, name) },
 			func(ctx context.Context, now time.Time) (any, error) {
 				f, err := parseFilter(r.query, now) // times before now have moved
 				if err != nil {
 					return nil, err
 				}
-				return c.incidentModel(ctx, now, who, name, path, &f)
+				return readIncident(ctx, d, r.who, name, path, &f, now)
 			}),
 	}
 	p.live.reads = f.Where != ""
 	return p, nil
 }
 
-// form returns the filter's form.
-func (c *Console) form(r *request, f *Filter, topic, path string, role access.Role) *form {
-	var more []field // fields have one value each
-	one := func(name string, all []string) string {
-		if len(all) == 0 {
-			return ""
-		}
-		for _, value := range all[1:] {
-			more = append(more, field{name, value})
-		}
-		return all[0]
-	}
-	is := &form{
-		Path: path, Class: one("class", f.Classes), Fingerprint: one("fingerprint", f.Fingerprints), Group: one("group", f.Groups), Reason: one("reason", f.Reasons), State: f.State, Since: f.since, Until: f.until, Where: f.Where, MayRead: role >= access.Reader,
-		States: filterStates, Active: f.query() != "",
-	}
-	is.More = more
-	for _, reason := range []headers.Reason{
-		headers.ReasonTerminal, headers.ReasonExhausted, headers.ReasonExpired, headers.ReasonHeld, headers.ReasonDecode, headers.ReasonMalformed, headers.ReasonPanic,
-		headers.ReasonCrashLoop, headers.ReasonTooLarge, headers.ReasonUnroutable, headers.ReasonUnsupportedVersion,
-	} {
-		is.Reasons = append(is.Reasons, string(reason))
-	}
-	groups, err := c.data.Groups(r.Context(), r.who, topic, &Filter{})
-	if err != nil {
-		return is // suggestions are no more than that
-	}
-	seen := map[string]bool{}
-	for _, g := range groups {
-		if !seen["class "+g.Class] && g.Class != "" && len(is.Classes) < 50 {
-			is.Classes = append(is.Classes, g.Class)
-		}
-		seen["class "+g.Class] = true
-		for _, name := range g.Groups {
-			if !seen["group "+name] && len(is.InGroups) < 50 {
-				is.InGroups = append(is.InGroups, name)
-			}
-			seen["group "+name] = true
-		}
-	}
-	return is
-}
-
-func (c *Console) incidentModel(ctx context.Context, now time.Time, who *access.Identity, name, path string, f *Filter) (any, error) {
-	t, err := c.data.Topic(ctx, who, name)
+// readIncident returns the model of a topic's page.
+func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, name, path string, f *Filter, now time.Time) (*incidentModel, error) {
+	t, err := operate.SeeTopic(ctx, d, who, name)
 	if err != nil {
 		return nil, err
 	}
-	m := incidentModel{
+	m := newIncidentModel(&t, f, path, now)
+	of, filter := request.Topic{Topic: name}, f.api()
+	if f.State == "" && f.Where == "" {
+		groups, err := operate.ListGroups(ctx, d, who, &request.Groups{Topic: of, Filter: filter})
+		if err != nil {
+			return nil, err
+		}
+		m.group(groups, f, now)
+	}
+	w := windowOf(f, m.newest, now)
+	series, err := operate.Times(ctx, d, who, name, &filter, w.from, w.by, w.n, mostSeries)
+	if err != nil {
+		return nil, err
+	}
+	m.draw(w, series, f, now)
+	letters, err := operate.ListLetters(ctx, d, who, &request.Letters{Topic: of, Filter: filter, Cursor: f.Cursor, Limit: pageLetters})
+	if err != nil {
+		return nil, err
+	}
+	m.list(&letters, f, now)
+	return m, nil
+}
+
+// newIncidentModel returns what the page says of a topic itself.
+func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *incidentModel {
+	m := &incidentModel{
 		Topic: *t, Path: path, Says: sentence(t, now), Alerts: alertsOf(t), Chips: f.chips(path), Clear: path, State: f.State, Where: f.Where,
 		Filtered: f.query() != "",
 	}
@@ -187,59 +156,55 @@ func (c *Console) incidentModel(ctx context.Context, now time.Time, who *access.
 			m.Runs = append(m.Runs, runRow{*run, runPath(path, run.ID), momentOf(run.Started, now), runSays(run)})
 		}
 	}
-	var newest time.Time
-	if f.State == "" && f.Where == "" {
-		groups, err := c.data.Groups(ctx, who, name, f)
-		if err != nil {
-			return nil, err
-		}
-		for i, g := range groups {
-			if g.Last.After(newest) {
-				newest = g.Last
-			}
-			if i < mostGroups {
-				m.Groups = append(m.Groups, groupOf(g, f, path, now, t.Guards))
-			}
-		}
-	}
-	w := windowOf(f, newest, now)
-	series, err := c.data.Times(ctx, who, name, f, w.from, w.by, w.n, mostSeries)
-	if err != nil {
-		return nil, err
-	}
-	m.Picture = newPicture(w, series, now, func(since, until time.Time) string {
-		zoomed := f.between(since, until)
-		return path + zoomed.query()
-	}, func(class string) string {
-		one := *f
-		one.Classes, one.Cursor = []string{class}, ""
-		return path + one.query()
-	})
 	for _, since := range []string{"", "1h", "6h", "24h", "7d", "30d"} {
 		one := *f
 		one.since, one.until, one.Cursor = since, "", ""
 		m.Ranges = append(m.Ranges, choice{cmp.Or(since, "any time"), path + one.query(), f.since == since && f.until == ""})
 	}
-	page, err := c.data.Letters(ctx, who, name, f, pageLetters)
-	if err != nil {
-		return nil, err
+	return m
+}
+
+// group adds the groups of open letters.
+func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
+	for i, g := range groups {
+		if g.Last.After(m.newest) {
+			m.newest = g.Last
+		}
+		if i < mostGroups {
+			m.Groups = append(m.Groups, groupOf(g, f, m.Path, now, m.Guards))
+		}
 	}
+}
+
+// draw adds the picture.
+func (m *incidentModel) draw(w window, series []book.Series, f *Filter, now time.Time) {
+	m.Picture = newPicture(w, series, now, func(since, until time.Time) string {
+		zoomed := f.between(since, until)
+		return m.Path + zoomed.query()
+	}, func(class string) string {
+		one := *f
+		one.Classes, one.Cursor = []string{class}, ""
+		return m.Path + one.query()
+	})
+}
+
+// list adds a page of letters.
+func (m *incidentModel) list(page *api.Letters, f *Filter, now time.Time) {
 	m.Failed = page.Problem
 	for _, l := range page.Letters {
-		m.Letters = append(m.Letters, letterRowOf(l, path, now))
+		m.Letters = append(m.Letters, letterRowOf(l, m.Path, now))
 	}
 	at := *f
 	if at.Cursor = page.Next; page.Next != "" {
-		m.Next = path + at.query()
+		m.Next = m.Path + at.query()
 	}
 	if at.Cursor = ""; f.Cursor != "" {
-		m.First = path + at.query()
+		m.First = m.Path + at.query()
 	}
-	return m, nil
 }
 
 // actsOn returns what somebody can do to the letters of a filter, or why they cannot.
-func actsOn(t *Topic, f *Filter, path string) (acts []link, cannot string) {
+func actsOn(t *operate.Topic, f *Filter, path string) (acts []link, cannot string) {
 	switch {
 	case t.Role < access.Operator:
 		return nil, takesRole(access.Operator, t.Topic.Topic)
@@ -251,11 +216,6 @@ func actsOn(t *Topic, f *Filter, path string) (acts []link, cannot string) {
 	whole := *f
 	whole.Cursor = ""
 	return []link{{"Plan a redrive…", path + "/redrive" + whole.query()}, {"Discard…", path + "/discard" + whole.query()}}, ""
-}
-
-// takesRole says which role it takes to do something, and who gives it.
-func takesRole(role access.Role, topic string) string {
-	return "To bring letters back or to discard them takes the role " + role.String() + " on " + topic + ". Whoever configures the server gives it, by your name or by one of your groups."
 }
 
 // mostGroups bounds the groups of a page: those with the most letters.
@@ -281,11 +241,6 @@ func groupOf(g api.Group, f *Filter, path string, now time.Time, guards []api.Gu
 		row.Tags = append(row.Tags, tag{"QUIET", "nothing failed so within the last hour", false})
 	}
 	return row
-}
-
-// letterPath is the address of a letter's page. path is that of its topic.
-func letterPath(path string, partition int32, offset int64) string {
-	return fmt.Sprintf("%s/letters/%d/%d", path, partition, offset)
 }
 
 func letterRowOf(l api.Letter, path string, now time.Time) letterRow {

@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +13,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // letterModel is the model of the template "letter".
@@ -57,21 +57,14 @@ type step struct {
 	at time.Time
 }
 
-func idOf(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:6])
-}
-
-func isOpen(state string) bool { return !dlq.State(state).Resolves() }
-
-// letter is the page of one letter.
-func (c *Console) letter(r *request) (*page, error) {
-	who, base, name := r.who, r.base, r.PathValue("topic")
-	partition, offset, err := letterIn(r)
+// letterPage is the page of one letter.
+func letterPage(d *operate.Desk, r *visit) (*page, error) {
+	base, name := r.base, r.PathValue("topic")
+	partition, offset, err := placeIn(r)
 	if err != nil {
 		return nil, err
 	}
-	role, err := c.roleOn(r, name)
+	role, err := roleOn(d, r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +77,12 @@ func (c *Console) letter(r *request) (*page, error) {
 	key := keyOf(base, name, role.String(), strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10), as)
 	return &page{
 		Title: title + " · " + name, Section: "topics", Heading: fmt.Sprintf("Letter %d/%d", partition, offset), Above: []link{{"Topics", base + "/"}, {name, path}}, Role: role.String(),
-		live: viewOf("letter", key, func() uint64 { return c.data.LetterVersion(name, partition, offset) }, func(ctx context.Context, now time.Time) (any, error) {
-			l, err := c.data.Letter(ctx, who, name, partition, offset)
+		live: viewOf("letter", key, func() uint64 { return operate.LetterVersion(d, name, partition, offset) }, func(ctx context.Context, now time.Time) (any, error) {
+			l, err := operate.GetLetter(ctx, d, r.who, &request.Letter{Topic: request.Topic{Topic: name}, Partition: partition, Offset: offset})
 			if err != nil {
 				return nil, err
 			}
-			m := newLetterModel(l, name, path, as, now)
+			m := newLetterModel(&l, name, path, as, now)
 			m.act(role)
 			return m, nil
 		}).reading(),
@@ -128,49 +121,6 @@ func (m *letterModel) act(role access.Role) {
 	case canReopen(m.State):
 		m.Acts = []link{{"Reopen…", here + "/reopen"}}
 	}
-}
-
-// stateWords are what states of letters mean.
-var stateWords = map[dlq.State]string{
-	"":              "open",
-	dlq.Redriven:    "brought back, outcome pending",
-	dlq.Succeeded:   "succeeded after it was brought back",
-	dlq.Failed:      "failed again after it was brought back: there is a newer letter",
-	dlq.Discarded:   "discarded",
-	dlq.Compensated: "discarded: a compensating action resolved it",
-	dlq.Reopened:    "open again: somebody reopened it",
-	dlq.Expired:     "expired: retention deleted it while it was open",
-	dlq.Duplicate:   "a copy of an earlier letter",
-	dlq.Unknown:     "open: it was brought back, and its outcome cannot be known",
-	dlq.Unfollowed:  "brought back to a topic whose consumers report no outcome",
-}
-
-// reasonWords are why a record became a dead letter.
-var reasonWords = map[headers.Reason]string{
-	headers.ReasonTerminal:           "a retry does not repair this failure",
-	headers.ReasonExhausted:          "its attempts were used up",
-	headers.ReasonExpired:            "its time for retries was over",
-	headers.ReasonHeld:               "it waited behind a record of its key that was dead-lettered",
-	headers.ReasonDecode:             "its payload could not be parsed",
-	headers.ReasonMalformed:          "its headers on a retry topic were invalid",
-	headers.ReasonPanic:              "the handler, or its decoder, panicked",
-	headers.ReasonCrashLoop:          "the process died several times while running it",
-	headers.ReasonTooLarge:           "with its headers it did not fit into a retry topic",
-	headers.ReasonUnroutable:         "no handler is registered for it",
-	headers.ReasonUnsupportedVersion: "its schema has a version that the service does not know yet",
-}
-
-// letterSays says what a letter is.
-func letterSays(l *api.LetterDetail, now time.Time) []phrase {
-	state, ok := stateWords[dlq.State(l.State)]
-	if !ok {
-		state = l.State
-	}
-	all := []phrase{{Text: state, Red: isOpen(l.State)}, {Text: nameOf(l.Class)}}
-	if words := reasonWords[headers.Reason(l.Reason)]; words != "" {
-		all = append(all, phrase{Text: words})
-	}
-	return append(all, phrase{Text: "dead-lettered", At: momentOf(l.EnteredAt, now)})
 }
 
 // stepsOf tells what happened to a record, from its beginning on.
@@ -236,14 +186,6 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 	return all
 }
 
-// missingWords says why attempts of a letter with a reason are not in its history.
-func missingWords(reason string) string {
-	if reason == string(headers.ReasonCrashLoop) {
-		return "the process died, or it is no longer in the history"
-	}
-	return "no longer in the history"
-}
-
 // attemptsIn returns how many deliveries of the last life of a record are in its history.
 func attemptsIn(history []api.Attempt) int {
 	numbers := map[int]bool{}
@@ -287,8 +229,4 @@ func entryStep(e api.LedgerEntry) step {
 		s.Says = append(s.Says, "changed: "+visible(list(e.Edited)))
 	}
 	return s
-}
-
-func place(p api.Position) string {
-	return fmt.Sprintf("%s, partition %d, offset %d", visible(p.Topic), p.Partition, p.Offset)
 }

@@ -58,16 +58,3 @@ func (m *memory) once(key string, now time.Time, do func() error) error {
 	}
 	return d.err
 }
-
-// once carries out the form of a request, by its key.
-func (c *Console) once(r *request, do func() error) error {
-	key, why := r.query.Get("key"), r.query.Get("why")
-	if key == "" || len(key) > mostKey {
-		return badInput("The form is not one of this page: nothing was done. Look at it again.")
-	}
-	if len(why) > mostWhy {
-		return badInput("The reason has %d bytes, and %d are allowed: nothing was done.", len(why), mostWhy)
-	}
-	// a form of somebody else, or with other content, is another one
-	return c.memory.once(keyOf(r.who.Name, r.URL.Path, r.query.Encode()), r.now, do)
-}

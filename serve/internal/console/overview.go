@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"net/url"
 	"slices"
 	"time"
 
+	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // overviewModel is the model of the template "overview".
@@ -24,7 +25,7 @@ type overviewModel struct {
 
 // overviewRow is a topic in the overview.
 type overviewRow struct {
-	Topic
+	operate.Topic
 	Link  string
 	Says  []phrase
 	Spark sparkline
@@ -41,7 +42,7 @@ type alert struct {
 	Red            bool
 }
 
-func alertsOf(t *Topic) (all []alert) {
+func alertsOf(t *operate.Topic) (all []alert) {
 	for _, a := range t.Alerts {
 		all = append(all, alert{string(a.Severity), a.Text, a.Severity == incident.Page})
 	}
@@ -50,48 +51,46 @@ func alertsOf(t *Topic) (all []alert) {
 	return all
 }
 
-// topicPath is the address of a topic's page.
-func topicPath(base, topic string) string { return base + "/topics/" + url.PathEscape(topic) }
-
-// overview is the page of all topics.
-func (c *Console) overview(r *request) (*page, error) {
-	who, base := r.who, r.base
-	names := slices.Sorted(maps.Keys(c.data.Roles(who)))
+// overviewPage is the page of all topics.
+func overviewPage(d *operate.Desk, r *visit) (*page, error) {
+	who, base, names := r.who, r.base, topicsOf(d, r)
 	key := keyOf(append([]string{"topics", base, who.Rights()}, names...)...)
 	if len(names) == 0 {
 		key = keyOf("nothing for", base, who.Name) // the page has the name
 	}
-	version := func() (n uint64) {
-		for _, name := range names {
-			n += c.data.Version(name)
-		}
-		return n
-	}
 	return &page{
 		Title: "Topics", Section: "topics", Heading: "Dead-letter topics",
-		live: viewOf("overview", key, version, func(ctx context.Context, now time.Time) (any, error) {
-			m := overviewModel{Who: who.Name}
-			for _, t := range c.data.Topics(ctx, who) {
+		live: viewOf("overview", key, versionOf(d, names), func(ctx context.Context, now time.Time) (any, error) {
+			var rows []overviewRow
+			for _, t := range operate.SeeTopics(d, who) {
 				w := sparkWindow(now)
-				series, err := c.data.Times(ctx, who, t.Topic.Topic, &Filter{}, w.from, w.by, w.n, 0)
+				series, err := operate.Times(ctx, d, who, t.Topic.Topic, &api.Filter{}, w.from, w.by, w.n, 0)
 				if err != nil {
 					return nil, err
 				}
-				row := overviewRow{
-					Topic: t, Link: topicPath(base, t.Topic.Topic), Says: sentence(&t, now), Spark: newSparkline(series), Alerts: alertsOf(&t),
-					Oldest: momentAt(t.Oldest, now), Growing: isGrowing(&t, now),
-				}
-				row.TopLink = row.Link + (&Filter{Classes: []string{t.TopClass}}).query()
-				m.Rows = append(m.Rows, row)
+				rows = append(rows, newOverviewRow(&t, series, base, now))
 			}
-			m.Nothing = len(m.Rows) == 0
-			slices.SortFunc(m.Rows, func(a, b overviewRow) int {
-				return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Open, a.Open), cmp.Compare(a.Topic.Topic.Topic, b.Topic.Topic.Topic))
-			})
-			m.Says = overviewSays(m.Rows)
-			return m, nil
+			return newOverviewModel(who.Name, rows), nil
 		}),
 	}, nil
+}
+
+// newOverviewRow returns the row of a topic. series are its failures in the window of a sparkline.
+func newOverviewRow(t *operate.Topic, series []book.Series, base string, now time.Time) overviewRow {
+	row := overviewRow{
+		Topic: *t, Link: topicPath(base, t.Topic.Topic), Says: sentence(t, now), Spark: newSparkline(series), Alerts: alertsOf(t),
+		Oldest: momentAt(t.Oldest, now), Growing: isGrowing(t, now),
+	}
+	row.TopLink = row.Link + (&Filter{Classes: []string{t.TopClass}}).query()
+	return row
+}
+
+// newOverviewModel returns the page of the rows of topics, for somebody with a name.
+func newOverviewModel(who string, rows []overviewRow) overviewModel {
+	slices.SortFunc(rows, func(a, b overviewRow) int {
+		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Open, a.Open), cmp.Compare(a.Topic.Topic.Topic, b.Topic.Topic.Topic))
+	})
+	return overviewModel{Who: who, Says: overviewSays(rows), Rows: rows, Nothing: len(rows) == 0}
 }
 
 // severity orders topics: those that need somebody come first.

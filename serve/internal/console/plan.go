@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // planModel is a plan as a page shows it: a sentence, and tables for those who want to know more.
@@ -38,7 +39,7 @@ type countRow struct {
 // manyLetters is the number of letters from which on a plan is dangerous.
 const manyLetters = 10_000
 
-func newPlanModel(p *api.Plan, t *Topic, pace *api.Pace) *planModel {
+func newPlanModel(p *api.Plan, t *operate.Topic, pace *api.Pace) *planModel {
 	m := &planModel{Letters: p.Letters, Warnings: p.Warnings, Says: planSays(p, pace), Dangers: dangersOf(p, t, pace)}
 	for _, table := range []struct {
 		name string
@@ -47,6 +48,9 @@ func newPlanModel(p *api.Plan, t *Topic, pace *api.Pace) *planModel {
 		if len(table.of) > 0 {
 			m.Tables = append(m.Tables, countTable{table.name, rowsOf(table.of)})
 		}
+	}
+	if t.Run != "" {
+		m.Warnings = append(m.Warnings, "run "+t.Run+" is not finished, and a topic has one at a time")
 	}
 	return m
 }
@@ -70,6 +74,11 @@ func rowsOf(of map[string]int64) (rows []countRow) {
 		rows = append(rows[:mostRows], rest)
 	}
 	return rows
+}
+
+// sortTables orders tables by their names.
+func sortTables(all []countTable) {
+	slices.SortFunc(all, func(a, b countTable) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 }
 
 // planSays says what a plan does.
@@ -140,7 +149,7 @@ func stopsWhen(p *api.Plan, pace *api.Pace) string {
 }
 
 // dangersOf returns why somebody should look twice.
-func dangersOf(p *api.Plan, t *Topic, pace *api.Pace) (why []string) {
+func dangersOf(p *api.Plan, t *operate.Topic, pace *api.Pace) (why []string) {
 	if len(p.Warnings) > 0 {
 		why = append(why, "there are warnings")
 	}

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -101,85 +100,4 @@ func viewOf(name, key string, version func() uint64, model func(ctx context.Cont
 		}
 		return execute(name, m)
 	}}
-}
-
-// layout is the model of the template of that name.
-type layout struct {
-	*page
-	Base  string
-	Path  string // of the page, with its query
-	Theme string // "light", "dark", or empty for the system's
-	Who   string // empty for nobody
-	// SignedIn tells whether there is a session that can end.
-	SignedIn bool
-	Live     template.HTML
-	Seen     string // hash of Live; empty if the page does not change
-	// Runs are the cards of runs that go on, RunsSeen is their hash, and Stream the address at
-	// which they are followed by a page that does not change itself.
-	Runs             template.HTML
-	RunsSeen, Stream string
-	AsOf             moment // when Live was rendered
-}
-
-// write answers with a page.
-func (c *Console) write(w http.ResponseWriter, r *request, status int, p *page, live rendering) {
-	l := layout{page: p, Base: r.base, Path: r.URL.RequestURI(), Theme: themeOf(r.Request), Seen: live.hash, SignedIn: c.browser.SignedIn(r.Request)}
-	l.Live = template.HTML(live.html) //nolint:gosec // templates wrote it
-	if !live.at.IsZero() {
-		l.AsOf = momentOf(live.at, live.at)
-	}
-	if r.who != nil {
-		l.Who = r.who.Name
-		v := c.cards(r, p.run)
-		cards, err := c.views.get(r.Context(), &v)
-		if err != nil && r.Context().Err() == nil {
-			c.log.Error("siding: the cards of runs could not be made", "error", err)
-		}
-		l.Runs, l.RunsSeen = template.HTML(cards.html), cards.hash //nolint:gosec // templates wrote it
-		if l.Seen == "" {
-			l.Stream = r.base + "/runs"
-		}
-	}
-	text, err := execute("layout", l)
-	if err != nil {
-		c.log.Error("siding: a page of the console could not be made", "path", r.URL.Path, "error", err)
-		http.Error(w, "The server could not make this page. Its log has the reason.", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if status == http.StatusOK {
-		w.Header().Set("Vary", "Accept, Cookie")
-		if seen := `"` + live.hash + "." + l.RunsSeen + `"`; live.hash != "" && r.Header.Get("X-Poll") != "" {
-			w.Header().Set("ETag", seen)
-			if r.Header.Get("If-None-Match") == seen {
-				w.WriteHeader(http.StatusNotModified)
-				return
-			}
-		}
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(text)
-}
-
-// say answers with a page of words.
-func (c *Console) say(w http.ResponseWriter, r *request, status int, title, text string) {
-	live, err := execute("message", struct{ Heading, Text, Base string }{title, text, r.base})
-	if err != nil {
-		http.Error(w, text, status)
-		return
-	}
-	c.write(w, r, status, &page{Title: title}, rendering{html: live})
-}
-
-const themeCookie = "siding-theme"
-
-// themes are what people can choose, each with the one that follows.
-var themes = map[string]string{"": "dark", "dark": "light", "light": ""}
-
-func themeOf(r *http.Request) string {
-	c, err := r.Cookie(themeCookie)
-	if err != nil || c.Value != "dark" && c.Value != "light" {
-		return ""
-	}
-	return c.Value
 }

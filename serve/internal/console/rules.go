@@ -3,15 +3,14 @@ package console
 import (
 	"context"
 	"crypto/rand"
-	"maps"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // rulesModel is the model of the template "rules".
@@ -36,41 +35,32 @@ type ruleOnModel struct {
 	Until, PausedAt moment
 }
 
-// rules is the page of all rules.
-func (c *Console) rules(r *request) (*page, error) {
-	who, base := r.who, r.base
-	roles := c.data.Roles(who)
-	topics := slices.Sorted(maps.Keys(roles))
-	version := func() (n uint64) {
-		for _, name := range topics {
-			n += c.data.Version(name)
-		}
-		return n
-	}
+// rulesPage is the page of all rules.
+func rulesPage(d *operate.Desk, r *visit) (*page, error) {
+	who, base, topics := r.who, r.base, topicsOf(d, r)
 	return &page{
 		Title: "Rules", Section: "rules", Heading: "Rules",
 		// A rule without a topic is shown to those who may see all.
-		live: viewOf("rules", keyOf(append([]string{base, who.Rights()}, topics...)...), version, func(ctx context.Context, now time.Time) (any, error) {
-			all, err := c.data.Rules(ctx, who)
+		live: viewOf("rules", keyOf(append([]string{base, who.Rights()}, topics...)...), versionOf(d, topics), func(ctx context.Context, now time.Time) (any, error) {
+			all, err := operate.ListRules(ctx, d, who, &request.Nothing{})
 			if err != nil {
 				return nil, err
 			}
-			m := rulesModel{Says: rulesSay(all)}
-			for i := range all {
-				rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Says: ruleSays(&all[i])}
-				for _, on := range all[i].On {
-					rule.On = append(rule.On, newRuleOn(&on, base, all[i].Name, now))
-				}
-				m.Rules = append(m.Rules, rule)
-			}
-			return m, nil
+			return newRulesModel(all, base, now), nil
 		}),
 	}, nil
 }
 
-// rulePath is the address of a rule's page about a topic.
-func rulePath(base, rule, topic string) string {
-	return base + "/rules/" + url.PathEscape(rule) + "/topics/" + url.PathEscape(topic)
+func newRulesModel(all []api.Rule, base string, now time.Time) rulesModel {
+	m := rulesModel{Says: rulesSay(all)}
+	for i := range all {
+		rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Says: ruleSays(&all[i])}
+		for _, on := range all[i].On {
+			rule.On = append(rule.On, newRuleOn(&on, base, all[i].Name, now))
+		}
+		m.Rules = append(m.Rules, rule)
+	}
+	return m
 }
 
 func newRuleOn(on *api.RuleOnTopic, base, rule string, now time.Time) ruleOnModel {
@@ -169,56 +159,66 @@ type ruleEventRow struct {
 	Link string
 }
 
-// rule is the page of a rule on one topic: what it would do now, and what it did. Its form pauses
-// it, or lets it go on.
-func (c *Console) rule(r *request) (*answer, error) {
-	rule, name := r.PathValue("rule"), r.PathValue("topic")
-	role, err := c.roleOn(r, name)
+// ruleForm is the page of a rule on one topic: what it would do now, and what it did. Its form
+// pauses it, or lets it go on.
+func ruleForm(s *site, r *visit) (*answer, error) {
+	d := s.cfg.Desk
+	is := request.RuleOn{Rule: request.Rule{Rule: r.PathValue("rule")}, Topic: request.Topic{Topic: r.PathValue("topic")}}
+	rule, name := is.Rule.Rule, is.Topic.Topic
+	role, err := roleOn(d, r, name)
 	if err != nil {
 		return nil, err
 	}
-	here := rulePath(r.base, rule, name)
-	m := &ruleTopicModel{Rule: rule, Here: here, Why: r.query.Get("why"), Key: rand.Text()}
+	why := r.query.Get("why")
 	var problem error
 	if r.does() {
-		do := c.actions.PauseRule
+		do := operate.PauseRule
 		if r.query.Get("act") == "resume" {
-			do = c.actions.ResumeRule
+			do = operate.ResumeRule
 		}
-		problem = c.once(r, func() error {
-			return do(r.Context(), r.who, rule, name, &api.PauseRequest{Why: strings.TrimSpace(m.Why)})
+		problem = s.once(r, func() error {
+			_, err := do(r.Context(), d, r.who, &request.Pause{RuleOn: is, Body: api.PauseRequest{Why: strings.TrimSpace(why)}})
+			return err
 		})
 		if problem == nil {
-			return &answer{to: here}, nil
+			return &answer{to: rulePath(r.base, rule, name)}, nil
 		}
 	}
-	on, err := c.data.TryRule(r.Context(), r.who, rule, name)
+	on, err := operate.TryRule(r.Context(), d, r.who, &is)
 	if err != nil {
 		return nil, err
 	}
-	history, err := c.data.RuleHistory(r.Context(), r.who, rule)
+	history, err := operate.RuleHistory(r.Context(), d, r.who, &request.History{Rule: is.Rule})
 	if err != nil {
 		return nil, err
 	}
-	is := newRuleOn(on, r.base, rule, r.now)
-	m.On, m.Problem, m.Says = &is, c.problemOf(r, problem), wouldSay(on)
+	m := newRuleTopicModel(rule, &on, history, r.base, role, r.now)
+	m.Why, m.Problem = why, s.problemOf(r, problem)
+	return &answer{
+		page:     page{Title: "Rule " + rule + " · " + name, Section: "rules", Heading: "Rule " + rule, Above: []link{{"Rules", r.base + "/rules"}, {name, topicPath(r.base, name)}}, Role: role.String()},
+		template: "rule", model: m, problem: problem,
+	}, nil
+}
+
+// newRuleTopicModel returns the page of a rule on a topic, for somebody with a role. history is
+// what it did on all topics.
+func newRuleTopicModel(rule string, on *api.RuleOnTopic, history []api.RuleEvent, base string, role access.Role, now time.Time) *ruleTopicModel {
+	is := newRuleOn(on, base, rule, now)
+	m := &ruleTopicModel{Rule: rule, Here: is.Link, On: &is, Says: wouldSay(on), Key: rand.Text()}
 	for i := range history {
-		if e := &history[i]; e.Topic == name {
-			m.History = append(m.History, ruleEventRow{*e, momentOf(e.At, r.now), runPath(topicPath(r.base, name), e.Run)})
+		if e := &history[i]; e.Topic == on.Topic {
+			m.History = append(m.History, ruleEventRow{*e, momentOf(e.At, now), runPath(is.TopicLink, e.Run)})
 		}
 	}
 	switch {
 	case role < access.Admin:
-		m.Cannot = "To pause a rule, and to let it go on, takes the role " + access.Admin.String() + " on " + name + ". Whoever configures the server gives it, by your name or by one of your groups."
+		m.Cannot = "To pause a rule, and to let it go on, takes the role " + access.Admin.String() + " on " + on.Topic + ". Whoever configures the server gives it, by your name or by one of your groups."
 	case on.Paused != nil:
 		m.Do, m.Button = "resume", "Let it go on"
 	default:
 		m.Do, m.Button = "pause", "Pause it here"
 	}
-	return &answer{
-		page:     page{Title: "Rule " + rule + " · " + name, Section: "rules", Heading: "Rule " + rule, Above: []link{{"Rules", r.base + "/rules"}, {name, topicPath(r.base, name)}}, Role: role.String()},
-		template: "rule", model: m, problem: problem,
-	}, nil
+	return m
 }
 
 // wouldSay says what a rule would do now. The reason follows.

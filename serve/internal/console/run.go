@@ -6,7 +6,10 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // runModel is the model of the template "run".
@@ -22,37 +25,48 @@ type runModel struct {
 	Left    bool
 }
 
-// run is the page of one run.
-func (c *Console) run(r *request) (*page, error) {
-	who, base, name, id := r.who, r.base, r.PathValue("topic"), r.PathValue("run")
-	role, err := c.roleOn(r, name)
+// runPage is the page of one run.
+func runPage(d *operate.Desk, rates *meter, r *visit) (*page, error) {
+	base, name, id := r.base, r.PathValue("topic"), r.PathValue("run")
+	role, err := roleOn(d, r, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.data.Run(r.Context(), who, name, id); err != nil {
+	if _, err := operate.GetRun(r.Context(), d, r.who, runIn(r)); err != nil {
 		return nil, err
 	}
 	topic := topicPath(base, name)
 	return &page{
 		Title: "Run " + id + " · " + name, Section: "runs", Heading: "Run " + id, Above: []link{{"Topics", base + "/"}, {name, topic}}, Role: role.String(), run: runKey(name, id),
-		live: viewOf("run", keyOf(base, name, role.String(), id), func() uint64 { return c.data.RunVersion(name) }, func(ctx context.Context, now time.Time) (any, error) {
-			run, err := c.data.Run(ctx, who, name, id)
+		live: viewOf("run", keyOf(base, name, role.String(), id), func() uint64 { return operate.RunVersion(d, name) }, func(ctx context.Context, now time.Time) (any, error) {
+			run, err := operate.GetRun(ctx, d, r.who, runIn(r))
 			if err != nil {
 				return nil, err
 			}
-			m := &runModel{Card: c.card(run, base, role, now), Began: momentOf(run.Started, now), Ended: momentAt(run.Ended, now), Beat: momentOf(run.Heartbeat, now), Pace: paceSays(&run.Pace)}
-			for name, of := range map[string]map[string]int64{"class with which they failed again": run.Counts.FailedByClass, "reason for which they were not sent": run.Counts.Skipped} {
-				if len(of) > 0 {
-					m.Tables = append(m.Tables, countTable{name, rowsOf(of)})
-				}
-			}
-			sortTables(m.Tables)
-			if m.Card.Over {
-				m.NotSent, m.Left = notSent(&run.Counts)
-			}
-			return m, nil
+			return newRunModel(&run, base, role, rates, now), nil
 		}).reading(),
 	}, nil
+}
+
+// runIn returns the run that an address names.
+func runIn(r *visit) *request.Run {
+	return &request.Run{Topic: request.Topic{Topic: r.PathValue("topic")}, Run: r.PathValue("run")}
+}
+
+func newRunModel(run *api.Run, base string, role access.Role, rates *meter, now time.Time) *runModel {
+	m := &runModel{
+		Card: newCardModel(run, base, role, rates, now), Began: momentOf(run.Started, now), Ended: momentAt(run.Ended, now), Beat: momentOf(run.Heartbeat, now), Pace: paceSays(&run.Pace),
+	}
+	for name, of := range map[string]map[string]int64{"class with which they failed again": run.Counts.FailedByClass, "reason for which they were not sent": run.Counts.Skipped} {
+		if len(of) > 0 {
+			m.Tables = append(m.Tables, countTable{name, rowsOf(of)})
+		}
+	}
+	sortTables(m.Tables)
+	if m.Card.Over {
+		m.NotSent, m.Left = notSent(&run.Counts)
+	}
+	return m
 }
 
 // paceSays says what a run keeps to.
@@ -73,26 +87,25 @@ func paceSays(p *api.Pace) []gauge {
 	return []gauge{{"rate", rate}, {"canary", canary}, {"ramp", ms(p.RampMs)}, {"window", ms(p.WindowMs)}, {"failures tolerated", number.Format(int64(p.Tolerate))}}
 }
 
-// abort ends a run. It asks nothing, and the page of the run says what it did.
-func (c *Console) abort(r *request) (*answer, error) {
-	_, err := c.actions.Abort(r.Context(), r.who, r.PathValue("topic"), r.PathValue("run"))
-	return c.changed(r, err, func(run *api.Run) bool { return isOver(run) })
+// abortRun ends a run. It asks nothing, and the page of the run says what it did.
+func abortRun(d *operate.Desk, r *visit) (*answer, error) {
+	_, err := operate.AbortRun(r.Context(), d, r.who, &request.Abort{Run: *runIn(r)})
+	return changed(d, r, err, func(run *api.Run) bool { return isOver(run) })
 }
 
-// resume continues a run that no process owns.
-func (c *Console) resume(r *request) (*answer, error) {
-	_, err := c.actions.Resume(r.Context(), r.who, r.PathValue("topic"), r.PathValue("run"))
-	return c.changed(r, err, func(run *api.Run) bool { return run.Here })
+// resumeRun continues a run that no process owns.
+func resumeRun(d *operate.Desk, r *visit) (*answer, error) {
+	_, err := operate.ResumeRun(r.Context(), d, r.who, &request.Resume{Run: *runIn(r)})
+	return changed(d, r, err, func(run *api.Run) bool { return run.Here })
 }
 
 // changed goes on to the page of a run. An error is none if the run is as it was to be: perhaps a
 // first click, or somebody else, was faster.
-func (c *Console) changed(r *request, err error, is func(*api.Run) bool) (*answer, error) {
-	name, id := r.PathValue("topic"), r.PathValue("run")
+func changed(d *operate.Desk, r *visit, err error, is func(*api.Run) bool) (*answer, error) {
 	if err != nil {
-		if run, known := c.data.Run(r.Context(), r.who, name, id); known != nil || redrive.State(run.State) == "" || !is(run) {
+		if run, known := operate.GetRun(r.Context(), d, r.who, runIn(r)); known != nil || redrive.State(run.State) == "" || !is(&run) {
 			return nil, err
 		}
 	}
-	return &answer{to: runPath(topicPath(r.base, name), id)}, nil
+	return &answer{to: runPath(topicPath(r.base, r.PathValue("topic")), r.PathValue("run"))}, nil
 }

@@ -1,124 +1,49 @@
 package console
 
 import (
-	"bufio"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/net/html"
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 )
 
-// partOf returns the element of a page with an id.
-func partOf(t *testing.T, w *httptest.ResponseRecorder, id string) *html.Node {
-	t.Helper()
-	for _, n := range parse(t, strings.NewReader(w.Body.String())) {
-		if attr(n, "id") == id {
-			return n
-		}
-	}
-	t.Fatalf("the page has no %s", id)
-	return nil
-}
-
 // A run that goes on is on each page, with its outcomes and a button that ends it: also on pages
 // that ask something, and on those that refuse. Its own page has it once.
-func TestCards_AreOnEachPage(t *testing.T) {
+func TestCard_IsOnEachPage(t *testing.T) {
 	t.Parallel()
-	data, c := operated(t)
+	c := newSpecimen(plain)
+	c.role = access.Operator
 	for _, path := range []string{"/", "/topics/orders.dlq", "/topics/orders.dlq/letters/1/5", "/runs", "/audit", "/topics/orders.dlq/redrive", "/nowhere", "/topics/orders.dlq/runs/r0"} {
-		card := partOf(t, ask(c, "GET", path), "runs")
+		card := partOf(t, ask(c, path), "runs")
 		has(t, path, textOf(card), "Run billing of orders.dlq", "sending", "1,000 of 1,902 sent · 900 succeeded · 40 failed again · 60 pending", "900 succeeded", "902 not sent", "canary ramp full watching",
 			"rate now unknown yet", "rate allowed 20/s", "lag 60 of at most 1,000", "Abort")
 		if strings.Contains(textOf(card), "r0") {
 			t.Errorf("%s has a card of a run that ended long ago", path)
 		}
 	}
-	own := ask(c, "GET", "/topics/orders.dlq/runs/billing")
+	own := ask(c, "/topics/orders.dlq/runs/billing")
 	if text := textOf(partOf(t, own, "runs")); text != "" {
 		t.Errorf("the run's own page has the card %q, too", text)
 	}
-	has(t, "the run's page", textOf(partOf(t, own, "live")), "rate allowed 20/s", "Abort", "By billing, began 1 min ago", "What it keeps to", "rate 50/s", "What it told", "class with which they failed again")
-	data.role = access.Reader
-	if text := textOf(partOf(t, ask(c, "GET", "/"), "runs")); strings.Contains(text, "Abort") && !strings.Contains(text, "takes the role operator on orders.dlq") {
-		t.Errorf("the card of a reader: %s", text)
-	}
-	var buttons int
-	for _, n := range parse(t, ask(c, "GET", "/").Body) {
-		if strings.HasSuffix(attr(n, "action"), "/abort") {
-			buttons++
-		}
-	}
-	if buttons != 0 {
-		t.Error("a reader has a button to abort")
-	}
-}
-
-// Abort asks nothing. What was done already is no error, so that a second click does no harm; what
-// was refused is told in words.
-func TestRun_AbortAndResume(t *testing.T) {
-	t.Parallel()
-	data, c := operated(t)
-	const run = "/topics/orders.dlq/runs/billing"
-	if w := send(c, run+"/abort", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != run {
-		t.Errorf("abort: %d to %q", w.Code, w.Header().Get("Location"))
-	}
-	if text := textOf(partOf(t, ask(c, "GET", run), "live")); strings.Contains(text, "Resume") {
+	text := textOf(partOf(t, own, "live"))
+	has(t, "the run's page", text, "rate allowed 20/s", "Abort", "By billing, began 1 min ago", "What it keeps to", "rate 50/s", "What it told", "class with which they failed again")
+	if strings.Contains(text, "Resume") {
 		t.Errorf("a run that a process owns can be resumed: %s", text)
 	}
-	data.silent = true // whoever did something sees what is so now
-	if w := send(c, run+"/abort", nil); w.Code != http.StatusSeeOther {
-		t.Errorf("abort again: %d", w.Code)
+	has(t, "an aborted run", textOf(partOf(t, ask(c, "/topics/orders.dlq/runs/r0"), "live")), "aborted", "4 not sent", "Of the letters that were not sent, 4 stayed open.")
+	c.silent = true
+	has(t, "a silent run", textOf(partOf(t, ask(c, "/topics/orders.dlq/runs/billing"), "live")), "no process owns it; the last sign of one was", "Resume")
+	c.role = access.Reader
+	if text := textOf(partOf(t, ask(c, "/"), "runs")); !strings.Contains(text, "takes the role operator on orders.dlq") {
+		t.Errorf("the card of a reader: %s", text)
 	}
-	has(t, "a silent run", textOf(partOf(t, ask(c, "GET", run), "live")), "no process owns it; the last sign of one was", "Resume")
-	if w := send(c, run+"/resume", nil); w.Code != http.StatusSeeOther {
-		t.Errorf("resume: %d", w.Code)
+	for _, n := range parse(t, ask(c, "/").Body) {
+		if to := attr(n, "action"); strings.HasSuffix(to, "/abort") || strings.HasSuffix(to, "/resume") {
+			t.Errorf("a reader has a button to %s", to)
+		}
 	}
-	data.refuse = &pageError{http.StatusConflict, "it has an owner"}
-	if w := send(c, run+"/resume", nil); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "it has an owner") {
-		t.Errorf("a refused resume: %d: %s", w.Code, w.Body)
-	}
-	if w := send(c, "/topics/orders.dlq/runs/r0/abort", nil); w.Code != http.StatusSeeOther {
-		t.Errorf("a run that is aborted already: %d", w.Code)
-	}
-	if want := []string{"abort", "abort", "resume", "resume", "abort"}; !slices.Equal(data.did, want) {
-		t.Errorf("what was done: %v, want %v", data.did, want)
-	}
-	if w := ask(c, "GET", run+"/abort"); w.Code == http.StatusOK || len(data.did) != 5 {
-		t.Errorf("a link aborts: %d", w.Code)
-	}
-	has(t, "an unknown run", look(t, c, "/topics/orders.dlq/runs/none", http.StatusNotFound), "there is no run none")
-	has(t, "an aborted run", textOf(partOf(t, ask(c, "GET", "/topics/orders.dlq/runs/r0"), "live")), "aborted", "4 not sent", "Of the letters that were not sent, 4 stayed open.")
-}
-
-// A page follows the cards in the same stream as itself.
-func TestCards_AreFollowed(t *testing.T) {
-	t.Parallel()
-	c := open(t, newArchive(plain))
-	server := httptest.NewServer(c)
-	defer server.Close()
-	defer c.End()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/audit?seen=old.old", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	answer, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	var text strings.Builder
-	for lines := bufio.NewScanner(answer.Body); lines.Scan() && (!strings.Contains(text.String(), "not sent") || !strings.Contains(text.String(), "decisions")); {
-		text.WriteString(lines.Text() + "\n")
-	}
-	has(t, "the stream", text.String(), "event: live", "event: runs", "Run <code>billing</code>", "8 decisions")
 }
 
 // Phases follow from what the run says, also where it waits.

@@ -1,17 +1,15 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
 // runsModel is the model of the template "runs".
@@ -33,35 +31,38 @@ type runsRow struct {
 // mostRuns is how many runs the page has at most: the newest, and all that have not ended.
 const mostRuns = 200
 
-// runs is the page of all runs.
-func (c *Console) runs(r *request) (*page, error) {
-	who, base := r.who, r.base
-	topics := slices.Sorted(maps.Keys(c.data.Roles(who)))
+// runsPage is the page of all runs.
+func runsPage(d *operate.Desk, r *visit) (*page, error) {
+	who, base, topics := r.who, r.base, topicsOf(d, r)
 	version := func() (n uint64) {
 		for _, name := range topics {
-			n = n*31 + c.data.RunVersion(name)
+			n = n*31 + operate.RunVersion(d, name)
 		}
 		return n
 	}
 	return &page{
 		Title: "Runs", Section: "runs", Heading: "Runs",
 		live: viewOf("runs", keyOf(append([]string{base, who.Rights()}, topics...)...), version, func(ctx context.Context, now time.Time) (any, error) {
-			all, err := c.data.Runs(ctx, who)
+			all, err := operate.ListAllRuns(ctx, d, who, &request.Newest{})
 			if err != nil {
 				return nil, err
 			}
-			m := runsModel{Says: runsSay(all)}
-			for i := range all {
-				run, topic := &all[i], topicPath(base, all[i].Topic)
-				if len(m.Rows) >= mostRuns && isOver(run) {
-					m.More = true
-					continue
-				}
-				m.Rows = append(m.Rows, runsRow{*run, runPath(topic, run.ID), topic, momentOf(run.Started, now), run.State == string(redrive.Aborted) || run.Silent})
-			}
-			return m, nil
+			return newRunsModel(all, base, now), nil
 		}),
 	}, nil
+}
+
+func newRunsModel(all []api.Run, base string, now time.Time) runsModel {
+	m := runsModel{Says: runsSay(all)}
+	for i := range all {
+		run, topic := &all[i], topicPath(base, all[i].Topic)
+		if len(m.Rows) >= mostRuns && isOver(run) {
+			m.More = true
+			continue
+		}
+		m.Rows = append(m.Rows, runsRow{*run, runPath(topic, run.ID), topic, momentOf(run.Started, now), run.State == string(redrive.Aborted) || run.Silent})
+	}
+	return m
 }
 
 // runsSay says how all runs are.
@@ -92,9 +93,4 @@ func runsSay(all []api.Run) (says []phrase) {
 		says = append(says, phrase{Text: number.Format(aborted) + " aborted"})
 	}
 	return append(says, phrase{Text: number.Of(int64(len(all)), "run") + " in all"})
-}
-
-// sortTables orders tables by their names.
-func sortTables(all []countTable) {
-	slices.SortFunc(all, func(a, b countTable) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 }

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,8 +10,10 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/number"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 // span returns a duration in its largest whole unit, as in "4 h" and "20 s".
@@ -72,12 +76,12 @@ type phrase struct {
 const growsFor = time.Minute
 
 // isGrowing reports whether letters are coming.
-func isGrowing(t *Topic, now time.Time) bool {
+func isGrowing(t *operate.Topic, now time.Time) bool {
 	return t.Recent > 0 && (t.Newest == nil || now.Sub(*t.Newest) < growsFor)
 }
 
 // sentence says how a topic is: how bad it is, whether it goes on, and how long it can wait.
-func sentence(t *Topic, now time.Time) (all []phrase) {
+func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 	say := func(red bool, format string, args ...any) {
 		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
 	}
@@ -178,4 +182,15 @@ func list(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// takesRole says which role it takes to do something, and who gives it.
+func takesRole(role access.Role, topic string) string {
+	return "To bring letters back or to discard them takes the role " + role.String() + " on " + topic + ". Whoever configures the server gives it, by your name or by one of your groups."
+}
+
+// idOf returns an id of an element about something.
+func idOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:6])
 }

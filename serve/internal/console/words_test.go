@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
 func TestSpan_IsOneUnit(t *testing.T) {
@@ -26,7 +27,7 @@ func TestSentence_SaysWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) *time.Time { return ptr(now.Add(-d)) }
-	for want, topic := range map[string]Topic{
+	for want, topic := range map[string]operate.Topic{
 		"not counted yet": {},
 		"still being counted: 2,000 offsets to read · 12 open · quiet for 3 h · oldest 4 h ago": {Topic: api.Topic{Unread: 2000, Open: 12, Newest: at(3 * time.Hour), Oldest: at(4 * time.Hour)}},
 		"all settled":                             {Topic: api.Topic{Known: &now}},

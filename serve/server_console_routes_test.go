@@ -107,7 +107,7 @@ func asks(t *testing.T, s *serve.Server, method, path, token, accept string, for
 
 // Each route of the console takes its role, as a page and as a stream: others are refused in words,
 // see nothing of the topic, and do nothing. A route without a row above fails the test.
-func TestConsole_EachRouteTakesItsRole(t *testing.T) {
+func TestServer_ConsoleEachRouteTakesItsRole(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	roles := []string{"nobody", "viewer", "reader", "operator", "admin"}

@@ -51,7 +51,7 @@ func words(t *testing.T, s *serve.Server, path string, want ...string) {
 }
 
 // The console shows what the topics and their ledgers have.
-func TestConsole_ShowsAnIncident(t *testing.T) {
+func TestServer_ConsoleShowsAnIncident(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
 	s, _ := c.run(serve.Config{})
@@ -89,7 +89,7 @@ func TestConsole_ShowsAnIncident(t *testing.T) {
 
 // The console's people are the API's. Somebody without credentials is told how to get in, and what
 // they may not see is not there.
-func TestConsole_ShowsWhatSomebodyMaySee(t *testing.T) {
+func TestServer_ConsoleShowsWhatSomebodyMaySee(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -164,10 +164,10 @@ func TestConsole_ShowsWhatSomebodyMaySee(t *testing.T) {
 }
 
 // What is hidden from the API's users is hidden from those of the console.
-func TestConsole_HidesWhatIsHidden(t *testing.T) {
+func TestServer_ConsoleHidesWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
-	s, _ := c.run(serve.Config{Redact: serve.Redact{Patterns: []string{"hunter[0-9]"}}})
+	s, _ := c.run(serve.Config{Redact: serve.Redact{Patterns: []string{"hunter[0-9]", "ends at"}}})
 	c.fail("orders", "decode", 1)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 1`)
 	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
@@ -181,6 +181,13 @@ func TestConsole_HidesWhatIsHidden(t *testing.T) {
 	for _, path := range []string{"/audit", "/topics/orders.dlq/letters/1/0"} {
 		if _, text := visit(t, s, httptest.NewRequest(http.MethodGet, path, nil)); strings.Contains(text, "hunter2") || !strings.Contains(text, "in it") {
 			t.Errorf("%s: %s", path, text)
+		}
+	}
+	// the text of an error may quote a letter: on a page of its own, and on that of a form
+	for _, path := range []string{"/topics/orders.dlq/letters/1/404", "/topics/orders.dlq/letters/1/404/redrive"} {
+		w, text := visit(t, s, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != http.StatusNotFound || strings.Contains(text, "ends at") || !strings.Contains(text, "the partition [redacted] offset") {
+			t.Errorf("%s: %d: %s", path, w.Code, text)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func cells(t *testing.T, body string) (rows []map[string]string) {
 
 // A group of letters says which versions of which services failed so, for the first and for the
 // last time, with a sample; each letter says its own.
-func TestConsole_IncidentSaysWhichVersionFails(t *testing.T) {
+func TestServer_ConsoleIncidentSaysWhichVersionFails(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{})
@@ -93,7 +93,7 @@ func TestConsole_IncidentSaysWhichVersionFails(t *testing.T) {
 }
 
 // Each topic of the overview has its failures of the last six hours as bars: what grows ends high.
-func TestConsole_OverviewShowsGrowth(t *testing.T) {
+func TestServer_ConsoleOverviewShowsGrowth(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 4)

@@ -117,7 +117,7 @@ const quickly = "ramp=none&window=200ms"
 
 // A plan that is confirmed brings the letters home. A form that is sent twice, to whichever server,
 // begins one run.
-func TestConsole_ConfirmedPlanRunsOnce(t *testing.T) {
+func TestServer_ConsoleConfirmedPlanRunsOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(9)
@@ -163,7 +163,7 @@ func TestConsole_ConfirmedPlanRunsOnce(t *testing.T) {
 }
 
 // A wrong number, a topic that is gone, and a role that is missing begin nothing, and say why.
-func TestConsole_RefusedPlanBeginsNothing(t *testing.T) {
+func TestServer_ConsoleRefusedPlanBeginsNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(3)
@@ -206,7 +206,7 @@ func TestConsole_RefusedPlanBeginsNothing(t *testing.T) {
 
 // A run goes on in view on all pages of all servers, until somebody aborts it without being asked
 // anything. What was not sent is open.
-func TestConsole_RunInViewIsAborted(t *testing.T) {
+func TestServer_ConsoleRunInViewIsAborted(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(30)
@@ -215,12 +215,19 @@ func TestConsole_RunInViewIsAborted(t *testing.T) {
 	cl := c.clientOf(s, "")
 	opens(t, cl, "orders.dlq", 30)
 	ann, bob := &person{t: t, s: s}, &person{t: t, s: other}
-	to := ann.confirms("/topics/orders.dlq/redrive?rate=1&ramp=none", map[string]string{"why": "fixed"})
-	ann.opens(to, "Run ", "of 30 sent", "rate allowed 1/s", "Abort", "fixed")
+	to := ann.confirms("/topics/orders.dlq/redrive?rate=0.1&ramp=none", map[string]string{"why": "fixed"})
+	ann.opens(to, "Run ", "of 30 sent", "rate allowed 0.1/s", "Abort", "fixed")
 	eventually(t, "the other server's pages have the card", func() bool {
 		_, text := bob.do(http.MethodGet, "/", nil)
 		return strings.Contains(text, "of 30 sent") && strings.Contains(text, "Abort")
 	})
+	bob.opens("/runs", "1 run under way")
+	if w, text := bob.do(http.MethodPost, to+"/resume", nil); w.Code != http.StatusConflict || !strings.Contains(text, "run held") {
+		t.Errorf("a run that its process owns is resumed: %d: %s", w.Code, text)
+	}
+	if w, _ := bob.do(http.MethodGet, to+"/abort", nil); w.Code != http.StatusNotFound {
+		t.Errorf("a link aborts: %d", w.Code)
+	}
 	bob.opens("/runs", "1 run under way")
 	for range 2 { // a second click finds what the first one did
 		if w, text := bob.do(http.MethodPost, to+"/abort", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != to {
@@ -240,7 +247,7 @@ func TestConsole_RunInViewIsAborted(t *testing.T) {
 
 // A run whose server ended is without a process. Somebody resumes it at another server, and its
 // letters come home.
-func TestConsole_RunWithoutAProcessIsResumed(t *testing.T) {
+func TestServer_ConsoleRunWithoutAProcessIsResumed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(5)
@@ -287,7 +294,7 @@ func TestConsole_RunWithoutAProcessIsResumed(t *testing.T) {
 
 // A letter goes out as the diff showed, and the ledger says that it was changed. What the server
 // hides is not in the diff.
-func TestConsole_LetterIsSentAsItsDiffShows(t *testing.T) {
+func TestServer_ConsoleLetterIsSentAsItsDiffShows(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(3)
@@ -330,7 +337,7 @@ func TestConsole_LetterIsSentAsItsDiffShows(t *testing.T) {
 }
 
 // Letters are discarded by their number, and by nobody who may not; one comes back.
-func TestConsole_LettersAreDiscardedAndReopened(t *testing.T) {
+func TestServer_ConsoleLettersAreDiscardedAndReopened(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"ada": "[{role: operator, topics: [orders*]}]", "bob": "[{role: reader}]"}), OpenMetrics: true}})
@@ -339,34 +346,57 @@ func TestConsole_LettersAreDiscardedAndReopened(t *testing.T) {
 	cl := c.clientOf(s, "ada")
 	opens(t, cl, "orders.dlq", 7)
 	ada, bob := signIn(t, s, "ada"), signIn(t, s, "bob")
-	const path = "/topics/orders.dlq/discard?class=decode"
-	action, fields := ada.fills(ada.opens(path, "Discards 5 letters"), map[string]string{"why": "moot", "expect": "4"})
+	const path = "/topics/orders.dlq/discard?class=decode&since=6h"
+	action, fields := ada.fills(ada.opens(path, "Open letters of orders.dlq: class decode", "Discards 5 letters: nobody brings them back", "Type the number of letters, 5, to go on."), nil)
+	if fields.Get("expect") != "" || fields.Get("why") != "" || fields.Get("since") == "6h" || fields.Get("before") == "" {
+		t.Errorf("the form is filled in, or does not fix what was seen: %v", fields)
+	}
 	for _, test := range []struct {
-		who    *person
-		status int
-		text   string
+		who         *person
+		expect, why string
+		status      int
+		text        string
 	}{
-		{ada, http.StatusConflict, "selects 5 open letters of orders.dlq, and 4 are expected: nothing was done"},
-		{bob, http.StatusForbidden, "token bob has the role reader on orders.dlq, and this takes the role operator"},
+		{ada, "", "moot", http.StatusBadRequest, "is not the number of letters: nothing was done"},
+		{ada, "all", "moot", http.StatusBadRequest, "is not the number of letters"},
+		{ada, "5", " ", http.StatusBadRequest, "takes a reason, for the ledger: nothing was done"},
+		{ada, "4", "moot", http.StatusConflict, "selects 5 open letters of orders.dlq, and 4 are expected: nothing was done"},
+		{bob, "5", "moot", http.StatusForbidden, "token bob has the role reader on orders.dlq, and this takes the role operator"},
 	} {
+		fields.Set("expect", test.expect)
+		fields.Set("why", test.why)
 		if w, text := test.who.do(http.MethodPost, action, fields); w.Code != test.status || !strings.Contains(text, test.text) {
 			t.Errorf("%d, want %d with %q: %s", w.Code, test.status, test.text, text)
 		}
 	}
 	opens(t, cl, "orders.dlq", 7)
-	if to := ada.confirms(path, map[string]string{"why": "moot", "expect": "5"}); to != "/audit?topic=orders.dlq" {
-		t.Errorf("discarding leads to %q", to)
+	fields.Set("expect", "5")
+	fields.Set("why", "moot")
+	for range 2 { // the second click finds what the first one did
+		if w, text := ada.do(http.MethodPost, action, fields); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/audit?topic=orders.dlq" {
+			t.Errorf("discarding: %d to %q: %s", w.Code, w.Header().Get("Location"), text)
+		}
 	}
 	ada.opens("/audit?topic=orders.dlq", "token ada", "discarded", "moot", "5")
 	opens(t, cl, "orders.dlq", 2)
 	letter := "/topics/orders.dlq/letters/1/0"
 	ada.opens(letter, "discarded", "Reopen…")
-	if to := ada.confirms(letter+"/reopen", map[string]string{"why": "not moot"}); to != letter {
-		t.Errorf("reopening leads to %q", to)
+	for _, act := range []struct{ path, why, then string }{{"/reopen", "not moot", "Discard…"}, {"/discard", "moot again", "Reopen…"}} {
+		action, fields := ada.fills(ada.opens(letter+act.path), nil)
+		if w, text := ada.do(http.MethodPost, action, fields); w.Code != http.StatusBadRequest || !strings.Contains(text, "takes a reason") {
+			t.Errorf("%s without a reason: %d: %s", act.path, w.Code, text)
+		}
+		if w, text := bob.do(http.MethodGet, letter+act.path, nil); w.Code != http.StatusForbidden || !strings.Contains(text, "takes the role operator on orders.dlq") {
+			t.Errorf("%s of a reader: %d: %s", act.path, w.Code, text)
+		}
+		fields.Set("why", act.why)
+		for range 2 {
+			if w, text := ada.do(http.MethodPost, action, fields); w.Code != http.StatusSeeOther || w.Header().Get("Location") != letter {
+				t.Errorf("%s: %d to %q: %s", act.path, w.Code, w.Header().Get("Location"), text)
+			}
+		}
+		ada.opens(letter, act.why, act.then)
 	}
-	ada.opens(letter, "not moot", "Discard…")
-	ada.confirms(letter+"/discard", map[string]string{"why": "moot again"})
-	ada.opens(letter, "moot again", "Reopen…")
 	action, fields = ada.fills(ada.opens(letter+"/discard"), map[string]string{"why": "twice"})
 	if w, text := ada.do(http.MethodPost, action, fields); w.Code != http.StatusConflict || !strings.Contains(text, "only an open letter can be discarded") {
 		t.Errorf("a letter that is discarded already: %d: %s", w.Code, text)
@@ -376,7 +406,7 @@ func TestConsole_LettersAreDiscardedAndReopened(t *testing.T) {
 // Letters of a host whose clock is fast are letters of the topic's page that a discard left out
 // without a word: it took those whose timestamp was before the server's time. What comes after the
 // page was made is not discarded.
-func TestConsole_ActsOnLettersOfAFastClock(t *testing.T) {
+func TestServer_ConsoleActsOnLettersOfAFastClock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{})
@@ -405,7 +435,7 @@ func TestConsole_ActsOnLettersOfAFastClock(t *testing.T) {
 }
 
 // A rule says what it would do; paused on the console it does nothing until it is resumed there.
-func TestConsole_RuleIsPausedAndResumed(t *testing.T) {
+func TestServer_ConsoleRuleIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{RulesFile: rules(t, "rules: [{name: an outage, topics: 'orders*', classes: [http.*], cool-down: 1h}]")})
@@ -415,8 +445,15 @@ func TestConsole_RuleIsPausedAndResumed(t *testing.T) {
 	ann.opens("/rules", "1 rule", "an outage", "orders.dlq", "ready", "quiet before 1 h")
 	const path = "/rules/an%20outage/topics/orders.dlq"
 	ann.opens(path, "It would do nothing now: ", "It selects 3 open letters.", "Nothing yet.")
-	ann.confirms(path, map[string]string{"why": "deploying"})
-	ann.opens(path, "paused by local", "deploying", "Let it go on")
+	action, fields := ann.fills(ann.opens(path), map[string]string{"why": "deploying"})
+	for range 2 { // a second click does nothing more
+		if w, text := ann.do(http.MethodPost, action, fields); w.Code != http.StatusSeeOther || w.Header().Get("Location") != path {
+			t.Errorf("pausing: %d to %q: %s", w.Code, w.Header().Get("Location"), text)
+		}
+	}
+	if n := strings.Count(ann.opens(path, "paused by local", "deploying", "Let it go on"), ">paused</"); n != 1 {
+		t.Errorf("the rule was paused %d times", n)
+	}
 	ann.opens("/rules", "paused on 1 topic")
 	ann.confirms(path, nil)
 	ann.opens(path, "resumed", "Pause it here")
@@ -426,7 +463,7 @@ func TestConsole_RuleIsPausedAndResumed(t *testing.T) {
 }
 
 // Whose session is over while a form is open signs in, and is back at the page with the form.
-func TestConsole_SignInLeadsBackToTheForm(t *testing.T) {
+func TestServer_ConsoleSignInLeadsBackToTheForm(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"ada": "[{role: operator}]"})}})
@@ -445,7 +482,7 @@ func TestConsole_SignInLeadsBackToTheForm(t *testing.T) {
 }
 
 // An expression selects letters in the list, in a plan and in a discard, for readers alone.
-func TestConsole_ActsOnWhatAnExpressionSelects(t *testing.T) {
+func TestServer_ConsoleActsOnWhatAnExpressionSelects(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"ada": "[{role: operator}]", "bob": "[{role: viewer}]"}), OpenMetrics: true}})

@@ -13,7 +13,7 @@ import (
 
 // Letters are deleted by the clock, and by somebody with the program; somebody pauses a rule and
 // lets it go on. The audit has it all: who, when, how many, and where the letters were archived.
-func TestConsole_AuditTellsOfDeletionsAndPauses(t *testing.T) {
+func TestServer_ConsoleAuditTellsOfDeletionsAndPauses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
 	dir := t.TempDir()
