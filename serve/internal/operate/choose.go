@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
-// Choose returns a topic on which the sender of the request has a role, and a selection of its
+// choose returns a topic on which the sender of the request has a role, and a selection of its
 // letters. A filter by what is in the records takes the role reader.
-func Choose(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter, least access.Role) (*watch.Topic, *selection.Selection, error) {
+func choose(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter, least access.Role) (*watch.Topic, *selection.Selection, error) {
 	if len(f.Key)+len(f.Header)+len(f.Where) > 0 {
 		least = max(least, access.Reader)
 	}
@@ -28,10 +28,10 @@ func Choose(ctx context.Context, d *Desk, who *access.Identity, name string, f *
 	return t, sel, nil
 }
 
-// ChooseOpen is choose for what is done to open letters.
-func ChooseOpen(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter) (*watch.Topic, *selection.Selection, error) {
+// chooseOpen is choose for what is done to open letters.
+func chooseOpen(ctx context.Context, d *Desk, who *access.Identity, name string, f *api.Filter) (*watch.Topic, *selection.Selection, error) {
 	if len(f.State) > 0 {
 		return nil, nil, failure.NewProblem(api.BadFilter, "state: only open letters can be chosen here: leave it out")
 	}
-	return Choose(ctx, d, who, name, f, access.Operator)
+	return choose(ctx, d, who, name, f, access.Operator)
 }

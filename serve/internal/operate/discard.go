@@ -68,7 +68,7 @@ func discard(ctx context.Context, d *Desk, who *access.Identity, name string, f 
 	if err != nil {
 		return api.Resolved{}, err
 	}
-	t, sel, err := ChooseOpen(ctx, d, who, name, f)
+	t, sel, err := chooseOpen(ctx, d, who, name, f)
 	if err != nil {
 		return api.Resolved{}, err
 	}

@@ -14,7 +14,7 @@ import (
 // ExportLetters returns the letters that a filter selects, up to the end that the topic has now, as
 // redrive export reads them.
 func ExportLetters(ctx context.Context, d *Desk, who *access.Identity, in *request.Export) (iter.Seq2[*dlq.Letter, error], error) {
-	t, sel, err := Choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Reader)
+	t, sel, err := choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Reader)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 // Times counts letters by class and time, as [book.Book.Times] does.
 func Times(ctx context.Context, d *Desk, who *access.Identity, topic string, f *api.Filter, from time.Time, by time.Duration, n, most int) ([]book.Series, error) {
-	t, sel, err := Choose(ctx, d, who, topic, f, access.Viewer)
+	t, sel, err := choose(ctx, d, who, topic, f, access.Viewer)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.
 	if selection.ReadsLetters(&in.Filter) {
 		return nil, failure.NewProblem(api.BadFilter, "groups are counted without reading the letters: key, header, attempts and where are for lists of letters")
 	}
-	t, sel, err := Choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Viewer)
+	t, sel, err := choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.
 
 // ListLetters returns a page of letters, the newest first.
 func ListLetters(ctx context.Context, d *Desk, who *access.Identity, in *request.Letters) (api.Letters, error) {
-	t, sel, err := Choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Viewer)
+	t, sel, err := choose(ctx, d, who, in.Topic.Topic, &in.Filter, access.Viewer)
 	if err != nil {
 		return api.Letters{}, err
 	}
@@ -158,7 +158,7 @@ func letterOf(r *book.Row) api.Letter {
 
 // CountOpen returns how many open letters a filter selects.
 func CountOpen(ctx context.Context, d *Desk, who *access.Identity, topic string, f *api.Filter) (int64, error) {
-	t, sel, err := ChooseOpen(ctx, d, who, topic, f)
+	t, sel, err := chooseOpen(ctx, d, who, topic, f)
 	switch {
 	case err != nil:
 		return 0, err

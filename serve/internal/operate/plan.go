@@ -27,7 +27,7 @@ func PlanRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Pla
 	if _, err := reasonOf(in.Body.Why, false); err != nil {
 		return api.Plan{}, err // the run would be refused
 	}
-	t, sel, err := ChooseOpen(ctx, d, who, in.Topic.Topic, &in.Body.Filter)
+	t, sel, err := chooseOpen(ctx, d, who, in.Topic.Topic, &in.Body.Filter)
 	if err != nil {
 		return api.Plan{}, err
 	}

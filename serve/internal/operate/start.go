@@ -19,7 +19,7 @@ import (
 
 // StartRun begins a run of the letters that a filter selects.
 func StartRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Start) (api.Run, error) {
-	t, sel, err := ChooseOpen(ctx, d, who, in.Topic.Topic, &in.Body.Filter)
+	t, sel, err := chooseOpen(ctx, d, who, in.Topic.Topic, &in.Body.Filter)
 	if err != nil {
 		return api.Run{}, err
 	}
@@ -30,7 +30,7 @@ func StartRun(ctx context.Context, d *Desk, who *access.Identity, in *request.St
 // the same time are one run, since a topic has one at a time. If they cannot be, each is alone.
 func RedriveLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.Redrive) (api.Run, error) {
 	body := api.RunRequest{Filter: api.Filter{Offset: []string{fmt.Sprintf("%d:%d", in.Partition, in.Offset)}}, RunOptions: in.Body}
-	t, sel, err := ChooseOpen(ctx, d, who, in.Topic.Topic, &body.Filter)
+	t, sel, err := chooseOpen(ctx, d, who, in.Topic.Topic, &body.Filter)
 	if err != nil {
 		return api.Run{}, err
 	}
@@ -51,7 +51,7 @@ func RedriveLetter(ctx context.Context, d *Desk, who *access.Identity, in *reque
 		if n := int64(len(together.Filter.Offset)); n > 1 {
 			together.Expect = &n
 		}
-		t, sel, err := ChooseOpen(stays, d, who, in.Topic.Topic, &together.Filter)
+		t, sel, err := chooseOpen(stays, d, who, in.Topic.Topic, &together.Filter)
 		if err != nil {
 			return api.Run{}, err
 		}

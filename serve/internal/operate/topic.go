@@ -59,7 +59,7 @@ func SeeTopic(ctx context.Context, d *Desk, who *access.Identity, name string) (
 func topicAs(d *Desk, t *watch.Topic, who *access.Identity) Topic {
 	now := time.Now()
 	is := Topic{
-		Topic: Summary(d, t), Role: who.On(t.DeadLetterTopic.Topic), Silent: !t.SilentSince(d.cfg.Cluster.Pulse).IsZero(), Retention: t.Keeps(), Runs: t.Known(),
+		Topic: summaryOf(d, t), Role: who.On(t.DeadLetterTopic.Topic), Silent: !t.SilentSince(d.cfg.Cluster.Pulse).IsZero(), Retention: t.Keeps(), Runs: t.Known(),
 	}
 	f, limits := watch.FiguresOf(t, now, d.RuleList()), t.Settings.Thresholds
 	for _, kind := range watch.AlertKinds {

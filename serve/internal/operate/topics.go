@@ -53,7 +53,7 @@ func topicsFor(d *Desk, who *access.Identity, least access.Role) (all []*watch.T
 func ListTopics(ctx context.Context, d *Desk, who *access.Identity, _ *request.Nothing) ([]api.Topic, error) {
 	all := []api.Topic{}
 	for _, t := range topicsFor(d, who, access.Viewer) {
-		all = append(all, Summary(d, t))
+		all = append(all, summaryOf(d, t))
 	}
 	slices.SortStableFunc(all, func(a, b api.Topic) int { return int(min(max(b.Open-a.Open, -1), 1)) })
 	return all, nil
@@ -65,11 +65,11 @@ func GetTopic(ctx context.Context, d *Desk, who *access.Identity, in *request.To
 	if err != nil {
 		return api.Topic{}, err
 	}
-	return Summary(d, t), nil
+	return summaryOf(d, t), nil
 }
 
-// Summary returns the topic as the API shows it.
-func Summary(d *Desk, t *watch.Topic) api.Topic {
+// summaryOf returns the topic as the API shows it.
+func summaryOf(d *Desk, t *watch.Topic) api.Topic {
 	sum, progress := t.Book.Summary(), t.Book.Progress()
 	is := api.Topic{
 		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: t.Settings.Criticality, ManualOnly: t.Settings.ManualOnly, Unread: progress.Unread,
