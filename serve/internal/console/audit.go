@@ -10,6 +10,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
@@ -60,7 +61,7 @@ func auditPage(d *operate.Desk, r *visit) (*page, error) {
 	}
 	return &page{
 		Title: "Audit", Section: "audit", Heading: "Who did what",
-		live: viewOf("audit", keyOf(append([]string{r.base, topic, by}, visible...)...), versionOf(d, names), func(ctx context.Context, now time.Time) (any, error) {
+		live: viewOf("audit", view.KeyOf(append([]string{r.base, topic, by}, visible...)...), versionOf(d, names), func(ctx context.Context, now time.Time) (any, error) {
 			var rows []auditRow
 			for _, name := range names {
 				t, err := operate.SeeTopic(ctx, d, r.who, name)

@@ -10,6 +10,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -66,7 +67,7 @@ const (
 )
 
 // cardsView is the view of the runs that go on, but for the one that the page itself shows.
-func cardsView(d *operate.Desk, m *meter, r *visit, but string) view {
+func cardsView(d *operate.Desk, m *meter, r *visit, but string) view.View {
 	who, base := r.who, r.base
 	roles := operate.Roles(d, who)
 	parts := []string{base, but, who.Rights()} // topics may come that not all of them see
@@ -81,7 +82,7 @@ func cardsView(d *operate.Desk, m *meter, r *visit, but string) view {
 		}
 		return n
 	}
-	return viewOf("cards", keyOf(parts...), version, func(ctx context.Context, now time.Time) (any, error) {
+	return viewOf("cards", view.KeyOf(parts...), version, func(ctx context.Context, now time.Time) (any, error) {
 		all, err := operate.ListAllRuns(ctx, d, who, &request.Newest{})
 		if err != nil {
 			return nil, err

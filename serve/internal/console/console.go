@@ -80,7 +80,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.
 
 // End ends the streams of all pages, and returns when nothing of the console runs any more. Pages
 // are still answered; they poll.
-func (c *Console) End() { c.site.streams.end() }
+func (c *Console) End() { c.site.streams.End() }
 
 // policy is what browsers may do with a page: load the server's own files, and send forms to it.
 // Styles and scripts within the page do not count.

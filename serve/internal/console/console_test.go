@@ -196,3 +196,25 @@ func TestConsole_FormsKeepTheFilter(t *testing.T) {
 		t.Errorf("the form sends %s, want %s", got, want)
 	}
 }
+
+// A poll that knows the page gets no page.
+func TestConsole_PollsGetWhatIsNew(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	var page, runs string
+	for _, n := range parse(t, ask(c, "/audit").Body) {
+		switch attr(n, "id") {
+		case "live":
+			page = attr(n, "data-seen")
+		case "runs":
+			runs = attr(n, "data-seen")
+		}
+	}
+	seen := page + "." + runs
+	if w := ask(c, "/audit", "X-Poll", "1", "If-None-Match", `"`+seen+`"`); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+		t.Errorf("a poll without news: %d with %d bytes", w.Code, w.Body.Len())
+	}
+	if w := ask(c, "/audit", "X-Poll", "1", "If-None-Match", `"old"`); w.Code != http.StatusOK || w.Body.Len() == 0 {
+		t.Errorf("a poll with news: %d with %d bytes", w.Code, w.Body.Len())
+	}
+}

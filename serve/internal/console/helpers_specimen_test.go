@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"html/template"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
@@ -358,14 +360,14 @@ func (s *specimen) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func (s *specimen) write(w http.ResponseWriter, r *visit, is *exhibit) {
-	html, err := execute(is.template, is.model)
-	live := rendering{html: html}
-	if !slices.Contains([]string{"redrive", "resolve", "rule", "message"}, is.template) {
-		live.hash, live.at = hashOf(html), r.now
+	v := viewOf(is.template, "", func() uint64 { return 0 }, func(context.Context, time.Time) (any, error) { return is.model, nil })
+	live, err := view.NewViews().Get(r.Context(), &v)
+	if slices.Contains([]string{"redrive", "resolve", "rule", "message"}, is.template) {
+		live = view.Rendering{HTML: live.HTML}
 	}
 	cards, err2 := execute("cards", newCardsModel(s.runs(), is.page.run, r.base, map[string]access.Role{"orders.dlq": s.role}, time.Time{}, new(meter), r.now))
 	l := newLayout(r, &is.page, live)
-	l.Runs, l.RunsSeen = template.HTML(cards), hashOf(cards)
+	l.Runs, l.RunsSeen = template.HTML(cards), "seen"
 	text, err3 := execute("layout", l)
 	if err := errors.Join(err, err2, err3); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -10,6 +10,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -102,7 +103,7 @@ func incidentPage(d *operate.Desk, r *visit) (*page, error) {
 	query := f.query()
 	p := &page{
 		Title: name, Section: "topics", Heading: name, Above: []link{{"Topics", base + "/"}}, Role: role.String(), Form: newForm(&f, path, role >= access.Reader, suggested), address: path + query,
-		live: viewOf("incident", keyOf(base, name, role.String(), query), func() uint64 { return operate.Version(d, name) },
+		live: viewOf("incident", view.KeyOf(base, name, role.String(), query), func() uint64 { return operate.Version(d, name) },
 			func(ctx context.Context, now time.Time) (any, error) {
 				f, err := parseFilter(r.query, now) // times before now have moved
 				if err != nil {
@@ -111,7 +112,7 @@ func incidentPage(d *operate.Desk, r *visit) (*page, error) {
 				return readIncident(ctx, d, r.who, name, path, &f, now)
 			}),
 	}
-	p.live.reads = f.Where != ""
+	p.live.Reads = f.Where != ""
 	return p, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -74,7 +75,7 @@ func letterPage(d *operate.Desk, r *visit) (*page, error) {
 	}
 	path := topicPath(base, name)
 	title := fmt.Sprintf("letter %d/%d", partition, offset)
-	key := keyOf(base, name, role.String(), strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10), as)
+	key := view.KeyOf(base, name, role.String(), strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10), as)
 	return &page{
 		Title: title + " · " + name, Section: "topics", Heading: fmt.Sprintf("Letter %d/%d", partition, offset), Above: []link{{"Topics", base + "/"}, {name, path}}, Role: role.String(),
 		live: viewOf("letter", key, func() uint64 { return operate.LetterVersion(d, name, partition, offset) }, func(ctx context.Context, now time.Time) (any, error) {
@@ -85,7 +86,7 @@ func letterPage(d *operate.Desk, r *visit) (*page, error) {
 			m := newLetterModel(&l, name, path, as, now)
 			m.act(role)
 			return m, nil
-		}).reading(),
+		}).Reading(),
 	}, nil
 }
 

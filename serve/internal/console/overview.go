@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
@@ -54,9 +55,9 @@ func alertsOf(t *operate.Topic) (all []alert) {
 // overviewPage is the page of all topics.
 func overviewPage(d *operate.Desk, r *visit) (*page, error) {
 	who, base, names := r.who, r.base, topicsOf(d, r)
-	key := keyOf(append([]string{"topics", base, who.Rights()}, names...)...)
+	key := view.KeyOf(append([]string{"topics", base, who.Rights()}, names...)...)
 	if len(names) == 0 {
-		key = keyOf("nothing for", base, who.Name) // the page has the name
+		key = view.KeyOf("nothing for", base, who.Name) // the page has the name
 	}
 	return &page{
 		Title: "Topics", Section: "topics", Heading: "Dead-letter topics",

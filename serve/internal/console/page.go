@@ -1,6 +1,10 @@
 package console
 
-import "html/template"
+import (
+	"html/template"
+
+	"github.com/sidingkafka/siding/serve/internal/console/view"
+)
 
 // page is what a page has besides its live part.
 type page struct {
@@ -19,7 +23,7 @@ type page struct {
 	address string
 	// run is the key of the run that the page is about, which needs no card besides; empty without.
 	run  string
-	live view
+	live view.View
 }
 
 // link is a link to a page.
@@ -50,11 +54,11 @@ type layout struct {
 }
 
 // newLayout returns the layout around a page as it was rendered, without the cards.
-func newLayout(r *visit, p *page, live rendering) layout {
-	l := layout{page: p, Base: r.base, Path: r.URL.RequestURI(), Theme: themeOf(r.Request), Seen: live.hash}
-	l.Live = template.HTML(live.html) //nolint:gosec // templates wrote it
-	if !live.at.IsZero() {
-		l.AsOf = momentOf(live.at, live.at)
+func newLayout(r *visit, p *page, live view.Rendering) layout {
+	l := layout{page: p, Base: r.base, Path: r.URL.RequestURI(), Theme: themeOf(r.Request), Seen: live.Hash}
+	l.Live = template.HTML(live.HTML) //nolint:gosec // templates wrote it
+	if !live.At.IsZero() {
+		l.AsOf = momentOf(live.At, live.At)
 	}
 	if r.who != nil {
 		l.Who = r.who.Name

@@ -6,12 +6,12 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 )
 
@@ -81,19 +81,9 @@ func execute(name string, model any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keyOf returns the key of a view. Other parts give another key, whatever the parts contain: two
-// people who may see different things never share a view.
-func keyOf(parts ...string) string {
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(strconv.Quote(p))
-	}
-	return b.String()
-}
-
 // viewOf returns a view that a template renders of a model.
-func viewOf(name, key string, version func() uint64, model func(ctx context.Context, now time.Time) (any, error)) view {
-	return view{key: keyOf(name) + key, version: version, render: func(ctx context.Context, now time.Time) ([]byte, error) {
+func viewOf(name, key string, version func() uint64, model func(ctx context.Context, now time.Time) (any, error)) view.View {
+	return view.View{Key: view.KeyOf(name) + key, Version: version, Render: func(ctx context.Context, now time.Time) ([]byte, error) {
 		m, err := model(ctx, now)
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -41,7 +42,7 @@ func rulesPage(d *operate.Desk, r *visit) (*page, error) {
 	return &page{
 		Title: "Rules", Section: "rules", Heading: "Rules",
 		// A rule without a topic is shown to those who may see all.
-		live: viewOf("rules", keyOf(append([]string{base, who.Rights()}, topics...)...), versionOf(d, topics), func(ctx context.Context, now time.Time) (any, error) {
+		live: viewOf("rules", view.KeyOf(append([]string{base, who.Rights()}, topics...)...), versionOf(d, topics), func(ctx context.Context, now time.Time) (any, error) {
 			all, err := operate.ListRules(ctx, d, who, &request.Nothing{})
 			if err != nil {
 				return nil, err

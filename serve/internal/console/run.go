@@ -7,6 +7,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -38,13 +39,13 @@ func runPage(d *operate.Desk, rates *meter, r *visit) (*page, error) {
 	topic := topicPath(base, name)
 	return &page{
 		Title: "Run " + id + " · " + name, Section: "runs", Heading: "Run " + id, Above: []link{{"Topics", base + "/"}, {name, topic}}, Role: role.String(), run: runKey(name, id),
-		live: viewOf("run", keyOf(base, name, role.String(), id), func() uint64 { return operate.RunVersion(d, name) }, func(ctx context.Context, now time.Time) (any, error) {
+		live: viewOf("run", view.KeyOf(base, name, role.String(), id), func() uint64 { return operate.RunVersion(d, name) }, func(ctx context.Context, now time.Time) (any, error) {
 			run, err := operate.GetRun(ctx, d, r.who, runIn(r))
 			if err != nil {
 				return nil, err
 			}
 			return newRunModel(&run, base, role, rates, now), nil
-		}).reading(),
+		}).Reading(),
 	}, nil
 }
 

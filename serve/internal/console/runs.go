@@ -7,6 +7,7 @@ import (
 
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -42,7 +43,7 @@ func runsPage(d *operate.Desk, r *visit) (*page, error) {
 	}
 	return &page{
 		Title: "Runs", Section: "runs", Heading: "Runs",
-		live: viewOf("runs", keyOf(append([]string{base, who.Rights()}, topics...)...), version, func(ctx context.Context, now time.Time) (any, error) {
+		live: viewOf("runs", view.KeyOf(append([]string{base, who.Rights()}, topics...)...), version, func(ctx context.Context, now time.Time) (any, error) {
 			all, err := operate.ListAllRuns(ctx, d, who, &request.Newest{})
 			if err != nil {
 				return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/admit"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
@@ -26,28 +27,28 @@ type Config struct {
 // site is what all pages share.
 type site struct {
 	cfg     Config
-	views   *views
-	streams *streams
+	views   *view.Views
+	streams *view.Streams
 	meter   meter
 	memory  memory
 }
 
 func newSite(cfg Config) *site {
-	all := newViews()
-	return &site{cfg: cfg, views: all, streams: newStreams(all)}
+	all := view.NewViews()
+	return &site{cfg: cfg, views: all, streams: view.NewStreams(all)}
 }
 
 // write answers with a page.
-func (s *site) write(w http.ResponseWriter, r *visit, status int, p *page, live rendering) {
+func (s *site) write(w http.ResponseWriter, r *visit, status int, p *page, live view.Rendering) {
 	l := newLayout(r, p, live)
 	l.SignedIn = s.cfg.Browser.SignedIn(r.Request)
 	if r.who != nil {
 		v := cardsView(s.cfg.Desk, &s.meter, r, p.run)
-		cards, err := s.views.get(r.Context(), &v)
+		cards, err := s.views.Get(r.Context(), &v)
 		if err != nil && r.Context().Err() == nil {
 			s.cfg.Log.Error("siding: the cards of runs could not be made", "error", err)
 		}
-		l.Runs, l.RunsSeen = template.HTML(cards.html), cards.hash //nolint:gosec // templates wrote it
+		l.Runs, l.RunsSeen = template.HTML(cards.HTML), cards.Hash //nolint:gosec // templates wrote it
 	}
 	text, err := execute("layout", l)
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *site) write(w http.ResponseWriter, r *visit, status int, p *page, live 
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if status == http.StatusOK {
 		w.Header().Set("Vary", "Accept, Cookie")
-		if seen := `"` + live.hash + "." + l.RunsSeen + `"`; live.hash != "" && r.Header.Get("X-Poll") != "" {
+		if seen := `"` + live.Hash + "." + l.RunsSeen + `"`; live.Hash != "" && r.Header.Get("X-Poll") != "" {
 			w.Header().Set("ETag", seen)
 			if r.Header.Get("If-None-Match") == seen {
 				w.WriteHeader(http.StatusNotModified)
@@ -77,7 +78,7 @@ func (s *site) say(w http.ResponseWriter, r *visit, status int, title, text stri
 		http.Error(w, text, status)
 		return
 	}
-	s.write(w, r, status, &page{Title: title}, rendering{html: live})
+	s.write(w, r, status, &page{Title: title}, view.Rendering{HTML: live})
 }
 
 // fail answers with a page that says what is wrong.
@@ -122,5 +123,5 @@ func (s *site) once(r *visit, do func() error) error {
 		return badInput("The reason has %d bytes, and %d are allowed: nothing was done.", len(why), mostWhy)
 	}
 	// a form of somebody else, or with other content, is another one
-	return s.memory.once(keyOf(r.who.Name, r.URL.Path, r.query.Encode()), r.now, do)
+	return s.memory.once(view.KeyOf(r.who.Name, r.URL.Path, r.query.Encode()), r.now, do)
 }

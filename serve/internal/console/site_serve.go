@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 )
 
 // enter finds out who sends a request, and keeps to the limits. Unless ok, it has answered: whoever
@@ -77,7 +78,7 @@ func (s *site) page(of func(*visit) (*page, error)) http.Handler {
 		}
 		if follows {
 			cards := cardsView(s.cfg.Desk, &s.meter, req, p.run)
-			if err := s.streams.serve(w, r, &p.live, &cards, seen); err != nil {
+			if err := s.streams.Serve(w, r, &p.live, &cards, seen); err != nil {
 				w.Header().Set("Retry-After", "10")
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			}
@@ -92,7 +93,7 @@ func (s *site) page(of func(*visit) (*page, error)) http.Handler {
 			http.Redirect(w, r, p.address, http.StatusSeeOther)
 			return
 		}
-		live, err := s.views.get(r.Context(), &p.live)
+		live, err := s.views.Get(r.Context(), &p.live)
 		if err != nil {
 			s.fail(w, req, err)
 			return
@@ -134,7 +135,7 @@ func (s *site) answers(of func(*visit) (*answer, error)) http.Handler {
 		}
 		a, err := of(req)
 		if r.Method == http.MethodPost {
-			s.views.acts.Add(1)
+			s.views.Acted()
 		}
 		if err != nil {
 			s.fail(w, req, err)
@@ -153,6 +154,6 @@ func (s *site) answers(of func(*visit) (*answer, error)) http.Handler {
 			s.fail(w, req, err)
 			return
 		}
-		s.write(w, req, status, &a.page, rendering{html: html})
+		s.write(w, req, status, &a.page, view.Rendering{HTML: html})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sidingkafka/siding/serve/internal/access"
+	"github.com/sidingkafka/siding/serve/internal/console/view"
 )
 
 // signInModel is the model of the template "sign-in".
@@ -58,7 +59,7 @@ func (s *site) writeSignIn(w http.ResponseWriter, r *http.Request, status int, b
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	s.write(w, req, status, &page{Title: "Sign in"}, rendering{html: text})
+	s.write(w, req, status, &page{Title: "Sign in"}, view.Rendering{HTML: text})
 }
 
 // askSignIn shows the ways to sign in.

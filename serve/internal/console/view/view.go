@@ -1,30 +1,32 @@
-package console
+package view
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// view is the part of a page that changes. Views of one key are the same for everybody, and are
+// View is the part of a page that changes. Views of one key are the same for everybody, and are
 // rendered once for all.
-type view struct {
-	key string
-	// version is another number when what the view shows has changed. It costs next to nothing.
-	version func() uint64
-	// render returns the HTML.
-	render func(ctx context.Context, now time.Time) ([]byte, error)
-	// reads tells that a rendering asks the brokers, which may take long.
-	reads bool
+type View struct {
+	Key string // see [KeyOf]
+	// Version is another number when what the view shows has changed. It costs next to nothing.
+	Version func() uint64
+	// Render returns the HTML.
+	Render func(ctx context.Context, now time.Time) ([]byte, error)
+	// Reads tells that a rendering asks the brokers, which may take long.
+	Reads bool
 }
 
-// reading returns the view as one whose rendering asks the brokers.
-func (v view) reading() view {
-	v.reads = true
+// Reading returns the view as one whose rendering asks the brokers.
+func (v View) Reading() View {
+	v.Reads = true
 	return v
 }
 
@@ -41,22 +43,21 @@ const (
 	mostBytes = 16 << 20
 )
 
-// rendering is a view as it was rendered last.
-type rendering struct {
-	html []byte
-	hash string // see hashOf
-	at   time.Time
+// Rendering is a view as it was rendered last.
+type Rendering struct {
+	HTML []byte
+	Hash string // of what the HTML says; empty if nobody follows it
+	At   time.Time
 
 	version uint64
 	acts    uint64 // see views
 }
 
-// views keeps renderings. It is safe for concurrent use.
-type views struct {
+// Views keeps renderings. It is safe for concurrent use.
+type Views struct {
 	renders chan struct{} // has a place for each rendering under way
 	reads   chan struct{} // the same, for those that ask the brokers: they hold up no others
-	// acts counts what people did over the console: they see it on the next page.
-	acts atomic.Uint64
+	acts    atomic.Uint64 // what people did over the console
 
 	mu    sync.Mutex
 	kept  map[string]*keptView
@@ -70,48 +71,52 @@ type keptView struct {
 	used  time.Time // guarded by views.mu
 	bytes int       // guarded by views.mu
 
-	rendering // guarded by turn
+	Rendering // guarded by turn
 }
 
-func newViews() *views {
-	return &views{renders: make(chan struct{}, rendersAtOnce), reads: make(chan struct{}, rendersAtOnce), kept: map[string]*keptView{}}
+// NewViews returns no renderings yet.
+func NewViews() *Views {
+	return &Views{renders: make(chan struct{}, rendersAtOnce), reads: make(chan struct{}, rendersAtOnce), kept: map[string]*keptView{}}
 }
 
-// get returns a rendering of a view that is as good as a new one: nothing has changed since, or it
+// Acted has all views be rendered anew: people see what they did on the next page.
+func (all *Views) Acted() { all.acts.Add(1) }
+
+// Get returns a rendering of a view that is as good as a new one: nothing has changed since, or it
 // is younger than restTime.
-func (all *views) get(ctx context.Context, v *view) (rendering, error) {
-	kept := all.keep(v.key)
+func (all *Views) Get(ctx context.Context, v *View) (Rendering, error) {
+	kept := all.keep(v.Key)
 	select {
 	case <-ctx.Done():
-		return rendering{}, ctx.Err()
+		return Rendering{}, ctx.Err()
 	case <-kept.turn:
 	}
 	defer func() { kept.turn <- struct{}{} }()
-	now, version, acts := time.Now(), v.version(), all.acts.Load()
-	if age := now.Sub(kept.at); kept.html != nil && kept.acts == acts && (age < restTime || age < staleTime && version == kept.version) {
-		return kept.rendering, nil
+	now, version, acts := time.Now(), v.Version(), all.acts.Load()
+	if age := now.Sub(kept.At); kept.HTML != nil && kept.acts == acts && (age < restTime || age < staleTime && version == kept.version) {
+		return kept.Rendering, nil
 	}
 	places := all.renders
-	if v.reads {
+	if v.Reads {
 		places = all.reads
 	}
 	select {
 	case <-ctx.Done():
-		return rendering{}, ctx.Err()
+		return Rendering{}, ctx.Err()
 	case places <- struct{}{}:
 	}
 	defer func() { <-places }()
 	// Others wait for this rendering, too: it does not end with the request that began it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTime)
 	defer cancel()
-	html, err := v.render(ctx, now)
+	html, err := v.Render(ctx, now)
 	if err != nil {
-		kept.html = nil
-		return rendering{}, err
+		kept.HTML = nil
+		return Rendering{}, err
 	}
-	kept.rendering = rendering{html: html, hash: hashOf(html), at: now, version: version, acts: acts}
-	all.weigh(v.key, kept, len(html))
-	return kept.rendering, nil
+	kept.Rendering = Rendering{HTML: html, Hash: hashOf(html), At: now, version: version, acts: acts}
+	all.weigh(v.Key, kept, len(html))
+	return kept.Rendering, nil
 }
 
 // ago matches what a page says of a time in relation to now.
@@ -126,7 +131,7 @@ func hashOf(html []byte) string {
 
 // keep returns the place of a view's rendering. If there are many, the one that was used the
 // longest ago is dropped.
-func (all *views) keep(key string) *keptView {
+func (all *Views) keep(key string) *keptView {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	v := all.kept[key]
@@ -143,7 +148,7 @@ func (all *views) keep(key string) *keptView {
 }
 
 // weigh counts the bytes of a rendering, and drops others if there are too many.
-func (all *views) weigh(key string, v *keptView, n int) {
+func (all *Views) weigh(key string, v *keptView, n int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.kept[key] != v {
@@ -157,7 +162,7 @@ func (all *views) weigh(key string, v *keptView, n int) {
 }
 
 // drop forgets the view that was used the longest ago. The caller holds the lock.
-func (all *views) drop() {
+func (all *Views) drop() {
 	var oldest string
 	var at time.Time
 	for key, v := range all.kept {
@@ -167,4 +172,14 @@ func (all *views) drop() {
 	}
 	all.bytes -= all.kept[oldest].bytes
 	delete(all.kept, oldest)
+}
+
+// KeyOf returns the key of a view. Other parts give another key, whatever the parts contain: two
+// people who may see different things never share a view.
+func KeyOf(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(strconv.Quote(p))
+	}
+	return b.String()
 }

@@ -1,4 +1,4 @@
-package console
+package view
 
 import (
 	"bytes"
@@ -30,10 +30,10 @@ const (
 // errManyStreams refuses a stream.
 var errManyStreams = errors.New("the server has too many streams; the page asks again from time to time")
 
-// streams sends views to those who look at them. One goroutine looks at a view, however many follow
+// Streams sends views to those who look at them. One goroutine looks at a view, however many follow
 // it. It is safe for concurrent use.
-type streams struct {
-	views *views
+type Streams struct {
+	views *Views
 
 	mu      sync.Mutex
 	feeds   map[string]*feed // by the views' keys
@@ -59,21 +59,22 @@ type news struct {
 	text []byte
 }
 
-func newStreams(v *views) *streams { return &streams{views: v, feeds: map[string]*feed{}} }
+// NewStreams returns streams of views.
+func NewStreams(v *Views) *Streams { return &Streams{views: v, feeds: map[string]*feed{}} }
 
 // follow adds a follower of a view.
-func (s *streams) follow(v *view) (*follower, error) {
+func (s *Streams) follow(v *View) (*follower, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || s.open >= mostFollowers {
 		return nil, errManyStreams
 	}
 	s.open++
-	f := s.feeds[v.key]
+	f := s.feeds[v.Key]
 	if f == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		f = &feed{cancel: cancel, followers: map[*follower]bool{}}
-		s.feeds[v.key] = f
+		s.feeds[v.Key] = f
 		s.running.Go(func() { s.look(ctx, v, f) })
 	}
 	one := &follower{news: make(chan news, 1)}
@@ -85,38 +86,38 @@ func (s *streams) follow(v *view) (*follower, error) {
 }
 
 // leave removes a follower. The last one ends the feed.
-func (s *streams) leave(v *view, one *follower) {
+func (s *Streams) leave(v *View, one *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
-	if f := s.feeds[v.key]; f != nil && f.followers[one] {
+	if f := s.feeds[v.Key]; f != nil && f.followers[one] {
 		if delete(f.followers, one); len(f.followers) == 0 {
 			f.cancel()
-			delete(s.feeds, v.key)
+			delete(s.feeds, v.Key)
 		}
 	}
 }
 
 // look tells the followers of a view what is new, until ctx ends. If the view cannot be rendered
 // any more, their streams end: the browsers ask again, and get the reason.
-func (s *streams) look(ctx context.Context, v *view, f *feed) {
+func (s *Streams) look(ctx context.Context, v *View, f *feed) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		now, err := s.views.get(ctx, v)
+		now, err := s.views.Get(ctx, v)
 		if ctx.Err() != nil {
 			return
 		}
 		s.mu.Lock()
 		switch {
-		case s.feeds[v.key] != f: // it was ended meanwhile
+		case s.feeds[v.Key] != f: // it was ended meanwhile
 		case err != nil:
 			for one := range f.followers {
 				close(one.news)
 			}
-			delete(s.feeds, v.key)
+			delete(s.feeds, v.Key)
 			f.cancel()
-		case now.hash != f.last.hash:
+		case now.Hash != f.last.hash:
 			f.last = newsOf(now)
 			for one := range f.followers {
 				select {
@@ -135,8 +136,8 @@ func (s *streams) look(ctx context.Context, v *view, f *feed) {
 	}
 }
 
-// end ends all streams, and waits for what looks at views. No stream begins any more.
-func (s *streams) end() {
+// End ends all streams, and waits for what looks at views. No stream begins any more.
+func (s *Streams) End() {
 	s.mu.Lock()
 	s.ended = true
 	for key, f := range s.feeds {
@@ -150,11 +151,11 @@ func (s *streams) end() {
 	s.running.Wait()
 }
 
-// serve sends the parts of a page to a browser as they change, in events named live and runs with
+// Serve sends the parts of a page to a browser as they change, in events named live and runs with
 // the HTML: its own view, and the cards of the runs that go on; nil without cards. seen has the
 // hashes of what the browser has, with a dot between them. It ends before it says anything to
 // somebody who is not known any more: the browser asks again, and is told why.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request, page, cards *view, seen string) error {
+func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, page, cards *View, seen string) error {
 	one, err := s.follow(page)
 	if err != nil {
 		return err
@@ -169,13 +170,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, page, cards *vie
 		defer s.leave(cards, two)
 		onRuns = two.news
 	}
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		seen = last
-	}
-	ofPage, ofRuns, _ := strings.Cut(seen, ".")
-	if strings.Trim(ofPage+ofRuns, "0123456789abcdef") != "" {
-		ofPage, ofRuns = "", "" // no hashes
-	}
+	ofPage, ofRuns := seenBy(r, seen)
 	// That of the server is for requests, not for answers.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -220,10 +215,22 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, page, cards *vie
 	}
 }
 
+// seenBy returns the hashes of what a browser has: by the last event that it got, or by its page.
+func seenBy(r *http.Request, seen string) (ofPage, ofRuns string) {
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		seen = last
+	}
+	ofPage, ofRuns, _ = strings.Cut(seen, ".")
+	if strings.Trim(ofPage+ofRuns, "0123456789abcdef") != "" {
+		return "", "" // no hashes
+	}
+	return ofPage, ofRuns
+}
+
 // newsOf returns a rendering as the data of an event.
-func newsOf(r rendering) news {
+func newsOf(r Rendering) news {
 	var b bytes.Buffer
-	for line := range bytes.Lines(bytes.ReplaceAll(r.html, []byte{'\r'}, []byte{' '})) {
+	for line := range bytes.Lines(bytes.ReplaceAll(r.HTML, []byte{'\r'}, []byte{' '})) {
 		b.WriteString("data: ")
 		b.Write(bytes.TrimSuffix(line, []byte{'\n'}))
 		b.WriteByte('\n')
@@ -232,5 +239,5 @@ func newsOf(r rendering) news {
 		b.WriteString("data: \n") // an event without data is none
 	}
 	b.WriteByte('\n')
-	return news{r.hash, b.Bytes()}
+	return news{r.Hash, b.Bytes()}
 }

@@ -1,4 +1,4 @@
-package console
+package view
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 )
 
 // counted returns a view that counts its renderings and shows its version.
-func counted(key string, version *atomic.Uint64, renderings *atomic.Int64) *view {
-	return &view{key: key, version: version.Load, render: func(context.Context, time.Time) ([]byte, error) {
+func counted(key string, version *atomic.Uint64, renderings *atomic.Int64) *View {
+	return &View{Key: key, Version: version.Load, Render: func(context.Context, time.Time) ([]byte, error) {
 		renderings.Add(1)
 		return fmt.Appendf(nil, "version %d", version.Load()), nil
 	}}
@@ -25,14 +25,14 @@ func counted(key string, version *atomic.Uint64, renderings *atomic.Int64) *view
 func TestViews_RenderOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all := newViews()
+		all := NewViews()
 		var version atomic.Uint64
 		var renderings atomic.Int64
 		look := func() {
 			var viewers sync.WaitGroup
 			for range 100 {
 				viewers.Go(func() {
-					if _, err := all.get(t.Context(), counted("a", &version, &renderings)); err != nil {
+					if _, err := all.Get(t.Context(), counted("a", &version, &renderings)); err != nil {
 						t.Error(err)
 					}
 				})
@@ -57,8 +57,8 @@ func TestViews_RenderOnceForAll(t *testing.T) {
 		if n := renderings.Load(); n != 2 {
 			t.Errorf("at rest: %d renderings, want 2", n)
 		}
-		if got, _ := all.get(t.Context(), counted("a", &version, &renderings)); string(got.html) != "version 50" {
-			t.Errorf("the view shows %q", got.html)
+		if got, _ := all.Get(t.Context(), counted("a", &version, &renderings)); string(got.HTML) != "version 50" {
+			t.Errorf("the view shows %q", got.HTML)
 		}
 		time.Sleep(time.Millisecond)
 		look()
@@ -71,11 +71,11 @@ func TestViews_RenderOnceForAll(t *testing.T) {
 // Renderings that are kept have bounds, and a failure is not kept.
 func TestViews_KeepFew(t *testing.T) {
 	t.Parallel()
-	all := newViews()
+	all := NewViews()
 	var version atomic.Uint64
 	for i := range mostViews + 20 {
-		v := &view{key: fmt.Sprint(i), version: version.Load, render: func(context.Context, time.Time) ([]byte, error) { return make([]byte, 200<<10), nil }}
-		if _, err := all.get(t.Context(), v); err != nil {
+		v := &View{Key: fmt.Sprint(i), Version: version.Load, Render: func(context.Context, time.Time) ([]byte, error) { return make([]byte, 200<<10), nil }}
+		if _, err := all.Get(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,13 +83,13 @@ func TestViews_KeepFew(t *testing.T) {
 		t.Errorf("%d views with %d bytes are kept", len(all.kept), all.bytes)
 	}
 	boom := errors.New("boom")
-	v := &view{key: "x", version: version.Load, render: func(context.Context, time.Time) ([]byte, error) { return nil, boom }}
-	if _, err := all.get(t.Context(), v); !errors.Is(err, boom) {
+	v := &View{Key: "x", Version: version.Load, Render: func(context.Context, time.Time) ([]byte, error) { return nil, boom }}
+	if _, err := all.Get(t.Context(), v); !errors.Is(err, boom) {
 		t.Errorf("the error is %v", err)
 	}
-	v.render = func(context.Context, time.Time) ([]byte, error) { return []byte("good"), nil }
-	if got, err := all.get(t.Context(), v); err != nil || string(got.html) != "good" {
-		t.Errorf("after an error: %q, %v", got.html, err)
+	v.Render = func(context.Context, time.Time) ([]byte, error) { return []byte("good"), nil }
+	if got, err := all.Get(t.Context(), v); err != nil || string(got.HTML) != "good" {
+		t.Errorf("after an error: %q, %v", got.HTML, err)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestKeyOf_PartsStayApart(t *testing.T) {
 	t.Parallel()
 	keys := map[string][]string{}
 	for _, parts := range [][]string{{"a", "b"}, {"ab"}, {"a", "", "b"}, {`a""b`}, {"a\x00b"}, {`a"`, `"b`}, {"a,b"}, {`a\`, "b"}} {
-		key := keyOf(parts...)
+		key := KeyOf(parts...)
 		if other, ok := keys[key]; ok {
 			t.Errorf("%q and %q have one key", parts, other)
 		}

@@ -15,6 +15,11 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 )
 
+// flushed is a browser that takes all that comes.
+type flushed struct{ *httptest.ResponseRecorder }
+
+func (flushed) FlushError() error { return nil }
+
 // Whoever follows a page hears no more than a request would be answered: a session that is over, a
 // token that was withdrawn, and one that has other roles now end the stream. A stream lasts five
 // minutes, and went on for them.
@@ -63,16 +68,16 @@ func TestConsole_StreamsEndWithTheirSession(t *testing.T) {
 				}
 				r.AddCookie(signedIn.Result().Cookies()[0])
 				time.Sleep(c.age)
-				e := &events{ResponseRecorder: httptest.NewRecorder(), cancel: cancel, done: make(chan struct{})}
+				done := make(chan struct{})
 				go func() {
-					defer close(e.done)
-					console.ServeHTTP(e, r)
+					defer close(done)
+					console.ServeHTTP(flushed{httptest.NewRecorder()}, r)
 				}()
 				time.Sleep(5 * time.Second)
 				write(c.tokens)
-				time.Sleep(2 * beatEvery) // the file is looked at twice
+				time.Sleep(time.Minute) // two beats: the file is looked at twice
 				select {
-				case <-e.done:
+				case <-done:
 					if !c.ends {
 						t.Error("the stream ended")
 					}

@@ -1,8 +1,9 @@
-package console
+package view
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,14 +48,14 @@ func (e *events) live() (all []string) {
 	return all
 }
 
-func follow(t *testing.T, s *streams, v *view, seen string) *events {
+func follow(t *testing.T, s *Streams, v *View, seen string) *events {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	e := &events{ResponseRecorder: httptest.NewRecorder(), cancel: cancel, done: make(chan struct{})}
 	r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
 	go func() {
 		defer close(e.done)
-		if err := s.serve(e, r, v, nil, seen); err != nil {
+		if err := s.Serve(e, r, v, nil, seen); err != nil {
 			http.Error(e, err.Error(), http.StatusServiceUnavailable)
 		}
 	}()
@@ -65,18 +66,18 @@ func follow(t *testing.T, s *streams, v *view, seen string) *events {
 func TestStreams_TellAllWhatChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all := newViews()
-		s := newStreams(all)
+		all := NewViews()
+		s := NewStreams(all)
 		var version atomic.Uint64
 		var renderings atomic.Int64
 		v := counted("a", &version, &renderings)
-		first, err := all.get(t.Context(), v)
+		first, err := all.Get(t.Context(), v)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var browsers []*events
 		for range 100 {
-			browsers = append(browsers, follow(t, s, v, first.hash))
+			browsers = append(browsers, follow(t, s, v, first.Hash))
 		}
 		time.Sleep(time.Minute)
 		if n := renderings.Load(); n > 5 {
@@ -107,7 +108,7 @@ func TestStreams_TellAllWhatChanged(t *testing.T) {
 func TestStreams_HaveBothParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStreams(newViews())
+		s := NewStreams(NewViews())
 		var ofPage, ofRuns atomic.Uint64
 		var renderings atomic.Int64
 		page, cards := counted("page", &ofPage, &renderings), counted("cards", &ofRuns, &renderings)
@@ -119,7 +120,7 @@ func TestStreams_HaveBothParts(t *testing.T) {
 			r.Header.Set("Last-Event-ID", seen)
 			go func() {
 				defer close(e.done)
-				if err := s.serve(e, r, page, cards, "old.old"); err != nil {
+				if err := s.Serve(e, r, page, cards, "old.old"); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -154,8 +155,8 @@ func TestStreams_HaveBothParts(t *testing.T) {
 func TestStreams_EndAndGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all := newViews()
-		s := newStreams(all)
+		all := NewViews()
+		s := NewStreams(all)
 		var version atomic.Uint64
 		var renderings atomic.Int64
 		v := counted("a", &version, &renderings)
@@ -172,7 +173,7 @@ func TestStreams_EndAndGoOn(t *testing.T) {
 		}
 		one, two := follow(t, s, v, ""), follow(t, s, counted("b", &version, &renderings), "")
 		time.Sleep(time.Second)
-		s.end()
+		s.End()
 		<-one.done
 		<-two.done
 		late := follow(t, s, v, "")
@@ -187,11 +188,11 @@ func TestStreams_EndAndGoOn(t *testing.T) {
 func TestStreams_EndWithTheirPage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStreams(newViews())
+		s := NewStreams(NewViews())
 		var gone atomic.Bool
-		v := &view{key: "a", version: func() uint64 { return uint64(time.Now().Unix()) }, render: func(context.Context, time.Time) ([]byte, error) {
+		v := &View{Key: "a", Version: func() uint64 { return uint64(time.Now().Unix()) }, Render: func(context.Context, time.Time) ([]byte, error) {
 			if gone.Load() {
-				return nil, errNoPage
+				return nil, errors.New("there is no such page any more")
 			}
 			return []byte("here"), nil
 		}}
@@ -208,7 +209,7 @@ func TestStreams_EndWithTheirPage(t *testing.T) {
 		if got := e.live(); len(got) != 1 || got[0] != "here" {
 			t.Errorf("the browser has %q", got)
 		}
-		s.end()
+		s.End()
 	})
 }
 
@@ -216,7 +217,7 @@ func TestStreams_EndWithTheirPage(t *testing.T) {
 func TestStreams_TellNobodyWhoIsUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStreams(newViews())
+		s := NewStreams(NewViews())
 		var version atomic.Uint64
 		var renderings atomic.Int64
 		var gone atomic.Bool
@@ -231,7 +232,7 @@ func TestStreams_TellNobodyWhoIsUnknown(t *testing.T) {
 		e := &events{ResponseRecorder: httptest.NewRecorder(), done: make(chan struct{})}
 		go func() {
 			defer close(e.done)
-			if err := s.serve(e, r, counted("a", &version, &renderings), nil, ""); err != nil {
+			if err := s.Serve(e, r, counted("a", &version, &renderings), nil, ""); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -243,7 +244,7 @@ func TestStreams_TellNobodyWhoIsUnknown(t *testing.T) {
 		case <-e.done:
 		default:
 			t.Error("the stream goes on")
-			s.end()
+			s.End()
 		}
 		if got := e.live(); len(got) != 1 || got[0] != "version 0" {
 			t.Errorf("the browser has %q", got)
@@ -254,30 +255,8 @@ func TestStreams_TellNobodyWhoIsUnknown(t *testing.T) {
 // A rendering with any line ends stays one event.
 func TestNewsOf_IsOneEvent(t *testing.T) {
 	t.Parallel()
-	got := string(newsOf(rendering{html: []byte("a\n\nevent: x\r\rid: 7\nb"), hash: "h"}).text)
+	got := string(newsOf(Rendering{HTML: []byte("a\n\nevent: x\r\rid: 7\nb"), Hash: "h"}).text)
 	if want := "data: a\ndata: \ndata: event: x  id: 7\ndata: b\n\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// A poll that knows the page gets no page.
-func TestConsole_PollsGetWhatIsNew(t *testing.T) {
-	t.Parallel()
-	c := open(t)
-	var page, runs string
-	for _, n := range parse(t, ask(c, "/audit").Body) {
-		switch attr(n, "id") {
-		case "live":
-			page = attr(n, "data-seen")
-		case "runs":
-			runs = attr(n, "data-seen")
-		}
-	}
-	seen := page + "." + runs
-	if w := ask(c, "/audit", "X-Poll", "1", "If-None-Match", `"`+seen+`"`); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
-		t.Errorf("a poll without news: %d with %d bytes", w.Code, w.Body.Len())
-	}
-	if w := ask(c, "/audit", "X-Poll", "1", "If-None-Match", `"old"`); w.Code != http.StatusOK || w.Body.Len() == 0 {
-		t.Errorf("a poll with news: %d with %d bytes", w.Code, w.Body.Len())
 	}
 }
