@@ -155,18 +155,7 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 	if missing := l.Attempts - attemptsIn(l.History); missing > 0 {
 		calls = append([]step{{What: number.Of(int64(missing), "earlier attempt"), Says: []string{missingWords(l.Reason)}, Timeless: true}}, calls...)
 	}
-	dead := step{What: "Dead-lettered", at: l.EnteredAt, Class: l.Class, Message: l.Message, Red: isOpen(l.State)}
-	if words, ok := reasonWords[headers.Reason(l.Reason)]; ok {
-		dead.Says = append(dead.Says, words)
-	}
-	dead.Says = append(dead.Says, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
-	for name, value := range map[string]string{"group": l.Group, "version": l.Version, "environment": l.Environment, "host": l.Host} {
-		if value != "" {
-			dead.Says = append(dead.Says, name+" "+visible(value))
-		}
-	}
-	slices.Sort(dead.Says[1:])
-	all := append(append([]step{produced}, calls...), dead)
+	all := append(append([]step{produced}, calls...), deadStep(l))
 	for _, e := range l.Ledger {
 		all = append(all, entryStep(e))
 	}
@@ -185,6 +174,22 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 		}
 	}
 	return all
+}
+
+// deadStep says how a record became a letter.
+func deadStep(l *api.LetterDetail) step {
+	dead := step{What: "Dead-lettered", at: l.EnteredAt, Class: l.Class, Message: l.Message, Red: isOpen(l.State)}
+	if words, ok := reasonWords[headers.Reason(l.Reason)]; ok {
+		dead.Says = append(dead.Says, words)
+	}
+	dead.Says = append(dead.Says, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
+	for name, value := range map[string]string{"group": l.Group, "version": l.Version, "environment": l.Environment, "host": l.Host} {
+		if value != "" {
+			dead.Says = append(dead.Says, name+" "+visible(value))
+		}
+	}
+	slices.Sort(dead.Says[1:])
+	return dead
 }
 
 // attemptsIn returns how many deliveries of the last life of a record are in its history.
