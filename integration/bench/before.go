@@ -1,21 +1,17 @@
 package main
 
-import "context"
-
 // asBefore is how much of an earlier commit's rate siding keeps at least; its CPU and times may be
 // 1.02.
 const asBefore = 0.98
 
 // against makes a bench compare siding with the binary of an earlier commit, which takes the bare
 // program's place in the turns and in the ratios.
-func (r *rig) against(exe string, lines []line, arms []arm) (ratios []line, both []arm) {
+func against(exe string, lines []line, arms []arm) (ratios []line, both []arm) {
 	for _, a := range arms {
 		if a.name == "siding" {
-			both = append(both, a, arm{"before", func(ctx context.Context, round int) (report, error) {
-				r.exe = exe
-				defer func() { r.exe = "" }()
-				return a.run(ctx, round)
-			}})
+			both = append(both, a)
+			a.name, a.exe = "before", exe
+			both = append(both, a)
 		}
 	}
 	for _, l := range lines {

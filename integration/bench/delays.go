@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -26,67 +27,36 @@ const (
 	delaysLeast = 8 * time.Second
 )
 
-// delaysBench fills the tiers for each round and its group.
-func delaysBench(_ context.Context, r *rig) ([]arm, error) {
-	return []arm{{"siding", func(ctx context.Context, round int) (report, error) {
-		records := delaysRecords
-		if round == 0 {
-			records = delaysWarm
-		}
-		return r.delays(ctx, round, records)
-	}}}, nil
+// delaysJob handles so many parked records.
+func delaysJob(records int) job {
+	return job{Program: "siding-parked", Tiers: delaysTiers, Due: []int{records / 2, records / 2}}
 }
 
-func (r *rig) delays(ctx context.Context, round, records int) (report, error) {
-	const partitions = 8
-	topic, err := r.topic(ctx, fmt.Sprintf("src-%d", round), partitions)
-	if err != nil {
+// runDelays fills the tiers for the turn and its group.
+func runDelays(ctx context.Context, t *turn) (report, error) {
+	if err := t.source(ctx); err != nil {
 		return report{}, err
 	}
-	j := job{
-		Program: "siding-parked",
-		Group:   r.group("siding", round),
-		Data:    data{Topic: topic, Ends: make([]int64, partitions)},
-		Tiers:   delaysTiers,
-		Due:     []int{records / 2, records / 2},
-	}
-	half := lot{records: records / 2, rate: delaysRate / 2, from: time.Now().Add(delaysLead)}
-	tiers, err := r.park(ctx, j.Data, j.Group, j.Tiers, half, half)
+	half := lot{records: t.job.Due[0], rate: delaysRate / 2, from: time.Now().Add(delaysLead)}
+	tiers, err := t.park(ctx, t.job.Data, t.job.Group, t.job.Tiers, half, half)
 	if err != nil {
 		return report{}, err
 	}
 	if left := time.Until(half.from); left < delaysLeast {
 		return report{}, fmt.Errorf("writing took so long that only %v are left until the first record is due, want %v", left, delaysLeast)
 	}
-	filled, err := r.size(ctx, topic+".retry.")
+	filled, err := t.size(ctx, t.job.Data.Topic+".retry.")
 	if err != nil {
 		return report{}, err
 	}
-	rep, err := r.run(ctx, "siding", j)
+	rep, err := unchecked(ctx, t)
 	if err != nil {
 		return report{}, err
 	}
 	rep.Filled, rep.Held = filled, tiers[0].held+tiers[1].held
-	for _, t := range tiers {
-		if err := r.unchanged(ctx, t.data); err != nil {
-			return report{}, err
-		}
-		if err := r.consumed(ctx, j.Group, t.data); err != nil {
-			return report{}, err
-		}
+	// A record more would be one that siding parked a second time.
+	for _, p := range tiers {
+		err = errors.Join(err, t.read(ctx, int(p.records()), p.Topic))
 	}
-	return rep, r.deleteTopics(ctx, topic)
-}
-
-// unchanged checks that no record was added to the topic since: siding would have parked that
-// record a second time.
-func (r *rig) unchanged(ctx context.Context, d data) error {
-	now, err := r.filled(ctx, d.Topic)
-	if err != nil {
-		return err
-	}
-	if got, want := now.records(), d.records(); got != want {
-		return fmt.Errorf("%s holds %d records, want the %d that were written to it before", d.Topic, got, want)
-	}
-	return nil
+	return rep, err
 }

@@ -20,63 +20,37 @@ const (
 	dlqDownOne    = 10 // in so many fails
 )
 
-// dlqDownBench compares siding while the dead-letter topic refuses its letters with siding while it
-// takes them.
-func dlqDownBench(_ context.Context, r *rig) ([]arm, error) {
-	program := func(name string, down bool) arm {
-		return arm{name, func(ctx context.Context, round int) (report, error) {
-			lasts := dlqDownLasts
-			if round == 0 {
-				lasts = dlqDownWarm
-			}
-			j := job{Rate: dlqDownRate, Offered: dlqDownRate * int((dlqDownBefore+lasts+dlqDownAfter)/time.Second), Poison: dlqDownOne, Lasts: lasts}
-			if down {
-				j.Down = lasts
-			}
-			return r.dlqDown(ctx, name, round, j)
-		}}
+// dlqDownJob offers records, and measures for so long. Either the dead-letter topic refuses its
+// letters in that time, or it takes them.
+func dlqDownJob(lasts time.Duration, down bool) job {
+	j := job{
+		Program: "siding-dlq-down", Rate: dlqDownRate, Poison: dlqDownOne, Lasts: lasts,
+		Offered: dlqDownRate * int((dlqDownBefore+lasts+dlqDownAfter)/time.Second),
 	}
-	return []arm{program("down", true), program("clean", false)}, nil
+	if down {
+		j.Down = lasts
+	}
+	return j
 }
 
-// dlqDown runs the job on topics of its own, and checks that nothing is lost: all offsets are
-// committed, and the dead-letter topic has each failed record once.
-func (r *rig) dlqDown(ctx context.Context, name string, round int, j job) (report, error) {
-	const partitions = 8
-	failing, err := r.topic(ctx, fmt.Sprintf("%s-failing-%d", name, round), partitions)
+// runDLQDown checks that nothing is lost: all offsets are committed, and the dead-letter topic has
+// each failed record once.
+func runDLQDown(ctx context.Context, t *turn) (report, error) {
+	healthy, err := t.empty(ctx, "healthy")
 	if err != nil {
 		return report{}, err
 	}
-	healthy, err := r.topic(ctx, fmt.Sprintf("%s-healthy-%d", name, round), partitions)
+	t.job.To = healthy.Topic
+	rep, err := offered(ctx, t)
 	if err != nil {
 		return report{}, err
 	}
-	j.Program, j.Group, j.To = "siding-dlq-down", r.group(name, round), healthy
-	j.Data = data{Topic: failing, Ends: make([]int64, partitions)}
-	rep, err := r.run(ctx, name, j)
+	siblings, err := groupNaming.Siblings(t.job.Data.Topic, t.job.Group, poisonTiers...)
 	if err != nil {
 		return report{}, err
 	}
-	siblings, err := groupNaming.Siblings(failing, j.Group, poisonTiers...)
-	if err != nil {
-		return report{}, err
-	}
-	for topic, want := range map[string]int{failing: j.Offered, healthy: j.Offered, siblings.DLQ: poisoned(j)} {
-		d, err := r.filled(ctx, topic)
-		if err != nil {
-			return report{}, err
-		}
-		if d.records() != int64(want) {
-			return report{}, fmt.Errorf("%s has %d records, want %d", topic, d.records(), want)
-		}
-		if topic == siblings.DLQ {
-			continue
-		}
-		if err := r.consumed(ctx, j.Group, d); err != nil {
-			return report{}, err
-		}
-	}
-	return rep, errors.Join(r.deleteTopics(ctx, failing), r.deleteTopics(ctx, healthy))
+	_, lost := t.holds(ctx, poisoned(t.job), siblings.DLQ)
+	return rep, errors.Join(lost, t.read(ctx, t.job.Offered, t.job.Data.Topic, t.job.To))
 }
 
 // refusal makes a topic refuse records that have no key, or take them again: a compacted one does.

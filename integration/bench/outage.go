@@ -24,8 +24,8 @@ var outageShares = []int{100, 90, 60, 30}
 // outageTiers end within the bench; the default ones with five minutes.
 var outageTiers = []time.Duration{5 * time.Second, 30 * time.Second, time.Minute}
 
-// outageBench runs an incident for each share. SIDING_OUTAGE=10m sets how long it lasts.
-func outageBench(_ context.Context, r *rig) (all []arm, err error) {
+// outageArms has an incident for each share. SIDING_OUTAGE=10m sets how long it lasts.
+func outageArms(context.Context, *rig) (all []arm, err error) {
 	lasts := outageLasts
 	if text := os.Getenv("SIDING_OUTAGE"); text != "" {
 		if lasts, err = time.ParseDuration(text); err != nil {
@@ -33,26 +33,13 @@ func outageBench(_ context.Context, r *rig) (all []arm, err error) {
 		}
 	}
 	for _, share := range outageShares {
-		name := strconv.Itoa(share)
-		all = append(all, arm{name, func(ctx context.Context, round int) (report, error) {
-			j := job{Rate: outageRate, Down: lasts, Share: share}
-			if round == 0 {
-				j.Down = outageWarm
+		of := func(down time.Duration) job {
+			return job{
+				Program: "siding-outage", Rate: outageRate, Down: down, Share: share,
+				Offered: outageRate * int((outageBefore+down+outageAfter)/time.Second),
 			}
-			j.Offered = outageRate * int((outageBefore+j.Down+outageAfter)/time.Second)
-			const partitions = 8
-			topic, err := r.topic(ctx, fmt.Sprintf("outage-%s-%d", name, round), partitions)
-			if err != nil {
-				return report{}, err
-			}
-			j.Program, j.Group = "siding-outage", r.group("outage-"+name, round)
-			j.Data = data{Topic: topic, Ends: make([]int64, partitions)}
-			rep, err := r.run(ctx, name, j)
-			if err != nil {
-				return report{}, err
-			}
-			return rep, r.deleteTopics(ctx, topic)
-		}})
+		}
+		all = append(all, arm{name: strconv.Itoa(share), job: of(lasts), warm: of(outageWarm), run: offered})
 	}
 	return all, nil
 }

@@ -66,3 +66,25 @@ func runProgram(ctx context.Context, j job) (rep report, err error) {
 	defer runtime.KeepAlive(heap)
 	return p(ctx, j)
 }
+
+// programs are what a child process can run.
+var programs = map[string]program{
+	"bare-consume": bareConsume,
+	"bare-pool":    barePool,
+	"bare-bridge":  bareBridge,
+	"bare-redrive": bareRedrive,
+	"bare-read":    bareRead,
+
+	"siding-consume":  sidingConsume,
+	"siding-keyed":    sidingKeyed,
+	"siding-bridge":   sidingBridge,
+	"siding-poison":   sidingPoison,
+	"siding-outage":   sidingOutage,
+	"siding-draining": sidingDraining,
+	"siding-dlq-down": sidingDLQDown,
+	"siding-restart":  sidingRestart,
+	"siding-parked":   sidingParked,
+	"siding-redrive":  sidingRedrive,
+	"siding-summary":  sidingSummary,
+	"siding-list":     sidingList,
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -13,72 +12,40 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// The redriven letters of the bench of redrive, and their tier.
-const (
-	redriveLetters = 1_000_000
-	redriveTier    = 5 * time.Second
-)
+// redriveTier is the tier of the redriven letters.
+const redriveTier = 5 * time.Second
 
-// redriveBench writes the letters once. Each run has a tier and a ledger of its own, created as
-// siding creates them, so that all letters are open.
-func redriveBench(ctx context.Context, r *rig) ([]arm, error) {
-	l, err := r.writeLetters(ctx, "src", redriveLetters)
-	if err != nil {
-		return nil, err
-	}
-	size := map[string]int64{}
-	program := func(name string) arm {
-		return arm{name, func(ctx context.Context, round int) (report, error) {
-			label := fmt.Sprintf("%s%d", name, round)
-			rep, err := r.redrive(ctx, l, name+"-redrive", label)
-			if err != nil {
-				return report{}, err
-			}
-			if size[name], err = r.size(ctx, ".retry-"+label); err != nil {
-				return report{}, err
-			}
-			return rep, errors.Join(sameCopies(size["siding"], size["bare"]), r.deleteTopics(ctx, "-"+label))
-		}}
-	}
-	return []arm{program("siding"), program("bare")}, nil
-}
-
-// sameCopies fails unless the bare program writes as much as siding.
-func sameCopies(siding, bare int64) error {
-	if siding == 0 || bare == 0 { // only one of them is run
-		return nil
-	}
-	if d := math.Abs(float64(bare)/float64(siding) - 1); d > 0.05 {
-		return fmt.Errorf("siding's copies take %d bytes and the bare program's %d: their headers are not the same", siding, bare)
-	}
-	return nil
-}
-
-// redrive runs one program. The group has a member, since siding would wait for one; the member
-// reads the empty source and ignores the tier.
-func (r *rig) redrive(ctx context.Context, l letters, program, label string) (report, error) {
-	naming := retrytopics.Naming{Retry: "{topic}.retry-" + label + ".{delay}", Ledger: "{topic}.dlq.ledger-" + label}
-	siblings, err := naming.Siblings(l.source, l.group, redriveTier)
+// runRedrive has a tier and a ledger of its own, created as siding creates them, so that all
+// letters are open. The group has a member, since siding would wait for one; the member reads the
+// empty source and ignores the tier.
+func runRedrive(ctx context.Context, t *turn) (report, error) {
+	l, label := t.letters, fmt.Sprintf("%s%d", t.arm.name, t.round)
+	t.job.Group = l.group
+	t.job.Naming = retrytopics.Naming{Retry: "{topic}.retry-" + label + ".{delay}", Ledger: "{topic}.dlq.ledger-" + label}
+	siblings, err := t.job.Naming.Siblings(l.source, l.group, redriveTier)
 	if err != nil {
 		return report{}, err
 	}
-	if _, err := retrytopics.Ensure(ctx, r.admin, retrytopics.Spec{}, siblings); err != nil {
+	if _, err := retrytopics.Ensure(ctx, t.admin, retrytopics.Spec{}, siblings); err != nil {
 		return report{}, err
 	}
-	tier := siblings.Tiers[0].Topic
+	t.job.To = siblings.Tiers[0].Topic
 	at := kadm.Offsets{}
 	for p := range l.Ends {
-		at.AddOffset(tier, int32(p), 0, -1)
+		at.AddOffset(t.job.To, int32(p), 0, -1)
 	}
-	if err := r.admin.CommitAllOffsets(ctx, l.group, at); err != nil {
+	if err := t.admin.CommitAllOffsets(ctx, l.group, at); err != nil {
 		return report{}, fmt.Errorf("committing: %w", err)
 	}
-	leave, err := r.join(ctx, l.group, l.source)
+	leave, err := t.join(ctx, l.group, l.source)
 	if err != nil {
 		return report{}, err
 	}
-	rep, err := r.run(ctx, program, job{Program: program, Group: l.group, Data: l.data, Naming: naming, To: tier, Heap: serviceHeap})
-	return rep, errors.Join(err, leave(ctx))
+	rep, err := unchecked(ctx, t)
+	if err = errors.Join(err, leave(ctx)); err != nil {
+		return report{}, err
+	}
+	return rep, errors.Join(t.weigh(ctx, ".retry-"+label), t.deleteTopics(ctx, "-"+label))
 }
 
 // join adds a member to the group, and waits until it has joined.

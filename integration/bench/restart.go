@@ -23,45 +23,45 @@ const (
 	restartMember = "bench"
 )
 
-// restartBench compares a process that starts after a kill -9 with one that starts after a clean
-// end: after one kill, and after two in a row, when records run in groups.
-func restartBench(ctx context.Context, r *rig) ([]arm, error) {
-	d, err := r.fill(ctx, "src", shape{partitions: restartLanes, records: restartRecords, block: restartRecords / restartLanes})
+// restartJob handles what is left of the topic.
+var restartJob = job{Program: "siding-restart", Slots: restartSlots}
+
+// ended measures a process that starts after a clean end.
+func ended(ctx context.Context, t *turn) (report, error) {
+	t.job.After = restartAfter
+	if _, err := unchecked(ctx, t); err != nil {
+		return report{}, err
+	}
+	return restarted(ctx, t)
+}
+
+// killed measures a process that starts after a kill -9, or after two in a row, when records run in
+// groups.
+func killed(after ...int) func(context.Context, *turn) (report, error) {
+	return func(ctx context.Context, t *turn) (report, error) {
+		t.job.Kill = true
+		for _, t.job.After = range after {
+			if _, err := unchecked(ctx, t); err == nil || !strings.Contains(err.Error(), "killed") {
+				return report{}, fmt.Errorf("a process that was to be killed ended with: %w", err)
+			}
+		}
+		return restarted(ctx, t)
+	}
+}
+
+// restarted runs the last process of a turn, and removes its member.
+func restarted(ctx context.Context, t *turn) (report, error) {
+	t.job.After, t.job.Kill = 0, false
+	rep, err := consumeAll(ctx, t)
 	if err != nil {
-		return nil, err
+		return report{}, err
 	}
-	program := func(name string, killed ...int) arm {
-		return arm{name, func(ctx context.Context, round int) (report, error) {
-			j := job{Program: "siding-restart", Data: d, Group: r.group(name, round), Slots: restartSlots}
-			if len(killed) == 0 {
-				j.After = restartAfter
-				if _, err := r.run(ctx, name, j); err != nil {
-					return report{}, err
-				}
-			}
-			for _, j.After = range killed {
-				j.Kill = true
-				if _, err := r.run(ctx, name, j); err == nil || !strings.Contains(err.Error(), "killed") {
-					return report{}, fmt.Errorf("a process that was to be killed ended with: %w", err)
-				}
-			}
-			j.After, j.Kill = 0, false
-			rep, err := r.run(ctx, name, j)
-			if err != nil {
-				return report{}, err
-			}
-			if err := r.consumed(ctx, j.Group, d); err != nil {
-				return report{}, err
-			}
-			left, err := r.admin.LeaveGroup(ctx, kadm.LeaveGroup(j.Group).InstanceIDs(restartMember))
-			if err == nil {
-				err = left.Error()
-			}
-			if err != nil {
-				return report{}, fmt.Errorf("removing the member: %w", err)
-			}
-			return rep, nil
-		}}
+	left, err := t.admin.LeaveGroup(ctx, kadm.LeaveGroup(t.job.Group).InstanceIDs(restartMember))
+	if err == nil {
+		err = left.Error()
 	}
-	return []arm{program("clean"), program("killed", restartAfter), program("grouped", restartAfter, restartAgain)}, nil
+	if err != nil {
+		return report{}, fmt.Errorf("removing the member: %w", err)
+	}
+	return rep, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,16 @@ const (
 // two minutes.
 const programTimeout = 10 * time.Minute
 
+// options are what the command line says about all benches.
+type options struct {
+	brokers  []string // empty: embedded
+	arms     []string // empty: all that are compared, and ratios
+	before   string   // binary of an earlier commit; empty: none
+	rounds   int      // 0: the bench's own
+	profiles string   // empty: none
+	log      io.Writer
+}
+
 // A rig is the broker that one bench runs on, and what the bench has put
 // there. Everything carries the rig's suffix, by which close finds it again.
 type rig struct {
@@ -34,8 +45,10 @@ type rig struct {
 	seeds    []string
 	suffix   string
 	profiles string
-	last     bool   // this is the last round
-	exe      string // the binary of an earlier build, while its arm has its turn
+	last     bool // this is the last round
+	written  map[shape]data
+	letters  letters
+	copies   map[string]int64 // bytes of the copies of an arm's last turn
 	cl       *kgo.Client
 	admin    *kadm.Client
 	stop     func() error // of the embedded broker
@@ -50,6 +63,8 @@ func newRig(ctx context.Context, name string, o options) (*rig, error) {
 		seeds:    o.brokers,
 		suffix:   hex.EncodeToString(random[:]),
 		profiles: o.profiles,
+		written:  map[shape]data{},
+		copies:   map[string]int64{},
 		stop:     func() error { return nil },
 	}
 	if len(r.seeds) == 0 {
@@ -100,26 +115,22 @@ func (r *rig) topic(ctx context.Context, label string, partitions int32) (string
 
 // group returns an unused group name.
 func (r *rig) group(label string, round int) string {
-	if r.exe != "" {
-		label += "-before"
-	}
 	return fmt.Sprintf("bench-%s-%s-%d", label, r.suffix, round)
 }
 
-// run runs a job in a child process. In the last round it is profiled, if
-// asked for.
-func (r *rig) run(ctx context.Context, label string, j job) (report, error) {
+// run runs an arm's job in a child process. In the last round it is profiled, if asked for.
+func (r *rig) run(ctx context.Context, a arm, j job) (report, error) {
 	ctx, cancel := context.WithTimeout(ctx, programTimeout+j.Down)
 	defer cancel()
 	j.Seeds = r.seeds
 	if r.profiles != "" && r.last {
-		path, err := filepath.Abs(filepath.Join(r.profiles, r.name+"-"+label+".pprof"))
+		path, err := filepath.Abs(filepath.Join(r.profiles, r.name+"-"+a.name+".pprof"))
 		if err != nil {
 			return report{}, err
 		}
 		j.Profile = path
 	}
-	return runChild(ctx, r.exe, j)
+	return runChild(ctx, a.exe, j)
 }
 
 // filled returns the content of a topic.

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// runAll runs the benches one after the other. It returns the results so far even if a bench fails.
+func runAll(ctx context.Context, benches []bench, o options) ([]result, error) {
+	var results []result
+	for _, b := range benches {
+		if b.kafka && len(o.brokers) == 0 {
+			fmt.Fprintf(o.log, "\n%s needs a real Kafka\n", b.name)
+			continue
+		}
+		rs, err := runOne(ctx, b, o)
+		results = append(results, rs...)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", b.name, err)
+		}
+	}
+	return results, nil
+}
+
+// runOne gives each bench a fresh embedded broker: a long-lived one slows
+// down as its heap grows.
+func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
+	rig, err := newRig(ctx, b.name, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cerr := rig.close(); err == nil {
+			err = cerr
+		}
+	}()
+	arms, err := rig.prepare(ctx, b)
+	if err != nil {
+		return nil, fmt.Errorf("writing the data: %w", err)
+	}
+	arms = slices.DeleteFunc(slices.Clone(arms), func(a arm) bool {
+		if len(o.arms) == 0 {
+			return a.aside
+		}
+		return !slices.Contains(o.arms, a.name)
+	})
+	if o.before != "" {
+		b.lines, arms = against(o.before, b.lines, arms)
+	}
+	n := cmp.Or(o.rounds, b.rounds, defaultRounds)
+	var rounds []map[string]report
+	for round := range n + 1 {
+		if round == 0 && b.cold {
+			continue
+		}
+		rig.last = round == n
+		reports := make(map[string]report, len(arms))
+		for _, a := range arms {
+			rep, err := rig.turn(ctx, a, round)
+			if err != nil {
+				return nil, fmt.Errorf("%s, round %d: %w", a.name, round, err)
+			}
+			reports[a.name] = rep
+		}
+		if round > 0 {
+			rounds = append(rounds, reports)
+		}
+	}
+	printArms(o.log, b.name, rig.kind, arms, rounds)
+	printParked(o.log, arms, rounds)
+	if len(o.arms) > 0 {
+		return nil, nil
+	}
+	results := judge(b, rig.kind, rounds)
+	printResults(o.log, results)
+	return results, nil
+}
+
+// prepare writes what the arms of a bench share, and returns them.
+func (r *rig) prepare(ctx context.Context, b bench) (_ []arm, err error) {
+	if b.open != nil {
+		return b.open(ctx, r)
+	}
+	if b.letters > 0 {
+		if r.letters, err = r.writeLetters(ctx, "src", b.letters); err != nil {
+			return nil, err
+		}
+		r.written[shape{}] = r.letters.data
+		if err := r.writeDiscards(ctx, r.letters, b.settled); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range b.arms {
+		if _, is := r.written[a.shape]; is || a.shape.records == 0 {
+			continue
+		}
+		if r.written[a.shape], err = r.fill(ctx, fmt.Sprintf("src-%d", a.shape.partitions), a.shape); err != nil {
+			return nil, err
+		}
+	}
+	return b.arms, nil
+}
