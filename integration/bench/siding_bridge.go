@@ -36,68 +36,45 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	running, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
+	work := func(ctx context.Context, c *running) (report, error) {
+		return report{}, c.written(ctx, j, siblings.Tiers[0].Topic, j.Data.records())
 	}
-	work := func() error { return written(ctx, running, j, siblings.Tiers[0].Topic, j.Data.records()) }
 	if j.Whole {
-		work = func() error { return parkedAll(ctx, running, j.Data.records()) }
-	}
-	if err := work(); err != nil {
-		return report{}, errors.Join(err, running.stop())
+		work = func(ctx context.Context, c *running) (report, error) {
+			return report{}, c.parked(ctx, j.Data.records())
+		}
 	}
 	// Draining commits; it returns when the broker has answered.
-	if err := running.stop(); err != nil {
+	if _, err := trial(ctx, cfg, work); err != nil {
 		return report{}, err
 	}
 	return m.end(j.Data.records()), nil
 }
 
-// parkedAll waits until the consumer's health counts so many parked records:
-// the consumer has read them from the tier, and they wait for their time.
-func parkedAll(ctx context.Context, running *running, records int64) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-running.ended:
-			return errors.New("the consumer ended before its work")
-		case <-tick.C:
-		}
+// parked waits until the consumer's health counts so many parked records: the consumer has read
+// them from the tier, and they wait for their time.
+func (r *running) parked(ctx context.Context, records int64) error {
+	return r.poll(ctx, 10*time.Millisecond, func() (bool, error) {
 		n := int64(0)
-		for _, lane := range running.health().Lanes {
+		for _, lane := range r.Health().Lanes {
 			n += int64(lane.Parked)
 		}
-		if n >= records {
-			return nil
-		}
-	}
+		return n >= records, nil
+	})
 }
 
 // written waits until the topic holds so many records.
-func written(ctx context.Context, running *running, j job, topic string, records int64) error {
+func (r *running) written(ctx context.Context, j job, topic string, records int64) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(j.Seeds...), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
 	admin := kadm.NewClient(cl)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-running.ended:
-			return errors.New("the consumer ended before its work")
-		case <-tick.C:
-		}
+	return r.poll(ctx, 10*time.Millisecond, func() (bool, error) {
 		ends, err := admin.ListEndOffsets(ctx, topic)
 		if err != nil {
-			return fmt.Errorf("reading the end of %s: %w", topic, err)
+			return false, fmt.Errorf("reading the end of %s: %w", topic, err)
 		}
 		var n int64
 		ends.Each(func(o kadm.ListedOffset) {
@@ -105,8 +82,6 @@ func written(ctx context.Context, running *running, j job, topic string, records
 				n += o.Offset
 			}
 		})
-		if n >= records {
-			return nil
-		}
-	}
+		return n >= records, nil
+	})
 }

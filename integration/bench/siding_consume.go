@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -10,7 +9,7 @@ import (
 
 // sidingConsume does with siding what bareConsume does without. With
 // telemetry the metrics are collected once a second meanwhile.
-func sidingConsume(ctx context.Context, j job) (_ report, err error) {
+func sidingConsume(ctx context.Context, j job) (report, error) {
 	var m meter
 	p := newProgress(j.Data, m.begin)
 	handle := handler(j, p)
@@ -19,22 +18,23 @@ func sidingConsume(ctx context.Context, j job) (_ report, err error) {
 		handle(r)
 		return nil
 	}
-	if j.Metrics || j.Spans {
-		t := newTelemetry()
-		t.wire(&cfg)
-		if !j.Metrics {
-			cfg.MeterProvider = nil
-		}
-		if !j.Spans {
-			cfg.TracerProvider = nil
-		}
-		scraping, stop := context.WithCancel(ctx)
-		scraped := make(chan error, 1)
-		go func() { scraped <- t.scrape(scraping, time.Second) }()
-		defer func() {
-			stop()
-			err = errors.Join(err, <-scraped)
-		}()
+	var rep report
+	work := func() (err error) {
+		rep, err = consume(ctx, cfg, p.done, func() report { return m.end(j.Data.records()) })
+		return err
 	}
-	return consume(ctx, cfg, p.done, func() report { return m.end(j.Data.records()) })
+	if !j.Metrics && !j.Spans {
+		err := work()
+		return rep, err
+	}
+	t := newTelemetry()
+	if j.Metrics {
+		cfg.MeterProvider = t.meters
+	}
+	if j.Spans {
+		cfg.TracerProvider = t.tracers
+	}
+	// A reader of metrics does that too, only less often.
+	err := meanwhile(ctx, time.Second, func(ctx context.Context) error { _, err := t.sums(ctx); return err }, work)
+	return rep, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -17,8 +16,7 @@ import (
 // terminal, and their dead-letter topic refuses them for as long as the job says. It measures the
 // other topic's records in that time: how many are handled, and their latency.
 func sidingDLQDown(ctx context.Context, j job) (report, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	var m meter
 	other := j
 	other.Data.Topic = j.To
 	from, to := j.Rate*int(dlqDownBefore/time.Second), j.Rate*int((dlqDownBefore+j.Lasts)/time.Second)
@@ -51,61 +49,43 @@ func sidingDLQDown(ctx context.Context, j job) (report, error) {
 		return report{}, err
 	}
 	defer cl.Close()
-	running, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
-	}
-	var m meter
-	var rep report
-	// measure counts what is handled of the other topic, while the dead-letter topic may refuse
-	// all.
-	measure := func() error {
-		before, begun := handled.Load(), time.Now()
-		if err := running.await(ctx, after(j.Lasts)); err != nil {
-			return err
-		}
-		rep.Records, rep.Seconds = handled.Load()-before, time.Since(begun).Seconds()
-		return nil
-	}
-	window := func() error {
-		if j.Down == 0 {
-			return measure()
-		}
-		return refused(ctx, kadm.NewClient(cl), siblings.DLQ, measure)
-	}
-	work := func() error {
-		if err := running.await(ctx, running.ready); err != nil {
-			return err
+	return trial(ctx, cfg, func(ctx context.Context, c *running) (rep report, err error) {
+		if err := c.await(ctx, c.Ready()); err != nil {
+			return report{}, err
 		}
 		m.begin()
-		for _, to := range []job{j, other} {
-			go func() {
-				if err := offer(ctx, to, j.Offered); err != nil {
-					cancel(err)
-				}
-			}()
+		c.offer(ctx, j)
+		c.offer(ctx, other)
+		if err := c.await(ctx, after(dlqDownBefore)); err != nil {
+			return report{}, err
 		}
-		if err := running.await(ctx, after(dlqDownBefore)); err != nil {
+		var count int64
+		var took time.Duration
+		// measure counts what is handled of the other topic, while the dead-letter topic may refuse
+		// all.
+		measure := func() error {
+			before, begun := handled.Load(), time.Now()
+			err := c.await(ctx, after(j.Lasts))
+			count, took = handled.Load()-before, time.Since(begun)
 			return err
 		}
-		if err := window(); err != nil {
-			return err
+		if j.Down == 0 {
+			err = measure()
+		} else {
+			err = refused(ctx, kadm.NewClient(cl), siblings.DLQ, measure)
 		}
-		for _, all := range []<-chan struct{}{healthy.done, failing.done} {
-			if err := running.await(ctx, all); err != nil {
-				return err
-			}
+		if err == nil {
+			err = c.await(ctx, healthy.done, failing.done)
 		}
-		return written(ctx, running, j, siblings.DLQ, int64(poisoned(j)))
-	}
-	if err := work(); err != nil {
-		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
-	}
-	whole := m.end(rep.Records)
-	whole.Records, whole.Seconds = rep.Records, rep.Seconds
-	times := healthy.spread(from, to)
-	whole.P50, whole.P99 = times.P50, times.P99
-	return whole, running.stop()
+		if err == nil {
+			err = c.written(ctx, j, siblings.DLQ, int64(poisoned(j)))
+		}
+		rep = m.end(count)
+		rep.Seconds = took.Seconds()
+		times := healthy.spread(from, to)
+		rep.P50, rep.P99 = times.P50, times.P99
+		return rep, err
+	})
 }
 
 // refused makes the topic refuse records while f runs, and fails if it took one nevertheless.

@@ -21,7 +21,7 @@ type drainingRun struct {
 
 // sidingDraining runs a member that reads all partitions, and then a second one. It measures the
 // lanes that the first one keeps, before the rebalance and while the others drain.
-func sidingDraining(ctx context.Context, j job) (_ report, err error) {
+func sidingDraining(ctx context.Context, j job) (report, error) {
 	n := len(j.Data.Ends)
 	d := drainingRun{handled: make([]atomic.Int64, n), draining: make([]atomic.Bool, n)}
 	cfg := sidingConfig(j)
@@ -35,14 +35,13 @@ func sidingDraining(ctx context.Context, j job) (_ report, err error) {
 		d.handled[r.Partition].Add(1)
 		return nil
 	}
-	if d.first, err = start(ctx, cfg); err != nil {
-		return report{}, err
-	}
-	if err := d.first.await(ctx, d.first.ready); err != nil {
-		return report{}, errors.Join(err, d.first.stop())
-	}
-	rep, err := d.measure(ctx, cfg)
-	return rep, errors.Join(err, d.first.stop())
+	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
+		d.first = c
+		if err := c.await(ctx, c.Ready()); err != nil {
+			return report{}, err
+		}
+		return d.measure(ctx, cfg)
+	})
 }
 
 // measure lets the second member join.
@@ -73,7 +72,7 @@ func (d *drainingRun) measure(ctx context.Context, cfg consumer.Config) (rep rep
 	if lasted < drainingLasts {
 		return report{}, fmt.Errorf("lanes drained for %v, want %v at least", lasted, drainingLasts)
 	}
-	lanes := d.first.health().Lanes
+	lanes := d.first.Health().Lanes
 	if len(lanes) == 0 || len(lanes) == len(d.handled) {
 		return report{}, fmt.Errorf("the first member keeps %d of %d lanes", len(lanes), len(d.handled))
 	}
@@ -97,19 +96,14 @@ func (d *drainingRun) counts() []int64 {
 
 // until waits for a number of lanes that drain, and lets the handlers know of these.
 func (d *drainingRun) until(ctx context.Context, is func(lanes int) bool) error {
-	for {
+	return d.first.poll(ctx, time.Millisecond, func() (bool, error) {
 		n := 0
-		for _, l := range d.first.health().Lanes {
+		for _, l := range d.first.Health().Lanes {
 			if l.State == consumer.StateDraining {
 				d.draining[l.Partition].Store(true)
 				n++
 			}
 		}
-		if is(n) {
-			return nil
-		}
-		if err := d.first.await(ctx, after(time.Millisecond)); err != nil {
-			return err
-		}
-	}
+		return is(n), nil
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -24,13 +23,10 @@ func (o *outageRun) OnDeadLettered(consumer.Routed) { o.dead.Add(1) }
 // sidingOutage handles records that are offered at the job's rate. After outageBefore, calls of the
 // handler with the job's share of the records fail for as long as the job says.
 func sidingOutage(ctx context.Context, j job) (report, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var o outageRun
 	var m meter
 	from, to := j.Rate*int(outageBefore/time.Second), j.Rate*int((outageBefore+j.Down)/time.Second)
 	all, late := newStopwatch(j.Offered, j.Offered), newStopwatch(j.Offered, to-(from+to)/2)
-	begin := make(chan struct{})
 	cfg := sidingConfig(j)
 	cfg.Naming = groupNaming
 	cfg.Policy.Tiers = outageTiers
@@ -55,51 +51,33 @@ func sidingOutage(ctx context.Context, j job) (report, error) {
 		}
 		return nil
 	}
-	running, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
-	}
-	var is outageCounts
-	work := func() error {
-		if err := running.await(ctx, running.ready); err != nil {
-			return err
+	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
+		var is outageCounts
+		if err := c.await(ctx, c.Ready()); err != nil {
+			return report{}, err
 		}
 		m.begin()
-		go func() {
-			close(begin)
-			if err := offer(ctx, j, j.Offered); err != nil {
-				cancel(err)
-			}
-		}()
-		<-begin
-		if err := running.await(ctx, after(outageBefore)); err != nil {
-			return err
+		c.offer(ctx, j)
+		if err := c.await(ctx, after(outageBefore)); err != nil {
+			return report{}, err
 		}
 		o.down.Store(true)
-		if err := running.await(ctx, after(j.Down)); err != nil {
-			return err
+		if err := c.await(ctx, after(j.Down)); err != nil {
+			return report{}, err
 		}
 		o.down.Store(false)
 		end := time.Now()
 		is.Calls, is.Ordinary = o.calls.Load(), int64(to-from)
-		if err := running.await(ctx, late.done); err != nil {
-			return err
+		if err := c.await(ctx, late.done); err != nil {
+			return report{}, err
 		}
 		is.Recovery = time.Since(end).Seconds()
-		return running.await(ctx, all.done)
-	}
-	if err := work(); err != nil {
-		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
-	}
-	is.Dead, is.Wait = o.dead.Load(), time.Duration(o.wait.Load()).Seconds()
-	rep := m.end(int64(j.Offered))
-	rep.Outage = is
-	return rep, running.stop()
-}
-
-// after returns a channel that is closed after a time.
-func after(d time.Duration) <-chan struct{} {
-	c := make(chan struct{})
-	time.AfterFunc(d, func() { close(c) })
-	return c
+		if err := c.await(ctx, all.done); err != nil {
+			return report{}, err
+		}
+		is.Dead, is.Wait = o.dead.Load(), time.Duration(o.wait.Load()).Seconds()
+		rep := m.end(int64(j.Offered))
+		rep.Outage = is
+		return rep, nil
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math"
 	"runtime"
 	"sync/atomic"
@@ -19,8 +18,6 @@ import (
 // first tier.
 func sidingParked(ctx context.Context, j job) (report, error) {
 	var m meter
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	total := 0
 	for _, n := range j.Due {
 		total += n
@@ -44,45 +41,32 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 		watch.note(index(r), now.Sub(facts.NotBefore))
 		return nil
 	}
-	running, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
-	}
-	m.begin()
-	observing, stop := context.WithCancel(ctx)
-	observed := make(chan error, 1)
-	go func() { observed <- eye.run(observing, observeEvery) }()
-	work := func() error {
-		if err := running.await(ctx, running.ready); err != nil {
-			return err
+	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
+		m.begin()
+		if err := eye.watch(ctx, func() error {
+			if err := c.await(ctx, c.Ready()); err != nil {
+				return err
+			}
+			if j.Offered > 0 {
+				c.offer(ctx, j)
+			}
+			return c.await(ctx, watch.done)
+		}); err != nil {
+			return report{}, err
 		}
-		if j.Offered > 0 {
-			go func() {
-				if err := offer(ctx, j, j.Offered); err != nil {
-					cancel(err)
-				}
-			}()
+		rep := m.end(int64(total))
+		if err := eye.tell(ctx, &rep); err != nil {
+			return report{}, err
 		}
-		return running.await(ctx, watch.done)
-	}
-	err = work()
-	stop()
-	err = errors.Join(err, <-observed)
-	if err != nil {
-		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
-	}
-	rep := m.end(int64(total))
-	if err := eye.tell(ctx, &rep); err != nil {
-		return report{}, errors.Join(err, running.stop())
-	}
-	first := 0
-	for _, n := range j.Due {
-		l := watch.spread(first, first+n)
-		rep.Late = append(rep.Late, l)
-		rep.P50, rep.P99 = max(rep.P50, l.P50), max(rep.P99, l.P99)
-		first += n
-	}
-	return rep, running.stop()
+		first := 0
+		for _, n := range j.Due {
+			l := watch.spread(first, first+n)
+			rep.Late = append(rep.Late, l)
+			rep.P50, rep.P99 = max(rep.P50, l.P50), max(rep.P99, l.P99)
+			first += n
+		}
+		return rep, nil
+	})
 }
 
 // observeEvery is the interval between measurements of the heap, short enough to see the second in
@@ -108,20 +92,9 @@ func (o *observer) OnBrokerRead(_ kgo.BrokerMetadata, key int16, n int, _, _ tim
 	}
 }
 
-// run measures once in the interval until ctx ends.
-func (o *observer) run(ctx context.Context, interval time.Duration) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := o.look(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
-		}
-	}
+// watch measures while the work is done.
+func (o *observer) watch(ctx context.Context, work func() error) error {
+	return meanwhile(ctx, observeEvery, o.look, work)
 }
 
 func (o *observer) look(ctx context.Context) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -20,8 +19,6 @@ const poisonNap = 200 * time.Microsecond
 // differences.
 func sidingPoison(ctx context.Context, j job) (report, error) {
 	var m meter
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	failing := poisoned(j)
 	watch := newStopwatch(j.Offered, j.Offered-failing)
 	cfg := sidingConfig(j)
@@ -40,32 +37,23 @@ func sidingPoison(ctx context.Context, j job) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	running, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
-	}
-	work := func() error {
-		if err := running.await(ctx, running.ready); err != nil {
-			return err
+	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
+		if err := c.await(ctx, c.Ready()); err != nil {
+			return report{}, err
 		}
 		m.begin()
-		go func() {
-			if err := offer(ctx, j, j.Offered); err != nil {
-				cancel(err)
-			}
-		}()
-		if err := running.await(ctx, watch.done); err != nil {
-			return err
+		c.offer(ctx, j)
+		if err := c.await(ctx, watch.done); err != nil {
+			return report{}, err
 		}
-		return written(ctx, running, j, siblings.DLQ, int64(failing))
-	}
-	if err := work(); err != nil {
-		return report{}, errors.Join(err, context.Cause(ctx), running.stop())
-	}
-	rep := m.end(int64(j.Offered))
-	times := watch.spread(0, j.Offered)
-	rep.P50, rep.P99 = times.P50, times.P99
-	return rep, running.stop()
+		if err := c.written(ctx, j, siblings.DLQ, int64(failing)); err != nil {
+			return report{}, err
+		}
+		rep := m.end(int64(j.Offered))
+		times := watch.spread(0, j.Offered)
+		rep.P50, rep.P99 = times.P50, times.P99
+		return rep, nil
+	})
 }
 
 // isPoison reports whether record i fails: one in so many, spread over the partitions and the time,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,17 +31,9 @@ func sidingRestart(ctx context.Context, j job) (report, error) {
 		}
 		return nil
 	}
-	running, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
-	}
 	end := p.done
 	if j.After > 0 {
 		end = enough
 	}
-	if err := running.await(ctx, end); err != nil {
-		return report{}, errors.Join(err, running.stop())
-	}
-	rep := m.end(handled.Load())
-	return rep, running.stop()
+	return consume(ctx, cfg, end, func() report { return m.end(handled.Load()) })
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,21 +34,29 @@ func (t *telemetry) wire(cfg *consumer.Config) {
 	cfg.MeterProvider, cfg.TracerProvider = t.meters, t.tracers
 }
 
-// scrape collects once in the interval until ctx ends, as a reader of metrics
-// does, only more often.
-func (t *telemetry) scrape(ctx context.Context, interval time.Duration) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if _, err := t.sums(ctx); err != nil && ctx.Err() == nil {
-				return err
+// meanwhile calls look once in the interval while the work is done, and waits for its last call.
+func meanwhile(ctx context.Context, interval time.Duration, look func(context.Context) error, work func() error) error {
+	looking, stop := context.WithCancel(ctx)
+	looked := make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-looking.Done():
+				looked <- nil
+				return
+			case <-tick.C:
+				if err := look(looking); err != nil && looking.Err() == nil {
+					looked <- err
+					return
+				}
 			}
 		}
-	}
+	}()
+	err := work()
+	stop()
+	return errors.Join(err, <-looked)
 }
 
 // sums collects the whole-numbered sums by name, each over all its
