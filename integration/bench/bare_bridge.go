@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,11 +38,8 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 		total  = j.Data.records()
 		acked  atomic.Int64
 		done   = make(chan struct{})
-		feeds  = make(map[int32]chan []*kgo.Record)
-		copies sync.WaitGroup
 		reread = make(chan error, 1) // all copies were read back
 	)
-	defer copies.Wait()
 	if j.Whole {
 		go func() {
 			_, err := bareRead(ctx, job{Seeds: j.Seeds, Data: data{Topic: j.To, Ends: j.Data.Ends}})
@@ -53,56 +48,26 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 	} else {
 		reread <- nil
 	}
-	bridge := func(feed <-chan []*kgo.Record) {
-		for records := range feed {
-			last := records[len(records)-1]
-			slab := copyBatch(records, j)
-			end := &slab[len(slab)-1]
-			promise := func(r *kgo.Record, err error) {
-				switch {
-				case err != nil:
-					cancel(fmt.Errorf("writing to %s/%d: %w", j.To, r.Partition, err))
-				case r == end:
-					cl.MarkCommitRecords(last)
-					if acked.Add(int64(len(slab))) == total {
-						close(done)
-					}
+	if err := feed(ctx, cl, total, func(records []*kgo.Record) {
+		m.begin()
+		last := records[len(records)-1]
+		slab := copyBatch(records, j)
+		end := &slab[len(slab)-1]
+		promise := func(r *kgo.Record, err error) {
+			switch {
+			case err != nil:
+				cancel(fmt.Errorf("writing to %s/%d: %w", j.To, r.Partition, err))
+			case r == end:
+				cl.MarkCommitRecords(last)
+				if acked.Add(int64(len(slab))) == total {
+					close(done)
 				}
-			}
-			for i := range slab {
-				cl.Produce(ctx, &slab[i], promise)
 			}
 		}
-	}
-	poll := func() error {
-		defer func() {
-			for _, feed := range feeds {
-				close(feed)
-			}
-		}()
-		for polled := int64(0); polled < total; {
-			fetches := cl.PollFetches(ctx)
-			if err := fetches.Err(); err != nil {
-				return errors.Join(err, context.Cause(ctx))
-			}
-			m.begin()
-			fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
-				if len(fp.Records) == 0 {
-					return
-				}
-				polled += int64(len(fp.Records))
-				feed := feeds[fp.Partition]
-				if feed == nil {
-					feed = make(chan []*kgo.Record, 1)
-					feeds[fp.Partition] = feed
-					copies.Go(func() { bridge(feed) })
-				}
-				feed <- fp.Records
-			})
+		for i := range slab {
+			cl.Produce(ctx, &slab[i], promise)
 		}
-		return nil
-	}
-	if err := poll(); err != nil {
+	}); err != nil {
 		return report{}, err
 	}
 	select {

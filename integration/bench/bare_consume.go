@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,78 +16,103 @@ import (
 // for each batch, a commit a second. It omits all that only matters to a group of several members.
 func bareConsume(ctx context.Context, j job) (report, error) {
 	var m meter
-	p := newProgress(j.Data, m.begin)
-	handle := handler(j, p)
-
+	handle := handler(j, newProgress(j.Data, m.begin))
 	cl, err := kgo.NewClient(append(groupOpts(j), kgo.AutoCommitInterval(time.Second))...)
 	if err != nil {
 		return report{}, err
 	}
 	defer cl.Close()
-
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	polling, stop := context.WithCancel(ctx)
-	defer stop()
-	polled := make(chan error, 1)
-	go func() {
-		feeds := make(map[int32]chan []*kgo.Record)
-		defer func() {
-			for _, feed := range feeds {
-				close(feed)
-			}
-		}()
-		for {
-			fetches := cl.PollFetches(polling)
-			if err := fetches.Err0(); err != nil {
-				polled <- err
-				return
-			}
-			var failed error
-			fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
-				if fp.Err != nil {
-					failed = fmt.Errorf("fetching %s/%d: %w", fp.Topic, fp.Partition, fp.Err)
-				}
-				if len(fp.Records) == 0 {
-					return
-				}
-				feed := feeds[fp.Partition]
-				if feed == nil {
-					feed = make(chan []*kgo.Record, 1)
-					feeds[fp.Partition] = feed
-					workers.Go(func() {
-						for records := range feed {
-							for _, r := range records {
-								handle(r)
-							}
-							cl.MarkCommitRecords(records[len(records)-1])
-						}
-					})
-				}
-				feed <- fp.Records
-			})
-			if failed != nil {
-				polled <- failed
-				return
-			}
+	if err := feed(ctx, cl, j.Data.records(), func(records []*kgo.Record) {
+		for _, r := range records {
+			handle(r)
 		}
-	}()
-
-	select {
-	case <-p.done:
-	case err := <-polled:
+		cl.MarkCommitRecords(records[len(records)-1])
+	}); err != nil {
 		return report{}, err
 	}
 	rep := m.end(j.Data.records())
-	stop()
-	if err := <-polled; !errors.Is(err, context.Canceled) {
-		return report{}, err
-	}
-	workers.Wait()
 	if err := cl.CommitMarkedOffsets(ctx); err != nil {
 		return report{}, fmt.Errorf("committing: %w", err)
 	}
 	return rep, nil
+}
+
+// feed hands so many records to a goroutine for each partition, by the batch, and waits for these.
+func feed(ctx context.Context, cl *kgo.Client, total int64, batch func([]*kgo.Record)) error {
+	feeds := make(map[int32]chan []*kgo.Record)
+	var workers sync.WaitGroup
+	defer func() {
+		for _, feed := range feeds {
+			close(feed)
+		}
+		workers.Wait()
+	}()
+	for polled := int64(0); polled < total; {
+		fetches := cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+			if len(fp.Records) == 0 {
+				return
+			}
+			polled += int64(len(fp.Records))
+			feed := feeds[fp.Partition]
+			if feed == nil {
+				feed = make(chan []*kgo.Record, 1)
+				feeds[fp.Partition] = feed
+				workers.Go(func() {
+					for records := range feed {
+						batch(records)
+					}
+				})
+			}
+			feed <- fp.Records
+		})
+	}
+	return nil
+}
+
+// barePool handles records as they arrive, Slots at a time, in no order: the lower bound for any
+// program that keeps an order. It commits nothing before the end, since out of order only a tracker
+// could.
+func barePool(ctx context.Context, j job) (report, error) {
+	cl, err := kgo.NewClient(groupOpts(j)...)
+	if err != nil {
+		return report{}, err
+	}
+	defer cl.Close()
+
+	var (
+		m     meter
+		slots = make(chan struct{}, j.Slots)
+		left  atomic.Int64
+		done  = make(chan struct{})
+		total = j.Data.records()
+	)
+	left.Store(total)
+	for polled := int64(0); polled < total; {
+		fetches := cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			return report{}, err
+		}
+		for r := range fetches.RecordsAll() {
+			m.begin()
+			polled++
+			slots <- struct{}{}
+			go func() {
+				time.Sleep(nap(index(r)))
+				<-slots
+				if left.Add(-1) == 0 {
+					close(done)
+				}
+			}()
+		}
+		cl.MarkCommitRecords(fetches.Records()...)
+	}
+	<-done
+	rep := m.end(total)
+	return rep, cl.CommitMarkedOffsets(ctx)
 }
 
 // groupOpts are the options of every bare program: a classic group, read committed, offsets

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -12,6 +13,14 @@ import (
 func bareRead(ctx context.Context, j job) (report, error) {
 	var m meter
 	m.begin()
+	if err := readAll(ctx, j, func(kgo.Fetches) error { return nil }); err != nil {
+		return report{}, err
+	}
+	return m.end(j.Data.records()), nil
+}
+
+// readAll reads a topic for bareRead, and for what does something with it.
+func readAll(ctx context.Context, j job, do func(kgo.Fetches) error) error {
 	from := map[int32]kgo.Offset{}
 	for p := range j.Data.Ends {
 		from[int32(p)] = kgo.NewOffset().At(0)
@@ -22,16 +31,18 @@ func bareRead(ctx context.Context, j job) (report, error) {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 	)
 	if err != nil {
-		return report{}, err
+		return err
 	}
 	defer cl.Close()
-	total := j.Data.records()
-	for n := int64(0); n < total; {
+	for n := int64(0); n < j.Data.records(); {
 		fetches := cl.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
-			return report{}, err
+			return errors.Join(err, context.Cause(ctx))
 		}
 		n += int64(fetches.NumRecords())
+		if err := do(fetches); err != nil {
+			return err
+		}
 	}
-	return m.end(total), nil
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -50,44 +51,24 @@ func bareRedrive(ctx context.Context, j job) (report, error) {
 		}
 	}
 	m.begin()
-	from := map[int32]kgo.Offset{}
-	for p := range j.Data.Ends {
-		from[int32(p)] = kgo.NewOffset().At(0)
-	}
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(j.Seeds...),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{j.Data.Topic: from}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-	)
-	if err != nil {
-		return report{}, err
-	}
-	defer cl.Close()
-	total := j.Data.records()
-	for sent := int64(0); sent < total; {
-		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			return report{}, errors.Join(err, context.Cause(ctx))
-		}
-		var failed error
+	if err := readAll(ctx, j, func(fetches kgo.Fetches) (failed error) {
 		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
-			for records := fp.Records; len(records) > 0 && failed == nil; {
-				n := min(len(records), 1_000)
-				sent += int64(n)
-				failed = w.write(ctx, bareCopies(records[:n], j), cancel)
-				records = records[n:]
+			for records := range slices.Chunk(fp.Records, 1_000) {
+				if failed == nil {
+					failed = w.write(ctx, bareCopies(records, j), cancel)
+				}
 			}
 		})
-		if failed != nil {
-			return report{}, failed
-		}
+		return failed
+	}); err != nil {
+		return report{}, err
 	}
 	w.commit(ctx, cancel)
 	w.ends.Wait()
 	if err := context.Cause(ctx); err != nil {
 		return report{}, err
 	}
-	return m.end(total), nil
+	return m.end(j.Data.records()), nil
 }
 
 // bareWriters are two producers that take turns.
