@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,6 +37,16 @@ type shape struct {
 
 const valueSize = 200
 
+// record returns record i, which is the next one of the partition.
+func (d *data) record(partition int32, key, i int, headers []kgo.RecordHeader) *kgo.Record {
+	b := make([]byte, 8+valueSize)
+	binary.BigEndian.PutUint64(b, uint64(key))
+	copy(b[8:], noise)
+	binary.BigEndian.PutUint64(b[8:], uint64(i))
+	d.Ends[partition]++
+	return &kgo.Record{Topic: d.Topic, Partition: partition, Key: b[:8:8], Value: b[8:], Headers: headers}
+}
+
 // fill creates a topic and writes the records.
 //
 // They are written in blocks by partition: a partition's log then consists
@@ -47,65 +57,58 @@ func (r *rig) fill(ctx context.Context, label string, s shape) (data, error) {
 	if err != nil {
 		return data{}, err
 	}
-	cl, err := kgo.NewClient(
+	d := data{Topic: topic, Ends: make([]int64, s.partitions)}
+	headers := userHeaders(s.headers)
+	return d, r.write(ctx, func(yield func(*kgo.Record) bool) {
+		for i := range s.records {
+			key, turn := i, i/s.block
+			if s.keys > 0 {
+				// The partition follows from the key, so that a key has one.
+				key = i % s.keys
+				turn = key
+			}
+			if !yield(d.record(int32(turn%int(s.partitions)), key, i, headers)) {
+				return
+			}
+		}
+	})
+}
+
+// write writes records to the partitions that they name, uncompressed.
+func (r *rig) write(ctx context.Context, records iter.Seq[*kgo.Record], opts ...kgo.Opt) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cl, err := kgo.NewClient(append(opts,
 		kgo.SeedBrokers(r.seeds...),
-		kgo.DefaultProduceTopic(topic),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.ProducerLinger(50*time.Millisecond),
 		kgo.MaxBufferedRecords(200_000),
-	)
+	)...)
 	if err != nil {
-		return data{}, err
+		return err
 	}
 	defer cl.Close()
-
-	d := data{Topic: topic, Ends: make([]int64, s.partitions)}
-	var (
-		failed  error
-		once    sync.Once
-		promise = func(rec *kgo.Record, err error) {
-			if err != nil {
-				once.Do(func() { failed = fmt.Errorf("writing to %s/%d: %w", topic, rec.Partition, err) })
-			}
+	promise := func(rec *kgo.Record, err error) {
+		if err != nil {
+			cancel(fmt.Errorf("writing to %s/%d: %w", rec.Topic, rec.Partition, err))
 		}
-		noise   = noise()
-		headers = userHeaders(s.headers)
-	)
-	for i := 0; i < s.records; {
-		n := min(s.block, s.records-i)
-		partition := int32(i / s.block % int(s.partitions))
-		records := make([]kgo.Record, n)
-		bytes := make([]byte, n*(8+valueSize))
-		for j := range records {
-			b := bytes[j*(8+valueSize):][:8+valueSize]
-			key := i + j
-			if s.keys > 0 {
-				// The partition follows from the key, so that a key has one.
-				key = key % s.keys
-				partition = int32(key % int(s.partitions))
-			}
-			binary.BigEndian.PutUint64(b, uint64(key))
-			copy(b[8:], noise)
-			binary.BigEndian.PutUint64(b[8:], uint64(i+j))
-			records[j] = kgo.Record{Key: b[:8:8], Value: b[8:], Headers: headers, Partition: partition}
-			d.Ends[partition]++
-			cl.Produce(ctx, &records[j], promise)
-		}
-		i += n
 	}
-	if err := cl.Flush(ctx); err != nil {
-		return data{}, fmt.Errorf("writing to %s: %w", topic, err)
+	for rec := range records {
+		cl.Produce(ctx, rec, promise)
 	}
-	return d, failed
+	if err := cl.Flush(ctx); err != nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
-// noise returns a value's bytes: the same in every run, not compressible.
-func noise() []byte {
+// noise are a value's bytes: the same in every run, not compressible.
+var noise = func() []byte {
 	var b [valueSize]byte
 	rand.NewChaCha8([32]byte{}).Read(b[:]) // never fails
 	return b[:]
-}
+}()
 
 func userHeaders(n int) []kgo.RecordHeader {
 	all := []kgo.RecordHeader{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -49,7 +48,7 @@ func (r *rig) writeLetters(ctx context.Context, label string, n int) (letters, e
 	}
 	l.ledger, l.id, l.dlqID = siblings.Ledger, topics[source].ID, topics[siblings.DLQ].ID
 	l.data = data{Topic: siblings.DLQ, Ends: make([]int64, partitions)}
-	return l, r.write(ctx, kgo.ProducerBatchMaxBytes(64<<10), l.stories(n))
+	return l, r.write(ctx, l.stories(n), kgo.ProducerBatchMaxBytes(64<<10))
 }
 
 // stories are the records of the letters.
@@ -59,7 +58,6 @@ func (l *letters) stories(n int) func(yield func(*kgo.Record) bool) {
 	return func(yield func(*kgo.Record) bool) {
 		var (
 			encoder headers.Encoder
-			noise   = noise()
 			begun   = time.Now().Add(-time.Hour)
 			draw    = rand.New(rand.NewPCG(1, 1))
 		)
@@ -77,12 +75,7 @@ func (l *letters) stories(n int) func(yield func(*kgo.Record) bool) {
 			for a := range 4 {
 				m.History = append(m.History, headers.Attempt{Number: a + 1, Class: class, At: at.Add(time.Duration(a) * time.Minute)})
 			}
-			b := make([]byte, 8, 8+valueSize)
-			binary.BigEndian.PutUint64(b, uint64(i))
-			b = append(b, noise...)
-			binary.BigEndian.PutUint64(b[8:], uint64(i))
-			l.Ends[p]++
-			if !yield(&kgo.Record{Topic: l.Topic, Partition: p, Key: b[:8:8], Value: b[8:], Headers: encoder.Append(&m, nil)}) {
+			if !yield(l.record(p, i, i, encoder.Append(&m, nil))) {
 				return
 			}
 		}
@@ -91,42 +84,12 @@ func (l *letters) stories(n int) func(yield func(*kgo.Record) bool) {
 
 // writeDiscards writes into the ledger that the first n letters were discarded.
 func (r *rig) writeDiscards(ctx context.Context, l letters, n int) error {
-	return r.write(ctx, kgo.ProducerBatchMaxBytes(64<<10), func(yield func(*kgo.Record) bool) {
+	return r.write(ctx, func(yield func(*kgo.Record) bool) {
 		e := dlq.Entry{TopicID: l.dlqID, State: dlq.Discarded, At: time.Now(), By: "bench", Why: "to be passed over"}
 		for i := range n {
 			if !yield(e.Record(l.ledger, int32(i%len(l.Ends)), int64(i/len(l.Ends)))) {
 				return
 			}
 		}
-	})
-}
-
-// write writes records to the partitions that they name, uncompressed.
-func (r *rig) write(ctx context.Context, batches kgo.Opt, records func(yield func(*kgo.Record) bool)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(r.seeds...),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerLinger(50*time.Millisecond),
-		kgo.MaxBufferedRecords(200_000),
-		batches,
-	)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	promise := func(rec *kgo.Record, err error) {
-		if err != nil {
-			cancel(fmt.Errorf("writing to %s/%d: %w", rec.Topic, rec.Partition, err))
-		}
-	}
-	for rec := range records {
-		cl.Produce(ctx, rec, promise)
-	}
-	if err := cl.Flush(ctx); err != nil || ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	}, kgo.ProducerBatchMaxBytes(64<<10))
 }

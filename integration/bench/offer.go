@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,14 +43,13 @@ func offer(ctx context.Context, j job, n int) error {
 			acked.Add(1)
 		}
 		partitions = len(j.Data.Ends)
-		noise      = noise()
 		p          = pace{time.Now(), j.Rate}
 		tick       = time.NewTicker(time.Millisecond)
 	)
 	defer tick.Stop()
 	for i := 0; i < n; {
 		for now := time.Now(); i < n && !p.at(i).After(now); i++ {
-			cl.Produce(ctx, &kgo.Record{Value: stamped(noise, i, p.at(i)), Partition: int32(i % partitions)}, promise)
+			cl.Produce(ctx, &kgo.Record{Value: stamped(i, p.at(i)), Partition: int32(i % partitions)}, promise)
 		}
 		select {
 		case <-ctx.Done():
@@ -64,8 +64,8 @@ func offer(ctx context.Context, j job, n int) error {
 }
 
 // stamped is the value of record i, due at t.
-func stamped(noise []byte, i int, t time.Time) []byte {
-	b := append(make([]byte, 0, len(noise)), noise...)
+func stamped(i int, t time.Time) []byte {
+	b := slices.Clone(noise)
 	binary.BigEndian.PutUint64(b, uint64(i))
 	binary.BigEndian.PutUint64(b[8:], uint64(t.UnixNano()))
 	return b

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -87,47 +86,22 @@ func (r *rig) park(ctx context.Context, source data, group string, tiers []time.
 
 // fillTier writes one lot, its records numbered from first on.
 func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions int, l lot, first int, origin headers.Meta) (parked, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(r.seeds...),
-		kgo.DefaultProduceTopic(tier.Topic),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(16<<10),
-		kgo.ProducerLinger(50*time.Millisecond),
-		kgo.MaxBufferedRecords(200_000),
-	)
-	if err != nil {
-		return parked{}, err
-	}
-	defer cl.Close()
 	var (
 		p       = parked{data: data{Topic: tier.Topic, Ends: make([]int64, partitions)}}
 		encoder headers.Encoder
-		noise   = noise()
-		promise = func(_ *kgo.Record, err error) {
-			if err != nil {
-				cancel(err)
+	)
+	err := r.write(ctx, func(yield func(*kgo.Record) bool) {
+		for i := range l.records {
+			partition := int32(i % partitions)
+			m := failedMeta(origin, partition, p.Ends[partition], l.failedAt(i, tier.Delay), tier.Delay)
+			rec := p.record(partition, first+i, first+i, encoder.Append(&m, nil))
+			p.held += heldSize(rec)
+			if !yield(rec) {
+				return
 			}
 		}
-	)
-	for i := range l.records {
-		partition := int32(i % partitions)
-		m := failedMeta(origin, partition, p.Ends[partition], l.failedAt(i, tier.Delay), tier.Delay)
-		b := make([]byte, 8, 8+valueSize)
-		binary.BigEndian.PutUint64(b, uint64(first+i))
-		b = append(b, noise...)
-		binary.BigEndian.PutUint64(b[8:], uint64(first+i))
-		rec := &kgo.Record{Key: b[:8:8], Value: b[8:], Headers: encoder.Append(&m, nil), Partition: partition}
-		p.held += heldSize(rec)
-		p.Ends[partition]++
-		cl.Produce(ctx, rec, promise)
-	}
-	if err := cl.Flush(ctx); err != nil || ctx.Err() != nil {
-		return parked{}, context.Cause(ctx)
-	}
-	return p, nil
+	}, kgo.ProducerBatchMaxBytes(16<<10))
+	return p, err
 }
 
 // failure is what the records failed with.
