@@ -27,9 +27,17 @@ func on(s shape, arms ...arm) []arm {
 	return arms
 }
 
+// A stock is what was written for a bench before its turns.
+type stock struct {
+	*rig
+	topics  map[shape]data
+	letters letters
+	copies  map[string]int64 // bytes of the copies of an arm's last turn
+}
+
 // A turn is one run of an arm. Round 0 is the warm-up.
 type turn struct {
-	*rig
+	*stock
 	arm   arm
 	round int
 	job   job
@@ -37,12 +45,12 @@ type turn struct {
 }
 
 // turn runs the arm, and deletes what was only there for this.
-func (r *rig) turn(ctx context.Context, a arm, round int) (report, error) {
-	t := &turn{rig: r, arm: a, round: round, job: a.job}
+func (s *stock) turn(ctx context.Context, a arm, round int) (report, error) {
+	t := &turn{stock: s, arm: a, round: round, job: a.job}
 	if round == 0 && a.warm.Program != "" {
 		t.job = a.warm
 	}
-	t.job.Group, t.job.Data, t.job.Ledger = r.group(a.name, round), r.written[a.shape], r.letters.ledger
+	t.job.Group, t.job.Data, t.job.Ledger = s.group(a.name, round), s.topics[a.shape], s.letters.ledger
 	run := a.run
 	if run == nil {
 		run = consumeAll
@@ -52,14 +60,14 @@ func (r *rig) turn(ctx context.Context, a arm, round int) (report, error) {
 		return report{}, err
 	}
 	for _, topic := range t.own {
-		err = errors.Join(err, r.deleteTopics(ctx, topic))
+		err = errors.Join(err, s.deleteTopics(ctx, topic))
 	}
 	return rep, err
 }
 
 // unchecked runs the program, and nothing else.
 func unchecked(ctx context.Context, t *turn) (report, error) {
-	return t.run(ctx, t.arm, t.job)
+	return t.run(ctx, t.arm.name, t.arm.exe, t.job)
 }
 
 // consumeAll also checks that the group has committed the whole topic.
@@ -125,7 +133,8 @@ func (t *turn) weigh(ctx context.Context, label string) (err error) {
 		return err
 	}
 	siding, bare := t.copies["siding"], t.copies["bare"]
-	if d := math.Abs(float64(bare)/float64(siding) - 1); siding != 0 && bare != 0 && d > 0.05 { // both are run
+	both := siding != 0 && bare != 0 // or only one of them is run
+	if both && math.Abs(float64(bare)/float64(siding)-1) > 0.05 {
 		err = fmt.Errorf("siding's copies take %d bytes and the bare program's %d: their headers are not the same", siding, bare)
 	}
 	return errors.Join(err, t.deleteTopics(ctx, label))

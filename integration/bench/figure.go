@@ -45,3 +45,9 @@ func figure(program string, of func(report) float64) func(map[string]report) flo
 func late(tier int) func(map[string]report) float64 {
 	return sidings(func(r report) float64 { return r.Late[tier].P99 })
 }
+
+// keptRates are the rates of the kept lanes, while others drain and before.
+func keptRates(round map[string]report) []absolute {
+	r := round["siding"]
+	return []absolute{{"during", r.rate(), "records/s"}, {"before", r.Before, "records/s"}}
+}

@@ -46,9 +46,6 @@ type rig struct {
 	suffix   string
 	profiles string
 	last     bool // this is the last round
-	written  map[shape]data
-	letters  letters
-	copies   map[string]int64 // bytes of the copies of an arm's last turn
 	cl       *kgo.Client
 	admin    *kadm.Client
 	stop     func() error // of the embedded broker
@@ -63,8 +60,6 @@ func newRig(ctx context.Context, name string, o options) (*rig, error) {
 		seeds:    o.brokers,
 		suffix:   hex.EncodeToString(random[:]),
 		profiles: o.profiles,
-		written:  map[shape]data{},
-		copies:   map[string]int64{},
 		stop:     func() error { return nil },
 	}
 	if len(r.seeds) == 0 {
@@ -118,19 +113,20 @@ func (r *rig) group(label string, round int) string {
 	return fmt.Sprintf("bench-%s-%s-%d", label, r.suffix, round)
 }
 
-// run runs an arm's job in a child process. In the last round it is profiled, if asked for.
-func (r *rig) run(ctx context.Context, a arm, j job) (report, error) {
+// run runs a job in a child process, of this build or of an earlier one. In the last round it is
+// profiled, if asked for.
+func (r *rig) run(ctx context.Context, label, exe string, j job) (report, error) {
 	ctx, cancel := context.WithTimeout(ctx, programTimeout+j.Down)
 	defer cancel()
 	j.Seeds = r.seeds
 	if r.profiles != "" && r.last {
-		path, err := filepath.Abs(filepath.Join(r.profiles, r.name+"-"+a.name+".pprof"))
+		path, err := filepath.Abs(filepath.Join(r.profiles, r.name+"-"+label+".pprof"))
 		if err != nil {
 			return report{}, err
 		}
 		j.Profile = path
 	}
-	return runChild(ctx, a.exe, j)
+	return runChild(ctx, exe, j)
 }
 
 // filled returns the content of a topic.

@@ -36,11 +36,11 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 			err = cerr
 		}
 	}()
-	arms, err := rig.prepare(ctx, b)
+	stock, arms, err := prepare(ctx, rig, b)
 	if err != nil {
 		return nil, fmt.Errorf("writing the data: %w", err)
 	}
-	arms = slices.DeleteFunc(slices.Clone(arms), func(a arm) bool {
+	arms = slices.DeleteFunc(arms, func(a arm) bool {
 		if len(o.arms) == 0 {
 			return a.aside
 		}
@@ -58,7 +58,7 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 		rig.last = round == n
 		reports := make(map[string]report, len(arms))
 		for _, a := range arms {
-			rep, err := rig.turn(ctx, a, round)
+			rep, err := stock.turn(ctx, a, round)
 			if err != nil {
 				return nil, fmt.Errorf("%s, round %d: %w", a.name, round, err)
 			}
@@ -79,26 +79,27 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 }
 
 // prepare writes what the arms of a bench share, and returns them.
-func (r *rig) prepare(ctx context.Context, b bench) (_ []arm, err error) {
-	if b.open != nil {
-		return b.open(ctx, r)
-	}
+func prepare(ctx context.Context, r *rig, b bench) (_ *stock, arms []arm, err error) {
+	s := &stock{rig: r, topics: map[shape]data{}, copies: map[string]int64{}}
 	if b.letters > 0 {
-		if r.letters, err = r.writeLetters(ctx, "src", b.letters); err != nil {
-			return nil, err
+		if s.letters, err = r.writeLetters(ctx, "src", b.letters); err != nil {
+			return nil, nil, err
 		}
-		r.written[shape{}] = r.letters.data
-		if err := r.writeDiscards(ctx, r.letters, b.settled); err != nil {
-			return nil, err
+		s.topics[shape{}] = s.letters.data
+		if err := r.writeDiscards(ctx, s.letters, b.settled); err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, a := range b.arms {
-		if _, is := r.written[a.shape]; is || a.shape.records == 0 {
+		if _, is := s.topics[a.shape]; is || a.shape.records == 0 {
 			continue
 		}
-		if r.written[a.shape], err = r.fill(ctx, fmt.Sprintf("src-%d", a.shape.partitions), a.shape); err != nil {
-			return nil, err
+		if s.topics[a.shape], err = r.fill(ctx, fmt.Sprintf("src-%d", a.shape.partitions), a.shape); err != nil {
+			return nil, nil, err
 		}
 	}
-	return b.arms, nil
+	if arms = slices.Clone(b.arms); b.open != nil {
+		arms, err = b.open(ctx, r)
+	}
+	return s, arms, err
 }
