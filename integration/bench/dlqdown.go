@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
 )
 
 // The incident of the bench of dead letters that cannot be written: two topics, each at a steady
@@ -67,4 +71,111 @@ func refusal(ctx context.Context, admin *kadm.Client, topic string, refuse bool)
 		err = errors.Join(err, a.Err)
 	}
 	return err
+}
+
+// sidingDLQDown handles records of two topics, offered at the job's rate. Of one topic some are
+// terminal, and their dead-letter topic refuses them for as long as the job says. It measures the
+// other topic's records in that time: how many are handled, and their latency.
+func sidingDLQDown(ctx context.Context, j job) (report, error) {
+	var m meter
+	other := j
+	other.Data.Topic = j.To
+	from, to := j.Rate*int(dlqDownBefore/time.Second), j.Rate*int((dlqDownBefore+j.Lasts)/time.Second)
+	failing, healthy := newStopwatch(j.Offered, j.Offered-poisoned(j)), newStopwatch(j.Offered, j.Offered)
+	var handled atomic.Int64 // of the other topic
+	cfg := sidingConfig(j)
+	cfg.Topics = append(cfg.Topics, other.Data.Topic)
+	cfg.Naming = groupNaming
+	cfg.Policy.Tiers = poisonTiers
+	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
+		took := time.Since(stamp(r))
+		time.Sleep(poisonNap)
+		switch {
+		case r.Topic == other.Data.Topic:
+			healthy.note(index(r), took)
+			handled.Add(1)
+		case isPoison(index(r), j.Poison):
+			return classify.Terminal(errUnavailable)
+		default:
+			failing.note(index(r), took)
+		}
+		return nil
+	}
+	siblings, err := cfg.Naming.Siblings(j.Data.Topic, j.Group, poisonTiers...)
+	if err != nil {
+		return report{}, err
+	}
+	cl, err := kgo.NewClient(cfg.Kafka...)
+	if err != nil {
+		return report{}, err
+	}
+	defer cl.Close()
+	return trial(ctx, cfg, func(ctx context.Context, c *running) (rep report, err error) {
+		if err := c.await(ctx, c.Ready()); err != nil {
+			return report{}, err
+		}
+		m.begin()
+		c.offer(ctx, j)
+		c.offer(ctx, other)
+		if err := c.await(ctx, after(dlqDownBefore)); err != nil {
+			return report{}, err
+		}
+		var count int64
+		var took time.Duration
+		// measure counts what is handled of the other topic, while the dead-letter topic may refuse
+		// all.
+		measure := func() error {
+			before, begun := handled.Load(), time.Now()
+			err := c.await(ctx, after(j.Lasts))
+			count, took = handled.Load()-before, time.Since(begun)
+			return err
+		}
+		if j.Down == 0 {
+			err = measure()
+		} else {
+			err = refused(ctx, kadm.NewClient(cl), siblings.DLQ, measure)
+		}
+		if err == nil {
+			err = c.await(ctx, healthy.done, failing.done)
+		}
+		if err == nil {
+			err = c.written(ctx, j, siblings.DLQ, int64(poisoned(j)))
+		}
+		rep = m.end(count)
+		rep.Seconds = took.Seconds()
+		times := healthy.spread(from, to)
+		rep.P50, rep.P99 = times.P50, times.P99
+		return rep, err
+	})
+}
+
+// refused makes the topic refuse records while f runs, and fails if it took one nevertheless.
+func refused(ctx context.Context, admin *kadm.Client, topic string, f func() error) error {
+	if err := refusal(ctx, admin, topic, true); err != nil {
+		return err
+	}
+	letters := func() (n int64, err error) {
+		ends, err := admin.ListEndOffsets(ctx, topic)
+		if err == nil {
+			err = ends.Error()
+		}
+		ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
+		return n, err
+	}
+	time.Sleep(time.Second) // until the broker's partitions have the new setting
+	before, err := letters()
+	if err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	since, err := letters()
+	if err != nil {
+		return err
+	}
+	if since != before {
+		return fmt.Errorf("%s took %d letters, though it was to refuse them", topic, since-before)
+	}
+	return refusal(ctx, admin, topic, false)
 }
