@@ -44,6 +44,12 @@ type line struct {
 	absolute func(round map[string]report) []absolute
 }
 
+// always makes the line a promise.
+func (l line) always() line {
+	l.worst = true
+	return l
+}
+
 // A goal is a bound that is still good itself.
 type goal struct {
 	least bool // the figure must reach the limit, instead of staying under it

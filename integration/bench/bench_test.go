@@ -39,7 +39,7 @@ func TestJudgeTakesTheMedianOfRounds(t *testing.T) {
 	round := func(siding, bare float64) map[string]report {
 		return map[string]report{"siding": {Records: 100, Seconds: siding}, "bare": {Records: 100, Seconds: bare}}
 	}
-	b := bench{lines: []line{{name: "speed", unit: "x", goal: atLeast(0.9), of: ratio(report.rate), absolute: rates("siding", "bare")}}}
+	b := bench{lines: []line{speed.versus("speed", atLeast(0.9), "siding", "bare")}}
 	rounds := []map[string]report{round(1, 0.95), round(10, 9.1), round(2, 1)}
 	got := judge(b, kindKafka, rounds)[0]
 	want := result{Name: "speed", Broker: "kafka", Ratio: 0.91, Min: 0.5, Max: 0.95, Goal: ">= 0.9", OK: true, Unit: "x", Absolute: []absolute{
@@ -52,7 +52,7 @@ func TestJudgeTakesTheMedianOfRounds(t *testing.T) {
 
 func TestJudgeHoldsTheWorstRoundToAPromise(t *testing.T) {
 	t.Parallel()
-	of := sidings(report.early)
+	of := tooEarly.alone("", atMost(0), "siding").of
 	round := func(early int) map[string]report {
 		return map[string]report{"siding": {Late: []spread{{}, {Early: early}}}}
 	}

@@ -44,16 +44,16 @@ var benches = []bench{
 		rounds: shortRounds,
 		arms:   consumers(shape{partitions: 8, records: 8_000_000, block: 4096}),
 		lines: []line{
-			{name: "healthy", unit: "x", goal: atLeast(0.90), of: ratio(report.rate), absolute: rates("siding", "bare")},
-			{name: "healthy-cpu", unit: "x", goal: atMost(1.3), of: ratio(report.cpuPerMillion), absolute: cpus("siding", "bare")},
-			{name: "healthy-mallocs", unit: "more mallocs a record", goal: atMost(0.01), of: surplus(report.mallocsPerRecord), absolute: each("mallocs", report.mallocsPerRecord, "siding", "bare")},
+			speed.versus("healthy", atLeast(0.90), "siding", "bare"),
+			cpuTime.versus("healthy-cpu", atMost(1.3), "siding", "bare"),
+			mallocs.surplus("healthy-mallocs", "more mallocs a record", atMost(0.01), "siding", "bare"),
 		},
 	},
 	{
 		name:   "healthy-headers",
 		rounds: shortRounds,
 		arms:   consumers(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
-		lines:  []line{{name: "healthy-headers", unit: "x", goal: atLeast(0.90), of: ratio(report.rate), absolute: rates("siding", "bare")}},
+		lines:  []line{speed.versus("healthy-headers", atLeast(0.90), "siding", "bare")},
 	},
 	{
 		name: "healthy-metrics", // the handler does a little; aside: which part of telemetry costs what
@@ -62,14 +62,14 @@ var benches = []bench{
 			arm{name: "plain", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin}},
 			arm{name: "metrics", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Metrics: true}, aside: true},
 			arm{name: "spans", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Spans: true}, aside: true}),
-		lines: []line{{name: "healthy-metrics", unit: "x", goal: atLeast(0.93), of: quotient("metered", "plain", report.rate), absolute: rates("metered", "plain")}},
+		lines: []line{speed.versus("healthy-metrics", atLeast(0.93), "metered", "plain")},
 	},
 	{
 		name: "keyed",
 		arms: on(shape{partitions: 8, records: 10_000, keys: 1_000, block: 10_000},
 			arm{name: "siding", job: job{Program: "siding-keyed", Slots: 100}},
 			arm{name: "bare", job: job{Program: "bare-pool", Slots: 100}}),
-		lines: []line{{name: "keyed", unit: "x", goal: atMost(1.15), of: ratio(report.seconds), absolute: each("s", report.seconds, "siding", "bare")}},
+		lines: []line{duration.versus("keyed", atMost(1.15), "siding", "bare")},
 	},
 	{
 		name:   "poison",
@@ -78,7 +78,7 @@ var benches = []bench{
 			{name: "poisoned", job: poisonJob(poisonFor, poisonOne), warm: poisonJob(poisonWarm, poisonOne), run: runPoison},
 			{name: "clean", job: poisonJob(poisonFor, 0), warm: poisonJob(poisonWarm, 0), run: runPoison},
 		},
-		lines: []line{{name: "poison", unit: "x", goal: atMost(1.2), of: quotient("poisoned", "clean", report.p99), absolute: each("ms", report.p99, "poisoned", "clean")}},
+		lines: []line{tail.versus("poison", atMost(1.2), "poisoned", "clean")},
 	},
 	{
 		name:   "outage",
@@ -90,7 +90,7 @@ var benches = []bench{
 		name: "draining", // the lanes that a member keeps, beside themselves before the rebalance
 		arms: on(shape{partitions: 8, records: drainingRecords, block: 100},
 			arm{name: "siding", job: job{Program: "siding-draining", Slots: 64}, run: unchecked}),
-		lines: []line{{name: "draining", unit: "x", goal: atLeast(0.9), of: sidings(report.kept), absolute: keptRates}},
+		lines: []line{{name: "draining", unit: "x", goal: atLeast(0.9), of: func(r map[string]report) float64 { return r["siding"].kept() }, absolute: keptRates}},
 	},
 	{
 		name:   "dlq-down",
@@ -100,7 +100,7 @@ var benches = []bench{
 			{name: "down", job: dlqDownJob(dlqDownLasts, true), warm: dlqDownJob(dlqDownWarm, true), run: runDLQDown},
 			{name: "clean", job: dlqDownJob(dlqDownLasts, false), warm: dlqDownJob(dlqDownWarm, false), run: runDLQDown},
 		},
-		lines: []line{{name: "dlq-down", unit: "x", goal: atLeast(0.95), of: quotient("down", "clean", report.rate), absolute: rates("down", "clean")}},
+		lines: []line{speed.versus("dlq-down", atLeast(0.95), "down", "clean")},
 	},
 	{
 		name:   "restart",
@@ -110,22 +110,22 @@ var benches = []bench{
 			arm{name: "killed", job: restartJob, run: killed(restartAfter)},
 			arm{name: "grouped", job: restartJob, run: killed(restartAfter, restartAgain)}),
 		lines: []line{
-			{name: "restart", unit: "x", goal: atMost(1.3), of: quotient("killed", "clean", report.seconds), absolute: each("s", report.seconds, "killed", "clean")},
-			{name: "restart-groups", unit: "x", goal: atMost(2), of: quotient("grouped", "clean", report.seconds), absolute: each("s", report.seconds, "grouped", "clean")},
+			duration.versus("restart", atMost(1.3), "killed", "clean"),
+			duration.versus("restart-groups", atMost(2), "grouped", "clean"),
 		},
 	},
 	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
 		arms:   bridges(false),
-		lines:  []line{{name: "failing", unit: "x", goal: atLeast(0.75), of: ratio(report.rate), absolute: rates("siding", "bare")}},
+		lines:  []line{speed.versus("failing", atLeast(0.75), "siding", "bare")},
 	},
 	{
 		name: "failing-whole",
 		arms: bridges(true),
 		lines: []line{
-			{name: "failing-whole", unit: "x", goal: atLeast(0.6), of: ratio(report.rate), absolute: rates("siding", "bare")},
-			{name: "failing-whole-cpu", unit: "x", goal: atMost(1.8), of: ratio(report.cpuPerMillion), absolute: cpus("siding", "bare")},
+			speed.versus("failing-whole", atLeast(0.6), "siding", "bare"),
+			cpuTime.versus("failing-whole-cpu", atMost(1.8), "siding", "bare"),
 		},
 	},
 	{
@@ -133,11 +133,11 @@ var benches = []bench{
 		rounds: longRounds,
 		arms:   []arm{{name: "siding", job: delaysJob(delaysRecords), warm: delaysJob(delaysWarm), run: runDelays}},
 		lines: []line{
-			{name: "delays-early", unit: "records", goal: atMost(0), of: sidings(report.early), worst: true},
-			{name: "delays-p99-90s", unit: "ms", goal: atMost(100), of: late(0)},
-			{name: "delays-p99-2m", unit: "ms", goal: atMost(100), of: late(1)},
-			{name: "delays-heap", unit: "MiB", goal: atMost(parkedHeap), of: sidings(report.heapMiB), worst: true},
-			{name: "delays-refetched", unit: "x", goal: atMost(1.1), of: sidings(report.refetched)},
+			tooEarly.alone("delays-early", atMost(0), "siding").always(),
+			lateness(0).alone("delays-p99-90s", atMost(100), "siding"),
+			lateness(1).alone("delays-p99-2m", atMost(100), "siding"),
+			heapUsed.alone("delays-heap", atMost(parkedHeap), "siding").always(),
+			quantity{"x", report.refetched}.alone("delays-refetched", atMost(1.1), "siding"),
 		},
 	},
 	{
@@ -145,9 +145,9 @@ var benches = []bench{
 		rounds: longRounds,
 		open:   millionArms,
 		lines: []line{
-			{name: "parked-million", unit: "ms", goal: atMost(100), of: late(0)},
-			{name: "parked-million-early", unit: "records", goal: atMost(0), of: sidings(report.early), worst: true},
-			{name: "parked-million-heap", unit: "MiB", goal: atMost(parkedHeap), of: sidings(report.heapMiB), worst: true},
+			lateness(0).alone("parked-million", atMost(100), "siding"),
+			tooEarly.alone("parked-million-early", atMost(0), "siding").always(),
+			heapUsed.alone("parked-million-heap", atMost(parkedHeap), "siding").always(),
 		},
 	},
 	{
@@ -157,7 +157,7 @@ var benches = []bench{
 			{name: "siding", job: job{Program: "siding-redrive", Heap: serviceHeap}, run: runRedrive},
 			{name: "bare", job: job{Program: "bare-redrive", Heap: serviceHeap}, run: runRedrive},
 		},
-		lines: []line{{name: "redrive", unit: "x", goal: atLeast(0.7), of: ratio(report.rate), absolute: rates("siding", "bare")}},
+		lines: []line{speed.versus("redrive", atLeast(0.7), "siding", "bare")},
 	},
 	{
 		name:    "summary",
@@ -168,8 +168,8 @@ var benches = []bench{
 			{name: "bare", job: job{Program: "bare-read"}, run: unchecked},
 		},
 		lines: []line{
-			{name: "summary", unit: "x", goal: atMost(1.3), of: ratio(report.seconds), absolute: each("s", report.seconds, "siding", "bare")},
-			{name: "summary-heap", unit: "MiB", goal: atMost(summaryHeap), of: sidings(report.heapMiB), worst: true},
+			duration.versus("summary", atMost(1.3), "siding", "bare"),
+			heapUsed.alone("summary-heap", atMost(summaryHeap), "siding").always(),
 		},
 	},
 	{
@@ -178,7 +178,7 @@ var benches = []bench{
 		cold:    true, // its time decides nothing
 		letters: summaryMany,
 		arms:    []arm{{name: "siding", job: job{Program: "siding-summary"}, run: unchecked}},
-		lines:   []line{{name: "summary-4m-heap", unit: "MiB", goal: atMost(summaryHeap), of: sidings(report.heapMiB), worst: true}},
+		lines:   []line{heapUsed.alone("summary-4m-heap", atMost(summaryHeap), "siding").always()},
 	},
 	{
 		name:    "list",
@@ -190,8 +190,8 @@ var benches = []bench{
 			{name: "open", job: job{Program: "siding-list", Resolved: listResolved}, run: unchecked},
 		},
 		lines: []line{
-			{name: "list-all", unit: "ms", goal: atMost(listFirst), of: figure("all", report.p50)},
-			{name: "list-open", unit: "ms", goal: atMost(listFirst), of: figure("open", report.p50)},
+			middle.alone("list-all", atMost(listFirst), "all"),
+			middle.alone("list-open", atMost(listFirst), "open"),
 		},
 	},
 	{
@@ -202,7 +202,7 @@ var benches = []bench{
 				return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
 			}
 			return at("1000") / at("8")
-		}, absolute: cpus("siding-1000", "bare-1000", "siding-8", "bare-8")}},
+		}, absolute: cpuTime.each("siding-1000", "bare-1000", "siding-8", "bare-8")}},
 	},
 }
 

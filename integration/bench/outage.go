@@ -53,18 +53,17 @@ func outageArms(context.Context, *rig) (all []arm, err error) {
 func outageLines() (all []line) {
 	for _, share := range outageShares {
 		name := strconv.Itoa(share)
-		of := func(of func(outageCounts) float64) func(map[string]report) float64 {
-			return figure(name, func(r report) float64 { return of(r.Outage) })
+		promise := func(what, unit string, goal goal, of func(outageCounts) float64) line {
+			return quantity{unit, func(r report) float64 { return of(r.Outage) }}.alone("outage-"+name+"-"+what, goal, name).always()
 		}
+		load := promise("load", "x", atMost(1.25), func(o outageCounts) float64 { return float64(o.Calls) / float64(o.Ordinary) })
+		load.absolute = quantity{"calls", func(r report) float64 { return float64(r.Outage.Calls) }}.each(name)
 		all = append(all,
-			line{name: "outage-" + name + "-dead", unit: "dead letters", goal: atMost(0), of: of(func(o outageCounts) float64 { return float64(o.Dead) }), worst: true},
-			line{
-				name: "outage-" + name + "-load", unit: "x", goal: atMost(1.25), of: of(func(o outageCounts) float64 { return float64(o.Calls) / float64(o.Ordinary) }), worst: true,
-				absolute: each("calls", func(r report) float64 { return float64(r.Outage.Calls) }, name),
-			},
-			line{name: "outage-" + name + "-recovery", unit: "s", goal: atMost(30), of: of(func(o outageCounts) float64 { return o.Recovery }), worst: true})
+			promise("dead", "dead letters", atMost(0), func(o outageCounts) float64 { return float64(o.Dead) }),
+			load,
+			promise("recovery", "s", atMost(30), func(o outageCounts) float64 { return o.Recovery }))
 		if share < 100 {
-			all = append(all, line{name: "outage-" + name + "-wait", unit: "s", goal: atMost(1), of: of(func(o outageCounts) float64 { return o.Wait }), worst: true})
+			all = append(all, promise("wait", "s", atMost(1), func(o outageCounts) float64 { return o.Wait }))
 		}
 	}
 	return all
