@@ -56,7 +56,7 @@ var benches = []bench{
 		lines:  []line{speed.versus("healthy-headers", atLeast(0.90), "siding", "bare")},
 	},
 	{
-		name: "healthy-metrics", // the handler does a little; aside: which part of telemetry costs what
+		name: "healthy-metrics", // aside: which part of telemetry costs what
 		arms: on(shape{partitions: 8, records: 1_500_000, block: 4096},
 			arm{name: "metered", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Metrics: true, Spans: true}},
 			arm{name: "plain", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin}},

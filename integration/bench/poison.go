@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // The offered records of the bench of poison. The warm-up is short: only connections and code can
@@ -22,22 +24,28 @@ func poisonJob(length time.Duration, oneIn int) job {
 	return job{Program: "siding-poison", Rate: poisonRate, Offered: poisonRate * int(length/time.Second), Poison: oneIn}
 }
 
-// runPoison checks that every record is finished: all offsets are committed, and the DLQ has each
-// failed record once.
+// runPoison checks that each failed record went through all tiers.
 func runPoison(ctx context.Context, t *turn) (report, error) {
 	rep, err := offered(ctx, t)
 	if err != nil {
 		return report{}, err
 	}
+	siblings, err := finished(ctx, t, t.job.Data.Topic)
+	for _, tier := range siblings.Tiers {
+		err = errors.Join(err, t.read(ctx, poisoned(t.job), tier.Topic))
+	}
+	return rep, err
+}
+
+// finished checks that every record of the sources is: all offsets are committed, and the
+// dead-letter topic has each failed record once.
+func finished(ctx context.Context, t *turn, sources ...string) (retrytopics.Siblings, error) {
 	siblings, err := groupNaming.Siblings(t.job.Data.Topic, t.job.Group, poisonTiers...)
 	if err != nil {
-		return report{}, err
+		return siblings, err
 	}
-	failing := poisoned(t.job)
-	_, lost := t.holds(ctx, failing, siblings.DLQ)
-	return rep, errors.Join(lost,
-		t.read(ctx, t.job.Offered, t.job.Data.Topic),
-		t.read(ctx, failing, siblings.Tiers[0].Topic, siblings.Tiers[1].Topic, siblings.Tiers[2].Topic))
+	_, lost := t.holds(ctx, poisoned(t.job), siblings.DLQ)
+	return siblings, errors.Join(lost, t.read(ctx, t.job.Offered, sources...))
 }
 
 // poisonTiers are what a record passes through that fails each time.
