@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,6 +51,35 @@ func (l line) always() line {
 	return l
 }
 
+// before is the line with the earlier program in the bare one's place.
+func (l line) before() line {
+	of, absolutes := l.of, l.absolute
+	inPlace := func(round map[string]report) map[string]report {
+		return map[string]report{"siding": round["siding"], "bare": round["before"]}
+	}
+	l.name += "-before"
+	l.of = func(round map[string]report) float64 { return of(inPlace(round)) }
+	l.absolute = func(round map[string]report) []absolute {
+		all := absolutes(inPlace(round))
+		for i := range all {
+			if all[i].Program == "bare" {
+				all[i].Program = "before"
+			}
+		}
+		return all
+	}
+	if l.goal.least {
+		l.goal = atLeast(asBefore)
+	} else {
+		l.goal = atMost(1.02)
+	}
+	return l
+}
+
+// asBefore is how much of an earlier commit's rate siding keeps at least; its CPU and times may be
+// 1.02.
+const asBefore = 0.98
+
 // A goal is a bound that is still good itself.
 type goal struct {
 	least bool // the figure must reach the limit, instead of staying under it
@@ -71,6 +101,25 @@ func (g goal) String() string {
 		return fmt.Sprintf(">= %g", g.limit)
 	}
 	return fmt.Sprintf("<= %g", g.limit)
+}
+
+// An absolute is a figure of one program, the median of the rounds.
+type absolute struct {
+	Program string  `json:"program"`
+	Figure  float64 `json:"figure"`
+	Unit    string  `json:"unit"`
+}
+
+// String rounds to three digits, as in "siding 1,230,000 records/s".
+func (a absolute) String() string {
+	text := fmt.Sprintf("%.3g", a.Figure)
+	if rounded, err := strconv.ParseFloat(text, 64); err == nil && rounded >= 1000 {
+		text = fmt.Sprintf("%.0f", rounded)
+		for i := len(text) - 3; i > 0; i -= 3 {
+			text = text[:i] + "," + text[i:]
+		}
+	}
+	return a.Program + " " + text + " " + a.Unit
 }
 
 // choose returns the named benches in their own order, or all of them.

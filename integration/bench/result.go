@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -27,25 +26,6 @@ type result struct {
 	Unit   string  `json:"unit"`
 	// Absolute has the figures that Ratio compares; none if Ratio is absolute itself.
 	Absolute []absolute `json:"absolute,omitempty"`
-}
-
-// An absolute is a figure of one program, the median of the rounds.
-type absolute struct {
-	Program string  `json:"program"`
-	Figure  float64 `json:"figure"`
-	Unit    string  `json:"unit"`
-}
-
-// String rounds to three digits, as in "siding 1,230,000 records/s".
-func (a absolute) String() string {
-	text := fmt.Sprintf("%.3g", a.Figure)
-	if rounded, err := strconv.ParseFloat(text, 64); err == nil && rounded >= 1000 {
-		text = fmt.Sprintf("%.0f", rounded)
-		for i := len(text) - 3; i > 0; i -= 3 {
-			text = text[:i] + "," + text[i:]
-		}
-	}
-	return a.Program + " " + text + " " + a.Unit
 }
 
 // medians returns each program's median of the rounds.

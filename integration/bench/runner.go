@@ -103,3 +103,21 @@ func prepare(ctx context.Context, r *rig, b bench) (_ *stock, arms []arm, err er
 	}
 	return s, arms, err
 }
+
+// against makes a bench compare siding with the binary of an earlier commit, which takes the bare
+// program's place in the turns and in the ratios.
+func against(exe string, lines []line, arms []arm) (ratios []line, both []arm) {
+	for _, a := range arms {
+		if a.name == "siding" {
+			both = append(both, a)
+			a.name, a.exe = "before", exe
+			both = append(both, a)
+		}
+	}
+	for _, l := range lines {
+		if l.unit == "x" && l.absolute != nil && len(both) > 0 {
+			ratios = append(ratios, l.before())
+		}
+	}
+	return ratios, both
+}
