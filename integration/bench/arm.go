@@ -117,8 +117,8 @@ func (t *turn) read(ctx context.Context, records int, topics ...string) error {
 }
 
 // holds checks that the topic holds so many records.
-func (r *rig) holds(ctx context.Context, records int, topic string) (data, error) {
-	d, err := r.filled(ctx, topic)
+func (t *turn) holds(ctx context.Context, records int, topic string) (data, error) {
+	d, err := t.filled(ctx, topic)
 	if err == nil && d.records() != int64(records) {
 		err = fmt.Errorf("%s holds %d records, want %d", topic, d.records(), records)
 	}

@@ -38,16 +38,9 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 		total  = j.Data.records()
 		acked  atomic.Int64
 		done   = make(chan struct{})
-		reread = make(chan error, 1) // all copies were read back
+		reread = make(chan error, 1)
 	)
-	if j.Whole {
-		go func() {
-			_, err := bareRead(ctx, job{Seeds: j.Seeds, Data: data{Topic: j.To, Ends: j.Data.Ends}})
-			reread <- err
-		}()
-	} else {
-		reread <- nil
-	}
+	go func() { reread <- readBack(ctx, j) }()
 	if err := feed(ctx, cl, total, func(records []*kgo.Record) {
 		m.begin()
 		last := records[len(records)-1]
@@ -82,6 +75,14 @@ func bareBridge(ctx context.Context, j job) (report, error) {
 		return report{}, fmt.Errorf("reading %s back: %w", j.To, err)
 	}
 	return m.end(total), nil
+}
+
+// readBack reads all copies, if the job says so.
+func readBack(ctx context.Context, j job) error {
+	if !j.Whole {
+		return nil
+	}
+	return readAll(ctx, job{Seeds: j.Seeds, Data: data{Topic: j.To, Ends: j.Data.Ends}}, func(kgo.Fetches) error { return nil })
 }
 
 // copyBatch builds the copies of one partition's records with additional headers: one allocation

@@ -38,7 +38,7 @@ func runDelays(ctx context.Context, t *turn) (report, error) {
 		return report{}, err
 	}
 	half := lot{records: t.job.Due[0], rate: delaysRate / 2, from: time.Now().Add(delaysLead)}
-	tiers, err := t.park(ctx, t.job.Data, t.job.Group, t.job.Tiers, half, half)
+	tiers, err := park(ctx, t.rig, t.job.Data, t.job.Group, t.job.Tiers, half, half)
 	if err != nil {
 		return report{}, err
 	}

@@ -100,11 +100,6 @@ func sidingDLQDown(ctx context.Context, j job) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	cl, err := kgo.NewClient(cfg.Kafka...)
-	if err != nil {
-		return report{}, err
-	}
-	defer cl.Close()
 	return trial(ctx, cfg, func(ctx context.Context, c *running) (rep report, err error) {
 		if err := c.await(ctx, c.Ready()); err != nil {
 			return report{}, err
@@ -115,37 +110,42 @@ func sidingDLQDown(ctx context.Context, j job) (report, error) {
 		if err := c.await(ctx, after(dlqDownBefore)); err != nil {
 			return report{}, err
 		}
-		var count int64
-		var took time.Duration
-		// measure counts what is handled of the other topic, while the dead-letter topic may refuse
-		// all.
-		measure := func() error {
-			before, begun := handled.Load(), time.Now()
-			err := c.await(ctx, after(j.Lasts))
-			count, took = handled.Load()-before, time.Since(begun)
-			return err
-		}
+		var window report
+		measure := func() error { return count(ctx, c, j.Lasts, &handled, &window) }
 		if j.Down == 0 {
 			err = measure()
 		} else {
-			err = refused(ctx, kadm.NewClient(cl), siblings.DLQ, measure)
+			err = refused(ctx, cfg.Kafka, siblings.DLQ, measure)
 		}
 		if err == nil {
 			err = c.await(ctx, healthy.done, failing.done)
 		}
 		if err == nil {
-			err = c.written(ctx, j, siblings.DLQ, int64(poisoned(j)))
+			err = written(ctx, c, j, siblings.DLQ, int64(poisoned(j)))
 		}
-		rep = m.end(count)
-		rep.Seconds = took.Seconds()
+		rep = m.end(window.Records)
+		rep.Seconds = window.Seconds
 		times := healthy.spread(from, to)
 		rep.P50, rep.P99 = times.P50, times.P99
 		return rep, err
 	})
 }
 
+// count measures what is handled in a time.
+func count(ctx context.Context, c *running, lasts time.Duration, handled *atomic.Int64, rep *report) error {
+	before, begun := handled.Load(), time.Now()
+	err := c.await(ctx, after(lasts))
+	rep.Records, rep.Seconds = handled.Load()-before, time.Since(begun).Seconds()
+	return err
+}
+
 // refused makes the topic refuse records while f runs, and fails if it took one nevertheless.
-func refused(ctx context.Context, admin *kadm.Client, topic string, f func() error) error {
+func refused(ctx context.Context, opts []kgo.Opt, topic string, f func() error) error {
+	admin, err := kadm.NewOptClient(opts...)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
 	if err := refusal(ctx, admin, topic, true); err != nil {
 		return err
 	}

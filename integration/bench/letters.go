@@ -28,7 +28,7 @@ const faults = 50
 // writeLetters writes n dead letters beside a source topic of eight partitions, with the headers
 // that siding writes after four attempts. The letters are of one record in forty, as after an
 // incident.
-func (r *rig) writeLetters(ctx context.Context, label string, n int) (letters, error) {
+func writeLetters(ctx context.Context, r *rig, label string, n int) (letters, error) {
 	const partitions = 8
 	source, err := r.topic(ctx, label, partitions)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *letters) stories(n int) func(yield func(*kgo.Record) bool) {
 }
 
 // writeDiscards writes into the ledger that the first n letters were discarded.
-func (r *rig) writeDiscards(ctx context.Context, l letters, n int) error {
+func writeDiscards(ctx context.Context, r *rig, l letters, n int) error {
 	return r.write(ctx, func(yield func(*kgo.Record) bool) {
 		e := dlq.Entry{TopicID: l.dlqID, State: dlq.Discarded, At: time.Now(), By: "bench", Why: "to be passed over"}
 		for i := range n {

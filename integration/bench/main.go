@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,7 +81,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 			return exitFailed
 		}
 	}
-
 	results, err := runAll(ctx, chosen, options{
 		brokers:  split(*brokers),
 		arms:     split(*arms),
@@ -90,9 +90,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		log:      stdout,
 	})
 	fmt.Fprintf(stdout, "\nin all %v\n", time.Since(begun).Round(time.Second))
-	if werr := writeResults(*out, results); werr != nil {
-		err = errors.Join(err, werr)
-	}
+	err = errors.Join(err, writeResults(*out, results))
 	if *doc != "" && err == nil {
 		err = writeDoc(*doc, results, where, begun)
 	}
@@ -100,10 +98,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return exitFailed
 	}
-	for _, r := range results {
-		if r.Broker == kindKafka && !r.OK {
-			return exitMissed
-		}
+	if slices.ContainsFunc(results, func(r result) bool { return r.Broker == kindKafka && !r.OK }) {
+		return exitMissed
 	}
 	return exitOK
 }

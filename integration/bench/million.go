@@ -29,7 +29,7 @@ func millionArms(ctx context.Context, r *rig) ([]arm, error) {
 	// The last of them failed just now, the others in the minutes before.
 	const rate = 5_000
 	last := lot{records: millionParked, rate: rate, from: time.Now().Add(time.Hour - millionParked/rate*time.Second)}
-	if m.tiers, err = r.park(ctx, m.source, m.group, millionTiers, lot{}, last); err != nil {
+	if m.tiers, err = park(ctx, r, m.source, m.group, millionTiers, lot{}, last); err != nil {
 		return nil, err
 	}
 	if m.filled, err = r.size(ctx, m.tiers[1].Topic); err != nil {

@@ -45,7 +45,7 @@ type parked struct {
 // They are what siding writes, header by header, some twenty to a batch: a
 // storm of failures writes larger batches, a trickle smaller ones. Only the
 // source records that they tell of were never there.
-func (r *rig) park(ctx context.Context, source data, group string, tiers []time.Duration, lots ...lot) ([]parked, error) {
+func park(ctx context.Context, r *rig, source data, group string, tiers []time.Duration, lots ...lot) ([]parked, error) {
 	siblings, err := groupNaming.Siblings(source.Topic, group, tiers...)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (r *rig) park(ctx context.Context, source data, group string, tiers []time.
 			all = append(all, parked{data: data{Topic: tier.Topic, Ends: make([]int64, len(source.Ends))}})
 			continue
 		}
-		p, err := r.fillTier(ctx, tier, len(source.Ends), l, first, origin)
+		p, err := fillTier(ctx, r, tier, len(source.Ends), l, first, origin)
 		if err != nil {
 			return nil, fmt.Errorf("filling %s: %w", tier.Topic, err)
 		}
@@ -85,7 +85,7 @@ func (r *rig) park(ctx context.Context, source data, group string, tiers []time.
 }
 
 // fillTier writes one lot, its records numbered from first on.
-func (r *rig) fillTier(ctx context.Context, tier retrytopics.Tier, partitions int, l lot, first int, origin headers.Meta) (parked, error) {
+func fillTier(ctx context.Context, r *rig, tier retrytopics.Tier, partitions int, l lot, first int, origin headers.Meta) (parked, error) {
 	var (
 		p       = parked{data: data{Topic: tier.Topic, Ends: make([]int64, partitions)}}
 		encoder headers.Encoder

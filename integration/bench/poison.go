@@ -87,7 +87,7 @@ func sidingPoison(ctx context.Context, j job) (report, error) {
 		if err := c.await(ctx, watch.done); err != nil {
 			return report{}, err
 		}
-		if err := c.written(ctx, j, siblings.DLQ, int64(failing)); err != nil {
+		if err := written(ctx, c, j, siblings.DLQ, int64(failing)); err != nil {
 			return report{}, err
 		}
 		rep := m.end(int64(j.Offered))

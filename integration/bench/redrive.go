@@ -38,7 +38,7 @@ func runRedrive(ctx context.Context, t *turn) (report, error) {
 	if err := t.admin.CommitAllOffsets(ctx, l.group, at); err != nil {
 		return report{}, fmt.Errorf("committing: %w", err)
 	}
-	leave, err := t.join(ctx, l.group, l.source)
+	leave, err := join(ctx, t.rig, l.group, l.source)
 	if err != nil {
 		return report{}, err
 	}
@@ -50,7 +50,7 @@ func runRedrive(ctx context.Context, t *turn) (report, error) {
 }
 
 // join adds a member to the group, and waits until it has joined.
-func (r *rig) join(ctx context.Context, group, topic string) (leave func(context.Context) error, err error) {
+func join(ctx context.Context, r *rig, group, topic string) (leave func(context.Context) error, err error) {
 	in := make(chan struct{}, 1)
 	cl, err := kgo.NewClient(
 		kgo.SeedBrokers(r.seeds...),

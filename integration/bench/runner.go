@@ -82,11 +82,11 @@ func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
 func prepare(ctx context.Context, r *rig, b bench) (_ *stock, arms []arm, err error) {
 	s := &stock{rig: r, topics: map[shape]data{}, copies: map[string]int64{}}
 	if b.letters > 0 {
-		if s.letters, err = r.writeLetters(ctx, "src", b.letters); err != nil {
+		if s.letters, err = writeLetters(ctx, r, "src", b.letters); err != nil {
 			return nil, nil, err
 		}
 		s.topics[shape{}] = s.letters.data
-		if err := r.writeDiscards(ctx, s.letters, b.settled); err != nil {
+		if err := writeDiscards(ctx, r, s.letters, b.settled); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -37,11 +37,11 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 		return report{}, err
 	}
 	work := func(ctx context.Context, c *running) (report, error) {
-		return report{}, c.written(ctx, j, siblings.Tiers[0].Topic, j.Data.records())
+		return report{}, written(ctx, c, j, siblings.Tiers[0].Topic, j.Data.records())
 	}
 	if j.Whole {
 		work = func(ctx context.Context, c *running) (report, error) {
-			return report{}, c.parked(ctx, j.Data.records())
+			return report{}, parkedAll(ctx, c, j.Data.records())
 		}
 	}
 	// Draining commits; it returns when the broker has answered.
@@ -51,9 +51,9 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	return m.end(j.Data.records()), nil
 }
 
-// parked waits until the consumer's health counts so many parked records: the consumer has read
+// parkedAll waits until the consumer's health counts so many parked records: the consumer has read
 // them from the tier, and they wait for their time.
-func (r *running) parked(ctx context.Context, records int64) error {
+func parkedAll(ctx context.Context, r *running, records int64) error {
 	return r.poll(ctx, 10*time.Millisecond, func() (bool, error) {
 		n := int64(0)
 		for _, lane := range r.Health().Lanes {
@@ -64,7 +64,7 @@ func (r *running) parked(ctx context.Context, records int64) error {
 }
 
 // written waits until the topic holds so many records.
-func (r *running) written(ctx context.Context, j job, topic string, records int64) error {
+func written(ctx context.Context, r *running, j job, topic string, records int64) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(j.Seeds...), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		return err
