@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // The client of S3 finds the credentials of the fake storage, and tries once.
@@ -71,6 +74,16 @@ func newStorage(t *testing.T) *storage {
 	return s
 }
 
+// client returns a client of the storage.
+func (s *storage) client(t *testing.T) *minio.Core {
+	t.Helper()
+	client, err := minio.NewCore(strings.TrimPrefix(s.Endpoint, "http://"), &minio.Options{Creds: credentials.NewStaticV4("test", "test", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
 // refuseNext makes the storage refuse one request: the n-th from now on.
 func (s *storage) refuseNext(n int) {
 	s.mu.Lock()
@@ -96,8 +109,8 @@ func parse(t *testing.T, text string, s S3) *Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o, ok := target.store.(*objects); ok {
-		o.partSize = smallPart
+	if b, ok := target.store.(bucket); ok {
+		b.objects.PartSize = smallPart
 	}
 	return target
 }

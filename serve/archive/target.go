@@ -51,12 +51,12 @@ func find(text string, s S3) (store, string, error) {
 		}
 		return files{}, filepath.Clean(text), nil
 	}
-	bucket, key, _ := strings.Cut(rest, "/")
-	if u, err := url.Parse(text); bucket == "" || strings.ContainsAny(bucket, "?#@:") || err != nil || u.Host != bucket {
+	name, key, _ := strings.Cut(rest, "/")
+	if u, err := url.Parse(text); name == "" || strings.ContainsAny(name, "?#@:") || err != nil || u.Host != name {
 		return nil, "", fmt.Errorf("archive: %q is not s3://bucket/folder/", text)
 	}
-	objects, err := newObjects(bucket, s)
-	return objects, strings.TrimSuffix(key, "/"), err
+	st, err := newBucket(name, s)
+	return st, strings.TrimSuffix(key, "/"), err
 }
 
 // String returns the target's location.

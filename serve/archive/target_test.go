@@ -231,12 +231,9 @@ func TestTarget_RemovesWhatWasWrittenWithoutAnAnswer(t *testing.T) {
 func TestTarget_SweepsWhatTheKilledLeft(t *testing.T) {
 	t.Parallel()
 	st := newStorage(t)
-	o, err := newObjects("letters", st.S3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := st.client(t)
 	uploads := func() (keys []string) {
-		all, err := o.client.ListMultipartUploads(t.Context(), o.bucket, "", "", "", "", 100)
+		all, err := client.ListMultipartUploads(t.Context(), "letters", "", "", "", "", 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +244,7 @@ func TestTarget_SweepsWhatTheKilledLeft(t *testing.T) {
 		return keys
 	}
 	for _, key := range []string{"a/orders.dlq/old.jsonl.gz", "a/orders.dlq/old.zip", "a/orders.dlq.2/old.jsonl.gz"} {
-		if _, err := o.client.NewMultipartUpload(t.Context(), o.bucket, key, minio.PutObjectOptions{}); err != nil {
+		if _, err := client.NewMultipartUpload(t.Context(), "letters", key, minio.PutObjectOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,7 +270,11 @@ func TestTarget_SweepsWhatTheKilledLeft(t *testing.T) {
 	if left := uploads(); len(left) != 3 {
 		t.Errorf("uploads of just now were aborted: %q stay", left)
 	}
-	if err := o.sweep(t.Context(), "a/orders.dlq", time.Now().Add(time.Minute)); err != nil {
+	b, err := newBucket("letters", st.S3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.sweep(t.Context(), "a/orders.dlq", time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if left := uploads(); !slices.Equal(left, []string{"a/orders.dlq.2/old.jsonl.gz", "a/orders.dlq/old.zip"}) {
@@ -285,15 +286,15 @@ func TestTarget_SweepsWhatTheKilledLeft(t *testing.T) {
 func wantNothing(t *testing.T, st *storage) {
 	t.Helper()
 	st.refuseNext(0)
-	o, err := newObjects("letters", st.S3)
+	b, err := newBucket("letters", st.S3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := o.list(t.Context(), "")
+	names, err := b.list(t.Context(), "")
 	if err != nil || len(names) > 0 {
 		t.Errorf("the storage has %q, %v", names, err)
 	}
-	parts, err := o.client.ListMultipartUploads(t.Context(), o.bucket, "", "", "", "", 100)
+	parts, err := st.client(t).ListMultipartUploads(t.Context(), "letters", "", "", "", "", 100)
 	if err != nil {
 		if !strings.Contains(err.Error(), "NoSuchUpload") && !strings.Contains(err.Error(), "404") {
 			t.Error(err)

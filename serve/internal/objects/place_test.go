@@ -1,10 +1,10 @@
-package archive
+package objects
 
 import "testing"
 
 // Storage that takes connections and says nothing is given up: it would keep the retentions of
 // other topics waiting. The client waits for ever by itself.
-func TestObjects_GiveUpSilentStorage(t *testing.T) {
+func TestNewTransport_GivesUpSilentStorage(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{true, false} {
 		transport, err := newTransport(secure)
