@@ -76,9 +76,10 @@ fmt: $(golangci)
 	@for m in $(modules); do (cd $$m && $(golangci) fmt --config $(CURDIR)/.golangci.yml ./...); done
 
 # All tests that need nothing but Go, with all cases and seeds, but for combinations of three tables, without the race
-# detector. ONLY=TestLane some of them.
+# detector. ONLY=TestLane some of them. A test of serve/internal/storage runs the program: it is linked before.
 test:
-	@$(call tests,test,-p 4 -timeout 30m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
+	@(cd redrive/cmd/redrive && GOWORK=$(CURDIR)/go.work go build -ldflags='-s -w' -o $(CURDIR)/.cache/storage/ .); \
+	$(call tests,test,-p 4 -timeout 30m $(if $(ONLY),-run '$(ONLY)') $(unit:%=./%/...),$(heap))
 
 # The race detector where goroutines meet: one case a mechanism and two seeds, by package internal/cases, without the
 # tests that .ci/left-out names: others reach what they reach. FULL=1 has all.

@@ -3,20 +3,13 @@ package serve_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -191,189 +184,23 @@ func TestRetention_NeedsAConfiguredTopic(t *testing.T) {
 	}
 }
 
-// storage is S3 in the process, with the bucket letters. It refuses all requests from a number on.
-func storage(t *testing.T, refuseFrom *atomic.Int64) archive.S3 {
-	t.Helper()
-	for key, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_MAX_ATTEMPTS": "1",
-	} {
-		t.Setenv(key, value)
-	}
-	backend := s3mem.New()
-	if err := backend.CreateBucket("letters"); err != nil {
-		t.Fatal(err)
-	}
-	fake := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refuseFrom.Add(-1) <= 0 {
-			_, _ = io.Copy(io.Discard, r.Body)
-			http.Error(w, `<Error><Code>AccessDenied</Code><Message>refused</Message></Error>`, http.StatusForbidden)
-			return
-		}
-		fake.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return archive.S3{Endpoint: server.URL}
-}
-
-// Whichever request to the storage is the first that fails, nothing is deleted.
-func TestRetention_AFailedArchiveDeletesNothing(t *testing.T) {
-	var from atomic.Int64
-	from.Store(1 << 30)
-	st := storage(t, &from)
-	c := newCluster(t, "orders", "again")
-	cfg := retention(serve.Retention{MaxAge: time.Hour, Open: true, Archive: "s3://letters/dead", Every: time.Hour})
-	cfg.S3 = st
-	s := c.watched(cfg)
-	const letters = 10
-	for range letters {
-		c.old("orders.dlq", 2*time.Hour)
-	}
-	failures := int64(0)
-	for ; ; failures++ {
-		from.Store(failures + 1)
-		did, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada")
-		if err == nil {
-			if did.Letters != letters || len(did.Archives) != 1 {
-				t.Errorf("it was %+v", did)
-			}
-			break
-		}
-		if !strings.Contains(err.Error(), "nothing was deleted: archive: ") {
-			t.Errorf("request %d: %v", failures+1, err)
-		}
-		if n := c.held("orders.dlq"); n != letters || len(c.pruned("orders.dlq")) > 0 {
-			t.Fatalf("request %d: %d of %d letters stay, and the ledger has %+v", failures+1, n, letters, c.pruned("orders.dlq"))
-		}
-	}
-	if failures < 2 { // the upload and the reading; package archive tries uploads of several parts
-		t.Errorf("%d requests failed, want at least 2", failures)
-	}
-	from.Store(1 << 30)
-	told := c.pruned("orders.dlq")
-	if c.held("orders.dlq") != 0 || len(told) != 1 || !strings.HasPrefix(told[0].Archive, "s3://letters/dead/orders.dlq/20") {
-		t.Fatalf("%d letters stay, and the ledger has %+v", c.held("orders.dlq"), told)
-	}
-	if n := c.imports("again.dlq", told[0].Archive, st); n != letters {
-		t.Errorf("%d letters are imported, want %d", n, letters)
-	}
-}
-
-// A letter is reopened, or a run begins, while the letters are archived: they stay, and no archive
-// of them does.
-func TestRetention_LettersThatStayHaveNoArchive(t *testing.T) {
-	var none atomic.Int64
-	none.Store(1 << 30)
-	st := storage(t, &none)
-	at, err := url.Parse(st.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCluster(t, "orders")
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
-	var written, removed atomic.Int64
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodPut:
-			written.Add(1)
-			if _, err := l.Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ada", Why: "test"}); err != nil {
-				t.Error(err)
-			}
-		case http.MethodDelete:
-			removed.Add(1)
-		}
-		httputil.NewSingleHostReverseProxy(at).ServeHTTP(w, r)
-	}))
-	t.Cleanup(front.Close)
-	st.Endpoint = front.URL
-	cfg := retention(serve.Retention{MaxAge: time.Hour, Archive: "s3://letters/dead", Every: time.Hour})
-	cfg.S3 = st
-	s := c.watched(cfg)
-	c.old("orders.dlq", 2*time.Hour, 2*time.Hour)
-	c.discard("orders.dlq")
-	if _, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada"); !errors.Is(err, dlq.ErrChanged) || c.held("orders.dlq") != 2 {
-		t.Errorf("%d letters stay, want 2: %v", c.held("orders.dlq"), err)
-	}
-	if r, err := archive.Open(t.Context(), "s3://letters/dead/orders.dlq/", st); err == nil {
-		_ = r.Close() // nothing was read
-		t.Errorf("an archive of letters that stay is left; %d were written, %d removed", written.Load(), removed.Load())
-	}
-	if written.Load() != 1 {
-		t.Errorf("%d archives were written, want 1", written.Load())
-	}
-}
-
-// Two servers own a topic for a moment, and both archive its letters before one deletes them. Its
-// archive is left alone. Where Kafka deleted the letters, or some of them, the archive stays.
-func TestRetention_LettersThatAnotherDeletedHaveOneArchive(t *testing.T) {
-	var none atomic.Int64
-	none.Store(1 << 30)
-	st := storage(t, &none)
-	at, err := url.Parse(st.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for byKafka, want := range map[int64]struct{ archives, letters int64 }{0: {0, 2}, 1: {1, 4}, 2: {1, 2}} {
-		c := newCluster(t, "orders")
-		folder := "s3://letters/" + strconv.FormatInt(byKafka, 10)
-		cfg := retention(serve.Retention{MaxAge: time.Hour, Open: true, Archive: folder, Every: 24 * time.Hour})
-		cfg.S3 = st
-		other := c.watched(cfg)
-		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			httputil.NewSingleHostReverseProxy(at).ServeHTTP(w, r)
-			if r.Method != http.MethodPut {
-				return
-			}
-			offsets := kadm.Offsets{}
-			offsets.AddOffset("orders.dlq", 0, byKafka, -1)
-			if _, err := kadm.NewClient(c.cl).DeleteRecords(t.Context(), offsets); err != nil {
-				t.Error(err)
-			}
-			switch byKafka {
-			case 1:
-				c.old("orders.dlq", 2*time.Hour) // so the other one deletes as many
-				fallthrough
-			case 0:
-				if did, err := other.ApplyRetention(t.Context(), "orders.dlq", "bob"); err != nil || did.Letters != 2 {
-					t.Errorf("the other server: %+v, %v", did, err)
-				}
-			}
-		}))
-		t.Cleanup(front.Close)
-		cfg.S3.Endpoint = front.URL
-		s, _ := c.run(cfg)
-		eventually(t, "the second server knows the topic", func() bool {
-			_, err := s.DryRunRetention(t.Context(), "orders.dlq")
-			return err == nil
-		})
-		c.old("orders.dlq", 2*time.Hour, 2*time.Hour)
-		did, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada")
-		if err != nil || int64(len(did.Archives)) != want.archives {
-			t.Errorf("Kafka deleted %d: it was %+v, %v", byKafka, did, err)
-		}
-		if n := c.imports("orders.dlq", folder+"/orders.dlq/", st); n != want.letters {
-			t.Errorf("Kafka deleted %d: the archives that stay have %d letters, want %d", byKafka, n, want.letters)
-		}
-	}
-}
-
 // The storage says nothing, so the retention by the clock goes on. Whoever asks for another one is
 // answered in the time of the request, and told what goes on.
 func TestRetention_WaitsForAnotherNoLongerThanARequest(t *testing.T) {
-	var none atomic.Int64
-	st := storage(t, &none)
+	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(key, "test")
+	}
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	began, ends := make(chan struct{}, 100), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		began <- struct{}{}
 		<-ends
 	}))
 	t.Cleanup(silent.Close)
-	st.Endpoint = silent.URL
 	c := newCluster(t, "orders")
 	c.old("orders.dlq", 2*time.Hour)
 	cfg := retention(serve.Retention{MaxAge: time.Hour, Open: true, Archive: "s3://letters/dead", Every: time.Hour})
-	cfg.S3 = st
+	cfg.S3 = archive.S3{Endpoint: silent.URL}
 	s, _ := c.run(cfg)
 	t.Cleanup(func() { close(ends) })
 	<-began

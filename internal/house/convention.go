@@ -8,7 +8,7 @@ import (
 )
 
 // free are folders whose tests are about the whole, not about a file beside them.
-var free = []string{"integration", "examples", "internal/deptest", "internal/charts/hosted", "internal/suite", "classify/internal/drivers", "serve/internal/browser"}
+var free = []string{"integration", "examples", "internal/deptest", "internal/charts/hosted", "internal/suite", "classify/internal/drivers", "serve/internal/browser", "serve/internal/storage"}
 
 // storied are names of test files that need no code file: helpers of several tests, the runnable
 // examples, the suite that runs on every broker.

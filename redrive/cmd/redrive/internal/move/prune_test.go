@@ -1,16 +1,11 @@
 package move_test
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -188,44 +183,4 @@ func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
 	} {
 		roottest.Prints(t, b.Redrive(t, append([]string{"prune", "orders.dlq", "--yes"}, c.args...)...), cli.ExitUsage, "", c.want, c.args)
 	}
-}
-
-// Storage with the interface of S3 takes archives too. While it refuses them, nothing is deleted.
-func TestPrune_ArchivesToS3(t *testing.T) {
-	var refuses atomic.Bool
-	backend := s3mem.New()
-	if err := backend.CreateBucket("letters"); err != nil {
-		t.Fatal(err)
-	}
-	fake := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refuses.Load() {
-			http.Error(w, `<Error><Code>AccessDenied</Code><Message>refused</Message></Error>`, http.StatusForbidden)
-			return
-		}
-		fake.ServeHTTP(w, r)
-	}))
-	t.Cleanup(storage.Close)
-	for key, value := range map[string]string{
-		"AWS_ENDPOINT_URL_S3": storage.URL, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
-	} {
-		t.Setenv(key, value)
-	}
-	b := roottest.Aftermath(t)
-	b.Topic(t, "again.dlq", 2, nil)
-	was := b.Hold(t, "orders.dlq")
-	args := []string{"prune", "orders.dlq", "--max-age", "1m", "--open", "--yes", "--archive", "s3://letters/dead/", "-o", "json"}
-	refuses.Store(true)
-	roottest.Prints(t, b.Redrive(t, args...), cli.ExitError, "", "nothing was deleted: archive: write s3://letters/dead/orders.dlq/20")
-	b.WantHeld(t, "orders.dlq", was)
-	refuses.Store(false)
-	roottest.Prints(t, b.Redrive(t, "export", "orders.dlq", "--all", "--archive", "s3://letters/all.jsonl.gz"), cli.ExitDone, "EXPORTED  7\n", "")
-	got := b.Redrive(t, args...)
-	if got.Code != cli.ExitDone || !strings.Contains(got.Stdout, `"deleted":7,`) || !strings.Contains(got.Stdout, `"archive":"s3://letters/dead/orders.dlq/20`) {
-		t.Errorf("%+v", got)
-	}
-	roottest.Prints(t, b.Redrive(t, "import", "again.dlq", "s3://letters/dead/"), cli.ExitDone, "IMPORTED  7\n", "")
-	b.WantHeld(t, "again.dlq", was)
-	roottest.Prints(t, b.Redrive(t, "import", "again.dlq", "s3://letters/all.jsonl.gz"), cli.ExitDone, "COPIES", "")
 }
