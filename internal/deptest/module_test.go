@@ -59,7 +59,6 @@ func TestNestedModulesBuildFromThisTree(t *testing.T) {
 	for _, u := range work.Use {
 		used = append(used, path.Clean(u.DiskPath))
 	}
-	isForUsers := func(dir string) bool { return top(dir) != "examples" && !strings.Contains("/"+dir, "/internal/") }
 	isRelease := !slices.ContainsFunc(modules(t), func(dir string) bool {
 		return isForUsers(dir) && len(readModule(t, dir).Replace) > 0
 	})
@@ -87,9 +86,53 @@ func TestNestedModulesBuildFromThisTree(t *testing.T) {
 	}
 }
 
+// onlyTested lists what modules for users require for their tests alone: what is small, and what
+// other requirements bring anyway. Tests that need more are a module of their own.
+var onlyTested = map[string][]string{
+	".": {"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"},
+	// The root module brings them.
+	"integration": {"github.com/google/go-cmp", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"},
+	// go-oidc, the root module and minio-go bring all but jsonschema.
+	"serve": {"github.com/go-jose/go-jose/v4", "github.com/invopop/jsonschema", "github.com/twmb/franz-go/pkg/kfake", "golang.org/x/net"},
+}
+
+// Whoever requires a module inherits what its tests require, too.
+func TestModulesForUsersRequireLittleForTheirTests(t *testing.T) {
+	t.Parallel()
+	g := readGraph(t)
+	for _, dir := range modules(t) {
+		if !isForUsers(dir) {
+			continue
+		}
+		var imported []string
+		for _, p := range g.sorted() {
+			if moduleOf(t, p.dir) == dir {
+				imported = append(imported, p.imports...)
+			}
+		}
+		var only []string
+		for _, r := range readModule(t, dir).Require {
+			if !r.Indirect && !slices.ContainsFunc(imported, func(name string) bool { return name == r.Path || strings.HasPrefix(name, r.Path+"/") }) {
+				only = append(only, r.Path)
+			}
+		}
+		if want := onlyTested[dir]; !slices.Equal(only, want) {
+			t.Errorf("%s/go.mod requires for tests alone %q, want %q", dir, only, want)
+		}
+	}
+}
+
+// isForUsers reports whether others may require a module.
+func isForUsers(dir string) bool {
+	return top(dir) != "examples" && top(dir) != "deploy" && !strings.Contains("/"+dir, "/internal/")
+}
+
 type modFile struct {
 	Module  struct{ Path string }
-	Require []struct{ Path string }
+	Require []struct {
+		Path     string
+		Indirect bool
+	}
 	Replace []struct{ Old, New struct{ Path string } }
 }
 
