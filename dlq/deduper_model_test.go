@@ -29,14 +29,14 @@ type lineageWorld struct {
 
 	letters []*kgo.Record // that are there
 	of      map[*kgo.Record]record
-	failed  map[*kgo.Record]time.Time // when the record failed, of which a letter tells
+	failed  map[*kgo.Record]time.Time // when the record of a letter failed
 	archive []*kgo.Record
 	next    int64
 
 	entries []*kgo.Record
 	runs    []*modelRun
-	known   *Ledger    // as somebody has read it who makes a plan
-	plan    *modelPlan // that nobody has claimed yet
+	known   *Ledger    // as whoever makes a plan has read it
+	plan    *modelPlan // that no process has claimed yet
 }
 
 // record is a record of the source.
@@ -55,7 +55,7 @@ type modelRun struct {
 	started time.Time
 	left    []*kgo.Record // to be sent
 	flying  []*kgo.Record
-	late    []late // outcomes that nobody has written down yet
+	late    []late // outcomes that are not in the ledger yet
 }
 
 type modelPlan struct {
@@ -254,7 +254,7 @@ func (w *lineageWorld) outcome(t *rapid.T) {
 	run.late = append(run.late, late{l, state})
 }
 
-func (w *lineageWorld) tell(t *rapid.T) {
+func (w *lineageWorld) recordLate(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.late) })
 	for _, o := range run.late {
 		w.note(o.letter, Entry{State: o.state, Run: run.id, Since: run.started})
@@ -274,8 +274,8 @@ func (w *lineageWorld) discard(*rapid.T) {
 	}
 }
 
-// reopen withdraws that some letters were discarded. Of a letter that tells of the record's last
-// failure, that makes as if nothing had been done since.
+// reopen withdraws that some letters were discarded. If a letter is of the record's last failure,
+// the record then counts as one about which nothing was done since.
 func (w *lineageWorld) reopen(t *rapid.T) {
 	w.pass()
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }}).Draw(w.T, "filter")
@@ -463,7 +463,7 @@ func (w *lineageWorld) check(*rapid.T) {
 	represented := w.represented(newJudge(w.ledger(), false))
 	for _, l := range w.letters {
 		if w.lacksAll(l, represented) {
-			w.Fatalf("record %v failed at %s, as letter %d tells, nothing was done about it since, and no letter is open", w.of[l], w.failed[l], l.Offset)
+			w.Fatalf("record %v failed at %s, as letter %d says, nothing was done about it since, and no letter is open", w.of[l], w.failed[l], l.Offset)
 		}
 	}
 }
@@ -482,7 +482,7 @@ func TestLineage_HidesNothingThatWasNotProcessed(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"":     w.check,
 			"fail": w.failNew, "fail again": w.failAgain, "fail once more": w.failAgain, "recreate": w.recreate, "read": w.readLedger, "plan": w.planRun, "claim": w.claim, "send": w.send, "send another": w.send,
-			"outcome": w.outcome, "tell": w.tell, "discard": w.discard, "reopen": w.reopen, "prune": w.prune, "import": w.importOne, "expire": w.expire, "compact": w.compact,
+			"outcome": w.outcome, "record": w.recordLate, "discard": w.discard, "reopen": w.reopen, "prune": w.prune, "import": w.importOne, "expire": w.expire, "compact": w.compact,
 		})
 	})
 }

@@ -105,7 +105,7 @@ func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil)
-		k.wantPruned(t, 1) // no entry tells of the copy
+		k.wantPruned(t, 1) // no entry is about the copy
 		l := k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil)
 		if got := l.State(0, 1); got != Duplicate {

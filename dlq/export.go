@@ -31,7 +31,7 @@ type exported struct {
 	Key       blob             `json:"key"`
 	Value     blob             `json:"value"`
 	Headers   []exportedHeader `json:"headers"`
-	// Redacted marks a line whose bytes were left out, since somebody had to read it.
+	// Redacted marks a line whose bytes were left out, for a copy that people read.
 	Redacted bool `json:"redacted,omitempty"`
 }
 

@@ -30,7 +30,7 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 		time.Sleep(time.Second)
 		k.note(t, "orders.dlq", 2, 1, Entry{State: Redriven, Run: "r"})
 		frozen := k.freeze(t, "orders.dlq")
-		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(11)) // nobody has seen it
+		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(11)) // the ledger has not read it
 		l := k.ledger("orders.dlq")
 		var done []string
 		n, err := l.Discard(t.Context(), Filter{Classes: []string{"orders.SKUError"}}, frozen, DiscardOptions{By: "ada", Why: "test data", Done: func(at headers.Position, err error) {
@@ -119,7 +119,7 @@ func TestLedger_DiscardNamesLettersThatFailed(t *testing.T) {
 			}
 		}})
 		if n != 3 || ok != 3 || failed != 15 || err == nil {
-			t.Fatalf("%d discarded, %d and %d are told, %v", n, ok, failed, err)
+			t.Fatalf("%d discarded, %d and %d are reported, %v", n, ok, failed, err)
 		}
 		if text := err.Error(); !strings.Contains(text, "orders.dlq/0/0") || !strings.Contains(text, "and 5 more letters") || strings.Contains(text, "orders.dlq/1/") {
 			t.Error(text)
@@ -151,8 +151,8 @@ func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
 	})
 }
 
-// A run that begins while letters are being discarded may redrive them, since it has not read that.
-// Whoever discards is told.
+// A run that begins while letters are being discarded may redrive them, since it has not read the
+// discard. The error of Discard names the run.
 func TestLedger_DiscardNamesARunThatBeganMeanwhile(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)

@@ -52,7 +52,7 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 		"brought back meanwhile":        {first: from(7), second: changed(from(7), redriven("r")), resolved: true, want: []string{"0:1"}},
 		"by another run":                {first: changed(from(7), redriven("r")), second: changed(from(7), redriven("q")), want: []string{"0:0", "0:1"}},
 		"it does not say from where":    {first: headers.Meta{Group: "billing"}, second: headers.Meta{Group: "billing"}, want: []string{"0:0", "0:1"}},
-		"headers that nobody believes": {
+		"headers that are not believed": {
 			first: from(7), second: changed(from(7), func(m *headers.Meta) { m.Reason = headers.ReasonMalformed }), want: []string{"0:0", "0:1"},
 		},
 	} {

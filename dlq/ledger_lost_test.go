@@ -9,7 +9,8 @@ import (
 )
 
 // The dead-letter topic lost its end in an unclean election, and new letters got the offsets of
-// letters that were resolved. They had the old letters' states, so nobody saw them.
+// letters that were resolved. The new letters had the states of the old ones, so no list of open
+// letters had them.
 func TestLedger_ALetterAtALostOffsetHasNoState(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		// old brokers have no ids of topics, so a topic that is recreated looks like one whose log

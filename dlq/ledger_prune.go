@@ -100,8 +100,8 @@ func (p *Prunable) hasCopies() bool {
 	return false
 }
 
-// tell sets what a record says is deleted.
-func (p *Prunable) tell(r *PruneRecord) {
+// describe sets in a record what p deletes.
+func (p *Prunable) describe(r *PruneRecord) {
 	r.Until, r.Letters, r.Open, r.Discarded = p.Until, p.Letters, p.Open, p.Discarded
 }
 
@@ -169,13 +169,13 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 		return kept(err)
 	}
 	at := time.Now()
-	told := &PruneRecord{ID: newPruneID(at), TopicID: l.id, At: at, By: o.By, Why: o.Why, Archive: o.Archive}
-	p.tell(told)
+	pruned := &PruneRecord{ID: newPruneID(at), TopicID: l.id, At: at, By: o.By, Why: o.Why, Archive: o.Archive}
+	p.describe(pruned)
 	record := l.recordPrune
 	if l.missing {
 		record = func(context.Context, *PruneRecord) error { return nil }
 	}
-	if err := record(ctx, told); err != nil {
+	if err := record(ctx, pruned); err != nil {
 		return kept(fmt.Errorf("nothing was deleted: %w", err))
 	}
 	if !l.missing {
@@ -183,22 +183,22 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 	}
 	err := kept(l.judgeAgain(ctx, p))
 	if err == nil {
-		p.tell(told)
+		p.describe(pruned)
 		err = l.deleteUntil(ctx, p.Until)
 	}
 	if p.Letters == 0 { // another deleted them meanwhile, and its record names their archive
-		told.Archive = ""
+		pruned.Archive = ""
 	}
 	if err != nil {
-		told.Error = err.Error()[:min(len(err.Error()), maxReason)]
+		pruned.Error = err.Error()[:min(len(err.Error()), maxReason)]
 	} else {
-		told.Deleted = time.Now()
+		pruned.Deleted = time.Now()
 	}
-	// The end is recorded even if ctx ended meanwhile: somebody may look for the letters.
+	// The end is recorded even if ctx ended meanwhile: an operator may look for the letters.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
 	defer cancel()
-	if failed := record(ending, told); failed != nil && err == nil {
-		return fmt.Errorf("%d letters were deleted, but the ledger says only that they were to be: %w", told.Letters, failed)
+	if failed := record(ending, pruned); failed != nil && err == nil {
+		return fmt.Errorf("%d letters were deleted, but the ledger says only that they were to be: %w", pruned.Letters, failed)
 	}
 	return err
 }
@@ -255,7 +255,7 @@ func (l *Ledger) judgeAgain(ctx context.Context, p *Prunable) error {
 		}
 		now.noted = p.noted
 		*p = *now
-		if err := l.noteDuplicates(ctx, p); err != nil {
+		if err := l.recordDuplicates(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -291,8 +291,8 @@ func (l *Ledger) stillPrunable(ctx context.Context, was *Prunable) (*Prunable, e
 	return now, nil
 }
 
-// noteDuplicates records the letters that Copies counts as duplicates.
-func (l *Ledger) noteDuplicates(ctx context.Context, p *Prunable) error {
+// recordDuplicates writes entries for the letters that Copies counts as duplicates.
+func (l *Ledger) recordDuplicates(ctx context.Context, p *Prunable) error {
 	if !p.hasCopies() {
 		return nil
 	}

@@ -26,13 +26,13 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 			k.note(t, "orders.dlq", 1, offset, Entry{State: Discarded})
 		}
 		l := k.ledger("orders.dlq")
-		var told [2]int64
-		p, err := l.Prunable(t.Context(), time.Time{}, func(read, total int64) { told = [2]int64{read, total} })
+		var progress [2]int64
+		p, err := l.Prunable(t.Context(), time.Time{}, func(read, total int64) { progress = [2]int64{read, total} })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[int32]int64{0: 2, 1: 4}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || p.Discarded != 4 || told != [2]int64{8, 8} {
-			t.Fatalf("prunable %+v, want until %v; told %d", p, want, told)
+		if want := map[int32]int64{0: 2, 1: 4}; !maps.Equal(p.Until, want) || p.Letters != 6 || p.Open != 0 || p.Discarded != 4 || progress != [2]int64{8, 8} {
+			t.Fatalf("prunable %+v, want until %v; progress %d", p, want, progress)
 		}
 		// to archive it
 		k.wantRead(t, "orders.dlq", Filter{}, Cursor{End: p.Until}, "0:0", "0:1", "1:0", "1:1", "1:2", "1:3")
@@ -71,7 +71,7 @@ func TestPruning_DeletesOnlyWhatMayStillBeDeleted(t *testing.T) {
 		k.note(t, "orders.dlq", 0, 0, Entry{State: Discarded})
 		l = k.ledger("orders.dlq")
 		p = prunable(t, l, time.Time{})
-		k.fill(t, "orders.dlq", 0, 2) // nobody was asked about these
+		k.fill(t, "orders.dlq", 0, 2) // they came after the question
 		k.note(t, "orders.dlq", 0, 3, Entry{State: Succeeded})
 		prune(t, l, p)
 		k.wantRead(t, "orders.dlq", Filter{}, Cursor{At: map[int32]int64{0: 3}}, "0:0", "0:1", "1:2")

@@ -14,8 +14,8 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// A wrong filter discarded letters that somebody needs. Before, only a record written by hand
-// opened them again.
+// A wrong filter discarded letters that are needed. Before, only a record written by hand opened
+// them again.
 func TestLedger_ReopenWithdrawsADiscard(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 9, 10, 11, 12, 7} { // the last is a copy

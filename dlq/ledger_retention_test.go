@@ -182,7 +182,8 @@ func TestPrunableBy_TheStricterLimitCounts(t *testing.T) {
 	})
 }
 
-// Kafka deletes from the beginning only: an open letter keeps what is behind it, and that is told.
+// Kafka deletes from the beginning only: an open letter keeps those at higher offsets, and the
+// result names it.
 func TestPrunableBy_AnOpenLetterHoldsUpThoseBehind(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.old(t, "one.dlq", 0, 90*day, 80*day, 70*day, time.Hour)
@@ -214,8 +215,8 @@ func TestPrunableBy_IsJudgedAgainBeforeTheDeletion(t *testing.T) {
 			t.Errorf("it ends with %v", err)
 		}
 		k.wantRead(t, "one.dlq", Filter{}, Cursor{}, "0:2160h0m0s", "0:1920h0m0s")
-		if told, err := l.PruneRecords(t.Context()); len(told) != 0 || err != nil {
-			t.Errorf("the ledger tells of %+v, %v", told, err)
+		if pruned, err := l.PruneRecords(t.Context()); len(pruned) != 0 || err != nil {
+			t.Errorf("the ledger has %+v, %v", pruned, err)
 		}
 	})
 }
@@ -242,11 +243,11 @@ func TestPrune_IsAnnouncedBefore(t *testing.T) {
 		if err := l.Prune(t.Context(), p, o); err != nil {
 			t.Fatal(err)
 		}
-		told, err := k.ledger("one.dlq").PruneRecords(t.Context())
-		if err != nil || len(told) != 2 {
-			t.Fatalf("the ledger tells of %+v, %v", told, err)
+		pruned, err := k.ledger("one.dlq").PruneRecords(t.Context())
+		if err != nil || len(pruned) != 2 {
+			t.Fatalf("the ledger has %+v, %v", pruned, err)
 		}
-		failed, done := told[0], told[1]
+		failed, done := pruned[0], pruned[1]
 		if failed.Error == "" || !failed.Deleted.IsZero() {
 			t.Errorf("the one that failed is recorded as %+v", failed)
 		}

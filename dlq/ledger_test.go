@@ -236,16 +236,16 @@ func TestLedger_ReadReportsItsProgress(t *testing.T) {
 			k.note(t, "orders.dlq", int32(offset%3), offset, Entry{State: Succeeded})
 		}
 		l := NewLedger("orders.dlq", "orders.dlq.ledger", k.opts(kgo.FetchMaxBytes(1), kgo.FetchMaxPartitionBytes(1))...)
-		var told []int64
+		var progress []int64
 		if err := l.Read(t.Context(), func(read, total int64) {
-			if told = append(told, read); total != 40 {
+			if progress = append(progress, read); total != 40 {
 				t.Errorf("total %d, want 40", total)
 			}
 		}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if len(told) < 3 || !slices.IsSorted(told) || told[0] != 0 || told[len(told)-1] != 40 {
-			t.Errorf("told %v, want from 0 to 40", told)
+		if len(progress) < 3 || !slices.IsSorted(progress) || progress[0] != 0 || progress[len(progress)-1] != 40 {
+			t.Errorf("progress %v, want from 0 to 40", progress)
 		}
 	})
 }

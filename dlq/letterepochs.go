@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/internal/offsetset"
 )
 
-// letterEpochs tells which letters of a partition the brokers lost. Leader epochs and offsets grow
+// letterEpochs finds which letters of a partition the brokers lost. Leader epochs and offsets grow
 // together, so a letter is lost if its offset is not before the end of the epochs that its entry
 // names (KIP-101).
 type letterEpochs struct {

@@ -29,8 +29,8 @@ type PruneRecord struct {
 	Until map[int32]int64
 	// Letters, Open and Discarded are those of [Prunable].
 	Letters, Open, Discarded int64
-	// Deleted is when the letters were deleted. It is zero if that failed, or if nobody recorded
-	// the end: then the start of the partitions tells.
+	// Deleted is when the letters were deleted. It is zero if that failed, or if the end was not
+	// recorded: then the start of the partitions says what was deleted.
 	Deleted time.Time
 	// Error is why not all letters were deleted.
 	Error string

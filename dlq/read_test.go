@@ -47,8 +47,8 @@ func TestRead_OmitsLettersWrittenMeanwhile(t *testing.T) {
 	})
 }
 
-// What a filter does with each letter may take a while: so a read that nobody waits for any more
-// ends before the next letter, not with what was fetched.
+// What a filter does with each letter may take a while: so a read whose caller is gone ends before
+// the next letter, not after all that was fetched.
 func TestRead_EndsWithItsContextBetweenLetters(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 10)

@@ -39,13 +39,13 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		k.note(t, "orders.dlq", 0, 4, Entry{State: Redriven})
 		k.note(t, "orders.dlq", 0, 4, Entry{State: Failed})
 		l := k.ledger("orders.dlq")
-		var told [2]int64
-		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, func(read, total int64) { told = [2]int64{read, total} })
+		var progress [2]int64
+		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, func(read, total int64) { progress = [2]int64{read, total} })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told != [2]int64{8, 8} {
-			t.Errorf("told %d offsets", told)
+		if progress != [2]int64{8, 8} {
+			t.Errorf("progress of %d offsets", progress)
 		}
 		const fp = "0123456789abcdef"
 		want := &Summary{
@@ -138,7 +138,7 @@ func TestSummary_AgreesWithAList(t *testing.T) {
 		if s.Open != open || s.Pending+s.Resolved+s.Duplicates != resolved || open == 0 || s.Duplicates == 0 || s.Malformed == 0 {
 			t.Errorf("the summary has %d open, %d resolved, the list %d and %d", s.Open, s.Pending+s.Resolved+s.Duplicates, open, resolved)
 		}
-		delete(s.ResolvedAs, Duplicate) // a list does not tell those with an entry from the others
+		delete(s.ResolvedAs, Duplicate) // a list does not separate those with an entry
 		if d := cmp.Diff(resolvedAs, s.ResolvedAs); d != "" {
 			t.Error(d)
 		}
@@ -482,7 +482,7 @@ func TestSummary_CountsByTheTimeOfFailure(t *testing.T) {
 			t.Error("it counts by the millisecond")
 		}
 		if s := summarize(t, k.readLedger(t, "one.dlq")); s.Times != nil {
-			t.Errorf("times that nobody asked for: %d", len(s.Times))
+			t.Errorf("times that were not asked for: %d", len(s.Times))
 		}
 	})
 }

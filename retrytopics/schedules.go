@@ -7,7 +7,7 @@ import "time"
 //
 //	schedule    tiers             total   suits
 //	Default     5s 30s 5m         5m35s   short faults: restarts, failovers, rate limits
-//	Aggressive  10s 1m 5m         6m10s   somebody waits, and soon a person should look
+//	Aggressive  10s 1m 5m         6m10s   a user waits, and soon a person should look
 //	Standard    1m 30m 3h         3h31m   late is fine, outages last an hour or two
 //	Patient     5m 1h 6h          7h5m    no hurry, and few retries
 //	Cautious    1m 10m 1h 4h 12h  17h11m  what has to outlast a provider's bad day

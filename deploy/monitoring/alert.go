@@ -55,8 +55,8 @@ func (a Alerts) All() (all []Alert) {
 var spans = regexp.MustCompile(`\[(\w+)\]`)
 
 // Faster returns the alerts with each duration of For, and each range of an expression, divided by
-// a factor, so that a test need not wait for them. Nothing else of them tells a time: the
-// thresholds are metrics.
+// a factor, so that a test need not wait for them. Nothing else of them is a time: the thresholds
+// are metrics.
 func (a Alerts) Faster(factor int) Alerts {
 	groups := make([]AlertGroup, len(a.Groups))
 	for i, g := range a.Groups {

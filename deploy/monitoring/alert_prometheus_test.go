@@ -59,15 +59,15 @@ type scene struct {
 	meters    *sdkmetric.MeterProvider
 	expose    *prometheus.Registry
 	prom      string // Prometheus's address
-	told      chan told
+	messages  chan message
 }
 
-type told struct{ Title, State, Key, Link string }
+type message struct{ Title, State, Key, Link string }
 
 // Dead letters come, one of a critical topic among them, a run fails, a rule gives up, one lane is
 // stuck and another one blocked: each alert fires in a Prometheus that scrapes services and server.
 // Then all is repaired, and each resolves. Meanwhile each query of the boards has returned data,
-// and a webhook was told of each incident once, and that it is over.
+// and a webhook got one message of each incident, and one that it is over.
 func TestAlerts_FireAndResolveInPrometheus(t *testing.T) {
 	if os.Getenv("SIDING_MONITORING") == "" {
 		t.Skip("make monitoring runs this: it takes two minutes")
@@ -153,7 +153,7 @@ func (s *scene) must(err error) {
 }
 
 func newScene(t *testing.T) *scene {
-	s := &scene{t: t, ctx: t.Context(), hang: make(chan struct{}), told: make(chan told, 1000)}
+	s := &scene{t: t, ctx: t.Context(), hang: make(chan struct{}), messages: make(chan message, 1000)}
 	s.release = sync.OnceFunc(func() { close(s.hang) })
 	var brokers []string
 	if b := os.Getenv("SIDING_MONITORING_BROKERS"); b != "" {
@@ -279,11 +279,11 @@ func (s *scene) server() {
 	rules := filepath.Join(s.t.TempDir(), "rules.yaml")
 	s.must(os.WriteFile(rules, fmt.Appendf(nil, "rules: [{name: gateway, topics: '%srefunds.dlq', classes: [http.503], cool-down: 1s, window: 1s, wait: 5s, max-wait: 5s, max-replays: 100}]", s.prefix), 0o600))
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var m told
+		var m message
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 			s.t.Error(err)
 		}
-		s.told <- m
+		s.messages <- m
 	}))
 	s.t.Cleanup(hook.Close)
 	s.t.Setenv("SIDING_MONITORING_HOOK", "generic+"+hook.URL+"?template=json")
@@ -566,14 +566,14 @@ func (s *scene) ask(empty map[string]string) {
 	}
 }
 
-// notified waits until the webhook was told of each incident that it is over. It was told of none
-// twice in the same words.
+// notified waits until the webhook has a message that each incident is over. It may get none twice
+// in the same words.
 func (s *scene) notified() {
-	begun, over := map[string]told{}, map[string]bool{}
+	begun, over := map[string]message{}, map[string]bool{}
 	titles := map[string]int{}
 	s.until(90*time.Second, func() string {
-		for len(s.told) > 0 {
-			m := <-s.told
+		for len(s.messages) > 0 {
+			m := <-s.messages
 			titles[m.Title+" "+m.Key+" "+m.State]++
 			if m.State == "over" {
 				over[m.Key] = true
@@ -591,7 +591,7 @@ func (s *scene) notified() {
 	})
 	for title, n := range titles {
 		if n > 1 {
-			s.t.Errorf("told %d times: %s", n, title)
+			s.t.Errorf("%d messages: %s", n, title)
 		}
 	}
 	for key, m := range begun {
@@ -600,7 +600,7 @@ func (s *scene) notified() {
 		}
 	}
 	if len(begun) < 10 {
-		s.t.Errorf("told of %d incidents: %v", len(begun), begun)
+		s.t.Errorf("messages of %d incidents: %v", len(begun), begun)
 	}
-	s.t.Logf("the webhook was told of %d incidents", len(begun))
+	s.t.Logf("the webhook got messages of %d incidents", len(begun))
 }

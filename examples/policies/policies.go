@@ -34,7 +34,7 @@ func policies() map[string]consumer.Policy {
 			MaxRetryAfter: 2 * time.Hour,
 		},
 
-		// Nobody waits: a letter can be redriven next week.
+		// No user waits: a letter can be redriven next week.
 		analytics: {Tiers: []time.Duration{}, MaxAttempts: 1}, // empty, not nil: no retry topics
 
 		// No entry may be missing. An entry whose letter would lack its value halts its lane.

@@ -47,7 +47,7 @@ func TestWhatErrorTextKeepsOutIsNowhere(t *testing.T) {
 		})
 		cfg.ErrorText = withoutCard
 		cfg.Logger = slog.New(slog.NewTextHandler(&left, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		cfg.Hooks = []consumer.Hook{told{&left}}
+		cfg.Hooks = []consumer.Hook{hookRecorder{&left}}
 		cfg.Policy = consumer.Policy{Tiers: minute.Tiers, Immediate: consumer.Immediate{Attempts: 1}}
 		c := k.Run(cfg)
 		records := k.Produce(order("busy"), order("bad"), order("old"), order("late"), order("panics"), order("panics with text"))
@@ -98,17 +98,17 @@ func (n *notes) String() string {
 	return n.text.String()
 }
 
-// told records the arguments of hooks.
-type told struct{ left *notes }
+// hookRecorder records the arguments of hooks.
+type hookRecorder struct{ left *notes }
 
-func (h told) OnDeadLettered(e consumer.Routed) {
+func (h hookRecorder) OnDeadLettered(e consumer.Routed) {
 	fmt.Fprintf(h.left, "dead-lettered %+v %q\n", e.Meta, e.Record.Headers)
 }
 
-func (h told) OnParked(e consumer.Routed) {
+func (h hookRecorder) OnParked(e consumer.Routed) {
 	fmt.Fprintf(h.left, "parked %+v %q\n", e.Meta, e.Record.Headers)
 }
 
-func (h told) OnDiscarded(e consumer.Routed) {
+func (h hookRecorder) OnDiscarded(e consumer.Routed) {
 	fmt.Fprintf(h.left, "discarded %+v %q\n", e.Meta, e.Record.Headers)
 }

@@ -266,8 +266,9 @@ func installed(objects ...*core.Secret) cluster {
 	return cluster{fake.NewSimpleDynamicClient(scheme.Scheme, all...)}
 }
 
-// By default two servers run. Without a key of sessions each made one of its own, so whoever signed
-// in at the one was nobody to the other. An upgrade that made a new key would sign everybody out.
+// By default two servers run. Without a key of sessions each made one of its own, so the other
+// server did not know a user who signed in at the first. An upgrade that made a new key would sign
+// all users out.
 func TestChart_AllServersHaveOneKeyOfSessions(t *testing.T) {
 	t.Parallel()
 	first, ok := rendered(t, nil)["session.yaml"].(*core.Secret)

@@ -17,7 +17,7 @@ var (
 	suiteEntry = regexp.MustCompile(`^\t"(.+?)":`)
 )
 
-// A promise whose test was renamed or deleted is one that nobody holds any more. So each row of
+// A promise whose test was renamed or deleted is held by no test any more. So each row of
 // docs/guarantees.md names tests, and each test that it names is there.
 func TestGuaranteesNameTestsThatExist(t *testing.T) {
 	t.Parallel()

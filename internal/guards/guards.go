@@ -18,7 +18,7 @@ import (
 )
 
 // Guard is what the commits of a group say of a topic. It counts partitions, not members: commits
-// do not tell which members the group has now.
+// do not say which members the group has now.
 type Guard struct {
 	Group, Topic   string
 	Held           bool      // in some partition; else all are strained

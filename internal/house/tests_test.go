@@ -58,7 +58,7 @@ func TestJudgeTests_RunsADearTestAlone(t *testing.T) {
 }
 
 // On a busy machine a test takes longer than it costs: its share of its package's CPU seconds
-// tells.
+// counts.
 func TestCosts_OfABusyMachineAreSharesOfItsCPU(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

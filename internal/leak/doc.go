@@ -1,5 +1,5 @@
-// Package leak finds parts of records in what a program tells about them: its log at any level, its
-// spans, its metrics, and whatever else a test shows it.
+// Package leak finds parts of records in what a program writes about them: its log at any level,
+// its spans, its metrics, and whatever else a test shows it.
 //
 // A [Finder] has a mark, a random text. A test puts [Finder.Mark] into keys, values and headers of
 // its records, gives the finder's logger and providers to the program, and asks [Finder.Found] at

@@ -4,9 +4,8 @@
 // It runs each test alone, with the cases that it has under the race detector, and notes its CPU
 // time and the blocks of code that it reaches. Of code where goroutines can meet the tests that
 // remain reach each block that all of them reach, of other code each function; so a test is left
-// out if cheaper ones reach the same. What always remains: a test whose name tells of an
-// interleaving, and one that is cheap. A test that the list does not name runs, a new one for
-// example.
+// out if cheaper ones reach the same. What always remains: a test whose name names an interleaving,
+// and one that is cheap. A test that the list does not name runs, a new one for example.
 //
 // It takes the folders of packages, and prints what it chose. Run it in the root of the checkout.
 package main

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A dear test is left out if others reach the same for less; what nobody else reaches remains, and
-// so do cheap tests and those of an interleaving.
+// A dear test is left out if others reach the same for less; a test that alone reaches a block
+// remains, and so do cheap tests and those of an interleaving.
 func TestChoose_LeavesOutWhatOthersReach(t *testing.T) {
 	t.Parallel()
 	of := func(test string, cpu time.Duration, reached ...string) measured {

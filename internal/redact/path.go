@@ -172,8 +172,8 @@ func (at place) with(p path) place {
 	return append(at, p)
 }
 
-// behind is the place within a value. Of one that is hidden, nobody can tell what other paths would
-// find there, so they count as found.
+// behind is the place within a value. It is unknown what other paths would find in a hidden value,
+// so they count as found.
 func (at place) behind(hidden bool) place {
 	if !hidden {
 		return at

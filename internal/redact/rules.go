@@ -238,7 +238,7 @@ func (r *Rules) headerValue(h kgo.RecordHeader) []byte {
 
 // numbers are siding's headers that hold a number or a time. A pattern for card numbers fits Unix
 // milliseconds too, and these headers hold nothing of the user's. A larger number than a time can
-// be is no exception: somebody else may have written it.
+// be is no exception: another program may have written it.
 var numbers = []string{
 	headers.OriginalPartition, headers.OriginalOffset, headers.OriginalTimestamp, headers.Attempts, headers.FirstFailedAt, headers.FailedAt,
 	headers.NotBefore, headers.Hops, headers.RedriveCount, headers.RedriveAt, headers.RedriveMaxAttempts,

@@ -107,6 +107,6 @@ var slots = func() (t [128]struct {
 	return t
 }()
 
-// slot tells all keys apart. Its factors were found by trying; a key that shares its slot with
-// another one needs new factors.
+// slot gives each key another number. Its factors were found by trying; a key that shares its slot
+// with another one needs new factors.
 func slot(key string) byte { return (15*byte(len(key)) + key[4] + key[len(key)-1]) & 127 }

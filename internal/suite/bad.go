@@ -175,7 +175,7 @@ var bad = map[string]func(*testing.T, *fixture){
 			}
 			mu.Lock()
 			if got := ids[string(r.Value)]; got != want.ID {
-				t.Errorf("%s: the handler is told of redrive %q, want %q", r.Value, got, want.ID)
+				t.Errorf("%s: the handler gets redrive %q, want %q", r.Value, got, want.ID)
 			}
 			mu.Unlock()
 		}

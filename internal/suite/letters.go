@@ -87,7 +87,7 @@ var letters = map[string]func(*testing.T, *fixture){
 			t.Errorf("the letters of partition 1 are %q and %q", open, skipped)
 		}
 	},
-	// One letter that somebody made up refused every plan without a filter, and plan and summary
+	// One letter with forged headers refused every plan without a filter, and plan and summary
 	// counted the damaged ones differently.
 	"letters that cannot be redriven stay one by one": func(t *testing.T, f *fixture) {
 		f.Run(f.config(ok))

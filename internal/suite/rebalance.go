@@ -46,7 +46,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 	},
 	// kgo leaves a group only after a join that is under way, which here waits for the other
-	// member's handlers. A member that was gone by then got partitions, which nobody read for a
+	// member's handlers. A member that was gone by then got partitions, which no member read for a
 	// session.
 	"a member that ends within a rebalance gets no partition": func(t *testing.T, f *fixture) {
 		release := make(chan struct{})

@@ -22,17 +22,17 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// secrecy: what siding tells about records. A log is read by more people, and is kept for longer,
+// secrecy: what siding writes about records. A log is read by more people, and is kept for longer,
 // than the topics that it is about. So it has none of a record's key, value and headers, at any
 // level, unless an error of the handler quotes them.
 var secrecy = map[string]func(*testing.T, *fixture){
-	"by partition: nothing of a record is in logs, spans and metrics": func(t *testing.T, f *fixture) { tellsNothing(t, f, consumer.OrderPartition) },
-	"by key: nothing of a record is in logs, spans and metrics":       func(t *testing.T, f *fixture) { tellsNothing(t, f, consumer.OrderKey) },
+	"by partition: nothing of a record is in logs, spans and metrics": func(t *testing.T, f *fixture) { leaksNothing(t, f, consumer.OrderPartition) },
+	"by key: nothing of a record is in logs, spans and metrics":       func(t *testing.T, f *fixture) { leaksNothing(t, f, consumer.OrderKey) },
 }
 
-// tellsNothing lets marked records fail in each way, redrives some in vain and then with success,
-// and looks for the mark in whatever is told about them.
-func tellsNothing(t *testing.T, f *fixture, order consumer.Order) {
+// leaksNothing lets marked records fail in each way, redrives some in vain and then with success,
+// and looks for the mark in whatever is written about them.
+func leaksNothing(t *testing.T, f *fixture, order consumer.Order) {
 	t.Helper()
 	finder := leak.New()
 	meters := finder.MeterProvider()
@@ -97,7 +97,7 @@ func tellsNothing(t *testing.T, f *fixture, order consumer.Order) {
 	}
 	f.find(t, f.topic+".dlq", func(l *kgo.Record) bool { return string(l.Key) == string(broken.Key) })
 
-	tellsOfHealth := func() {
+	showHealth := func() {
 		if err := meters.Collect(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -107,11 +107,11 @@ func tellsNothing(t *testing.T, f *fixture, order consumer.Order) {
 		}
 		finder.Show("health", string(health))
 	}
-	tellsOfHealth()
+	showHealth()
 	f.redrivenInVain(t, finder)
 	fixed.Store(true)
 	f.redrivenWell(t, finder)
-	tellsOfHealth()
+	showHealth()
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,11 +122,11 @@ func tellsNothing(t *testing.T, f *fixture, order consumer.Order) {
 		}
 	}
 	for _, found := range finder.Found() {
-		t.Errorf("it tells of records: %s", found)
+		t.Errorf("it contains parts of records: %s", found)
 	}
 }
 
-// redrives runs a plan of letters, and shows what the run tells.
+// redrives runs a plan of letters, and shows finder what the run reports.
 func (f *fixture) redrives(t *testing.T, finder *leak.Finder, s redrive.Selection) (redrive.Outcome, error) {
 	t.Helper()
 	log := finder.Logger()

@@ -57,7 +57,7 @@ func TestWorkflow_RunsWhatCIRuns(t *testing.T) {
 	}
 }
 
-// What README tells a newcomer to type works on a machine that has nothing but Go.
+// The commands that README gives a newcomer work on a machine that has nothing but Go.
 func TestCI_RunsWhatREADMESays(t *testing.T) {
 	t.Parallel()
 	_, text, _ := strings.Cut(read(t, "README.md"), "\n## Try it\n")
