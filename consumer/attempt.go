@@ -52,7 +52,7 @@ var over = func() *stdContext {
 // just before it, and the clock with it.
 func (a *attempt) timeoutAt() (int64, bool) {
 	d := a.from.policy.HandlerTimeout
-	return int64(plus(time.Duration(a.from.clock.Latest(a.start))+a.from.told(a.off), d, 1)), d > 0
+	return int64(plus(time.Duration(a.from.clock.Latest(a.start))+a.from.waited(a.off), d, 1)), d > 0
 }
 
 // deadline is for those who watch the attempt. While the clock stands, it moves.

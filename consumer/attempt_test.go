@@ -27,7 +27,7 @@ func TestAttempt_LookupCostsNoAllocation(t *testing.T) { // not parallel: it cou
 	var absent any = ctxKey("absent")
 	if n := testing.AllocsPerRun(100, func() {
 		if a.Value(absent) != nil {
-			t.Error("there is a value for a key that nobody set")
+			t.Error("there is a value for a key that was never set")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations for a look-up, want none", n)

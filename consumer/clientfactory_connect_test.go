@@ -31,7 +31,7 @@ import (
 func TestConsumer_WaitsForABrokerThatIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var vn kfake.VirtualNetwork // on which nobody listens
+		var vn kfake.VirtualNetwork // on which no broker listens
 		var dials atomic.Int32
 		cfg := config(handle)
 		log := logged(&cfg)

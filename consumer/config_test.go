@@ -196,7 +196,7 @@ func TestConfig_OneErrorNamesEveryProblem(t *testing.T) {
 	}
 }
 
-// One mistake was told once for the topic and once for each of its siblings.
+// The error named one mistake once for the topic and once for each of its siblings.
 func TestConfig_TellsAMistakeOnce(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"payments.*", "pay ments"} {

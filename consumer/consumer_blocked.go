@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// blockedPoll is the interval at which logBlocked looks at the lanes. No event tells that a lane is
+// blockedPoll is the interval at which logBlocked looks at the lanes. No event comes when a lane is
 // blocked: nothing happens any more.
 const blockedPoll = 5 * time.Second
 
@@ -14,48 +14,49 @@ const blockedPoll = 5 * time.Second
 func (c *Consumer) logBlocked(ctx context.Context) {
 	t := time.NewTicker(blockedPoll)
 	defer t.Stop()
-	told := map[*lane]time.Time{} // since when
+	logged := map[*lane]time.Time{} // since when
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-t.C:
-			c.tellBlocked(now, told)
+			c.logBlockedChanges(now, logged)
 		}
 	}
 }
 
-// tellBlocked logs which lanes are blocked and not in told, and the reverse, and updates told.
-func (c *Consumer) tellBlocked(now time.Time, told map[*lane]time.Time) {
+// logBlockedChanges logs which lanes are blocked and not in logged, and the reverse, and updates
+// logged.
+func (c *Consumer) logBlockedChanges(now time.Time, logged map[*lane]time.Time) {
 	var began, ended []*lane
 	var first time.Time
 	var why string
 	for _, l := range c.lanesNow() {
 		since, because := inspection{l}.blocked(now)
-		if _, known := told[l]; known || because == "" {
+		if _, known := logged[l]; known || because == "" {
 			continue
 		}
 		if began = append(began, l); first.IsZero() || since.Before(first) {
 			first, why = since, because
 		}
-		told[l] = since
+		logged[l] = since
 	}
 	longest := time.Duration(0)
-	for l, since := range told {
+	for l, since := range logged {
 		if _, because := (inspection{l}).blocked(now); because != "" {
 			continue
 		}
-		delete(told, l)
+		delete(logged, l)
 		if !l.closing() { // else the group revoked it, which has a line
 			ended, longest = append(ended, l), max(longest, now.Sub(since))
 		}
 	}
 	if len(began) > 0 {
-		c.log.Warn("siding: lanes are blocked", "lanes", len(began), "blocked_now", len(told), "since", first, "why", why,
+		c.log.Warn("siding: lanes are blocked", "lanes", len(began), "blocked_now", len(logged), "since", first, "why", why,
 			"partitions", partitionsText(sourcesOf(began)))
 	}
 	if len(ended) > 0 {
-		c.log.Info("siding: lanes are no longer blocked", "lanes", len(ended), "blocked_now", len(told), "lasted", longest,
+		c.log.Info("siding: lanes are no longer blocked", "lanes", len(ended), "blocked_now", len(logged), "lasted", longest,
 			"partitions", partitionsText(sourcesOf(ended)))
 	}
 }

@@ -16,7 +16,7 @@ import (
 // initGuards makes the guards of the topics.
 func initGuards(c *Consumer) {
 	g := &c.guards
-	g.of, g.noted = map[string]*guard.Topic{}, make(chan struct{}, 1)
+	g.of, g.queued = map[string]*guard.Topic{}, make(chan struct{}, 1)
 	for topic, p := range c.policies {
 		if p.Breaker.Off && p.RetryBudget.Off {
 			continue
@@ -25,7 +25,7 @@ func initGuards(c *Consumer) {
 			Elapsed: func() time.Duration { return time.Since(c.clock.Base) },
 			Lanes:   func() []guard.Lane { return c.guardLanes(topic) },
 			Ended:   func() bool { return c.ctx.Err() != nil },
-			Note:    func(e guard.Event) { g.note(guardEvent{topic, e}) },
+			Note:    func(e guard.Event) { g.queue(guardEvent{topic, e}) },
 		}, p.guardSettings())
 	}
 }
@@ -38,12 +38,12 @@ func (c *Consumer) guardLanes(source string) (all []guard.Lane) {
 	return all
 }
 
-// tellGuarded is the interval of the lines about topics that stay strained or held.
-const tellGuarded = time.Minute
+// guardedInterval is the interval of the lines about topics that stay strained or held.
+const guardedInterval = time.Minute
 
 // guardLoop logs changes of the guards, and calls their hooks, until all lanes are gone.
 func (c *Consumer) guardLoop(ctx context.Context) {
-	t := time.NewTicker(tellGuarded)
+	t := time.NewTicker(guardedInterval)
 	defer t.Stop()
 	for {
 		select {
@@ -58,7 +58,7 @@ func (c *Consumer) guardLoop(ctx context.Context) {
 				c.log.Warn("siding: a topic is strained or held", "topic", is.Topic, "state", string(is.State), "lasts", now.Sub(is.Since), "share", is.Share, "runs", is.Runs,
 					"class", is.Class, "error", is.LastError, "waiting", is.Waiting, "probes", is.Probes, "do", is.Do)
 			}
-		case <-c.guards.noted:
+		case <-c.guards.queued:
 			c.reportGuards()
 		}
 	}

@@ -61,8 +61,8 @@ func (c *Consumer) outlasting(now time.Time) (all []StuckHandler) {
 	return all
 }
 
-// tellOutlasting is the interval of the lines about handlers of former lanes.
-const tellOutlasting = time.Minute
+// outlastingInterval is the interval of the lines about handlers of former lanes.
+const outlastingInterval = time.Minute
 
 // watch logs each attempt that ignores its timeout, once. Of handlers that outlasted their lanes it
 // logs the number, again and again: what they keep from running grows.
@@ -79,7 +79,7 @@ func (c *Consumer) watch() {
 		}
 	}
 	if all := c.outlasting(now); len(all) > 0 {
-		c.throttle.Once("outlasting", tellOutlasting, func() {
+		c.throttle.Once("outlasting", outlastingInterval, func() {
 			oldest := all[0]
 			c.log.Error("siding: handlers outlast their lanes and hold slots of this process; a restart frees these",
 				"handlers", len(all), "concurrency", c.cfg.Concurrency,

@@ -105,7 +105,7 @@ func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 		deny.Store(true)
 		refused := refuse(k, tt.A, 1, tt.B, &deny)
 		blocked := func() bool { h := c.Health(); return h.Lanes[1].State == consumer.StateBlocked }
-		eventually(t, "health tells", blocked)
+		eventually(t, "health reports it", blocked)
 		h := c.Health()
 		if why := h.Lanes[1].Why; h.OK || h.Lanes[0].State == consumer.StateBlocked || !strings.HasPrefix(why, tt.A+"/1 cannot be read from offset ") || !strings.Contains(why, tt.B.Message) {
 			t.Errorf("health is OK %v, with %+v", h.OK, h.Lanes)
@@ -121,7 +121,7 @@ func TestHealth_NamesAPartitionThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A batch that nobody can decompress was fetched again at once, thousands of times a second. Once
+// A batch that cannot be decompressed was fetched again at once, thousands of times a second. Once
 // the group's offset stands behind it, the lane goes on.
 func TestHealth_NamesABatchThatCannotBeRead(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
@@ -213,7 +213,7 @@ func (broken) Compress(*bytes.Buffer, []byte, ...kgo.CompressFlag) ([]byte, kgo.
 // began to count anew. Nothing was consumed.
 func TestHealth_OfAMemberThatIsLostAgainAndAgainIsNotOK(t *testing.T) {
 	table := cases.Cross(balancers, map[string][]kmsg.Key{"no heartbeat is accepted": {kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat}})
-	table["no offset is told"] = cases.Pair[[]kgo.Opt, []kmsg.Key]{A: nil, B: []kmsg.Key{kmsg.OffsetFetch}}
+	table["no offset is answered"] = cases.Pair[[]kgo.Opt, []kmsg.Key]{A: nil, B: []kmsg.Key{kmsg.OffsetFetch}}
 	each(t, table, 1, func(t *testing.T, k *consumertest.Kafka, c cases.Pair[[]kgo.Opt, []kmsg.Key]) {
 		cfg := config(fine)
 		cfg.Kafka, cfg.DrainTimeout = c.A, time.Second
@@ -284,7 +284,7 @@ func TestHealth_NamesHandlersThatOutlastTheirLanes(t *testing.T) {
 			}
 		}
 		if n := log.with("level=ERROR", "handlers outlast their lanes", "handlers=4 concurrency=4 topic=orders"); n < 29 || n > 31 {
-			t.Errorf("the log told it %d times in half an hour, want once a minute", n)
+			t.Errorf("the log has it %d times in half an hour, want once a minute", n)
 		}
 		close(hang)
 		k.Handled(k.Produce(many(1)...)[0], 1)

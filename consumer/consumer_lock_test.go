@@ -82,7 +82,7 @@ func TestConsumer_LogsNothingUnderALock(t *testing.T) {
 		time.Sleep(time.Minute) // then a note is given up that no ledger takes
 		meta := headers.Meta{Original: headers.Position{Topic: "orders"}, Group: "shipping", Attempts: 1, Class: "busy", FirstFailedAt: time.Now(), FailedAt: time.Now(), NotBefore: time.Now(), Hops: 1}
 		var enc headers.Encoder
-		l.tiers()[0].offer([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}}, 0)
+		l.tiers()[0].takePolled([16]byte{}, []*kgo.Record{{Topic: l.tiers()[0].topic, Headers: enc.Append(&meta, nil)}}, 0)
 		c.cluster, c.sourcePauser.client = cluster.New(silent), silent
 		c.move([]outOfRange{{at: topicPartition{"orders", 0}, feed: &l.source.feed}}, c.source)
 		time.Sleep(offsetsTimeout)

@@ -22,17 +22,17 @@ func (c memberLog) logStarting() {
 		"version", c.cfg.Version, "environment", c.cfg.Environment, "host", c.host)...)
 }
 
-// The first line about a join that goes on comes after tellJoin, the others tellJoinAgain apart.
+// The first line about a join that goes on comes after joinFirst, another one each joinInterval.
 const (
-	tellJoin      = 5 * time.Second
-	tellJoinAgain = 30 * time.Second
+	joinFirst    = 5 * time.Second
+	joinInterval = 30 * time.Second
 )
 
 // logJoining logs, until ctx ends, that a join takes long. After a crash it does: the group awaits
 // the session timeout of the member that died.
 func (c memberLog) logJoining(ctx context.Context) {
 	began := time.Now()
-	t := time.NewTicker(tellJoin)
+	t := time.NewTicker(joinFirst)
 	defer t.Stop()
 	for {
 		select {
@@ -43,8 +43,8 @@ func (c memberLog) logJoining(ctx context.Context) {
 			if h.Since.Before(began) {
 				h.Since = began // the start took that time
 			}
-			if waited := now.Sub(h.Since); !h.Joined && waited >= tellJoin {
-				c.throttle.Once("joining", tellJoinAgain, func() {
+			if waited := now.Sub(h.Since); !h.Joined && waited >= joinFirst {
+				c.throttle.Once("joining", joinInterval, func() {
 					if strings.Contains(h.Why, kerr.InconsistentGroupProtocol.Message) {
 						c.log.Warn("siding: the group's members have no balancer in common with this one; give all of them the same kgo.Balancers, or stop the others",
 							"waited", waited, "balancers", c.balancers(), "error", h.Why)
@@ -117,7 +117,7 @@ func (c memberLog) logLost(lanes []*lane) {
 	}
 }
 
-// logEnd logs what no line told yet, and the numbers of the whole run unless it could not start.
+// logEnd logs what no line has yet, and the numbers of the whole run unless it could not start.
 func (c memberLog) logEnd(began time.Time, err error) {
 	c.recordLog.storms.Close()
 	c.clients.warnings.Close()

@@ -85,7 +85,7 @@ func TestConsumer_TellsThatItWaitsToJoin(t *testing.T) {
 	})
 }
 
-// A member whose balancer the group refused was told of a former member's session.
+// The group refused a member's balancer, and the log blamed a former member's session.
 func TestConsumer_TellsThatItsBalancersAreRefused(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.InconsistentGroupProtocol})

@@ -30,7 +30,7 @@ func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), offsetsTimeout)
 		defer cancel()
 		if _, err := c.cluster.Bounds(ctx, map[string][]int32{l.topic: {l.partition}}); err == nil {
-			t.Error("a broker that never answers told where a log begins")
+			t.Error("a broker that never answers said where a log begins")
 		}
 		if took := time.Since(began); took != offsetsTimeout {
 			t.Errorf("the query took %v, want %v", took, offsetsTimeout)

@@ -261,7 +261,7 @@ func TestConsumerOutOfRange_TruncatedLogIsReadFromThere(t *testing.T) {
 		"while it is read": func(t *testing.T, k *consumertest.Kafka, _ *consumertest.Consumer, topic string) {
 			hits(t, k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.FencedLeaderEpoch}), 1)
 		},
-		"while nobody reads it": func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer, _ string) {
+		"while no member reads it": func(t *testing.T, k *consumertest.Kafka, c *consumertest.Consumer, _ string) {
 			stop(t, c)
 			k.Run(config(busyOnce))
 		},

@@ -30,7 +30,7 @@ func (c *Consumer) pollSource(ctx context.Context) {
 					lost = append(lost, o)
 				}
 			}
-			if l != nil && len(p.Records) > 0 && l.source.offer(p.Records, p.HighWatermark) {
+			if l != nil && len(p.Records) > 0 && l.source.takePolled(p.Records, p.HighWatermark) {
 				full = append(full, &l.source.fetch)
 			}
 		})

@@ -305,7 +305,7 @@ func (c *Consumer) shutDown(ctx context.Context, end func(), polling *sync.WaitG
 //
 // kgo leaves only after a join that is under way, and a join waits for the slowest member of the
 // group. So leave ends the client before the join does, and takes the member out of the group
-// itself. Otherwise the group would assign partitions to a member that is gone, and nobody would
+// itself. Otherwise the group would assign partitions to a member that is gone, and no member would
 // run their records until its session times out. A static member stays in the group.
 func (c *Consumer) leave() {
 	if c.classic && c.group.OptValue(kgo.InstanceID) == "" {

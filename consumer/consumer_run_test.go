@@ -204,7 +204,7 @@ func TestConsumer_EndsWithinARebalance(t *testing.T) {
 				t.Errorf("after %v: Run took %v to return, want 2 s at most", wait, took)
 			}
 		}
-		time.Sleep(20 * time.Second) // the drain ends, and a heartbeat tells of the last change
+		time.Sleep(20 * time.Second) // the drain ends, and a heartbeat has the last change
 		if lanes := len(stays.Health().Lanes); lanes != 4 {
 			t.Errorf("the member that stays has %d lanes, want 4", lanes)
 		}

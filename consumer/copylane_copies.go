@@ -24,9 +24,9 @@ type copySource struct {
 // mostEarlier is more entries than the history ever has: the shortest has 27 bytes.
 const mostEarlier = headers.MaxHistory / 24
 
-// noteEarlier notes a call that failed and is repeated in place. It keeps what a header may have
-// of an error's text, and the newest calls, beside the first, at which the record first failed.
-func (s *copySource) noteEarlier(a headers.Attempt, message string) {
+// keepEarlier keeps a call that failed and is repeated in place. It keeps what a header may have of
+// an error's text, and the newest calls, beside the first, at which the record first failed.
+func (s *copySource) keepEarlier(a headers.Attempt, message string) {
 	if len(s.earlier) > mostEarlier {
 		s.earlier = slices.Delete(s.earlier, 1, 2)
 	}

@@ -42,7 +42,7 @@ func TestLane_WakesWhenItsCopiesHaveRoomAgain(t *testing.T) {
 		l := held(c, 0, "m")
 		l.copies.Send(forward.NewCopy(&l.source.feed, 0, kgo.Record{Topic: "orders.dlq", Value: make([]byte, 700<<10)}))
 		held(c, 1, "m") // halves the share
-		l.source.offer([]*kgo.Record{{Topic: "orders"}}, 1)
+		l.source.takePolled([]*kgo.Record{{Topic: "orders"}}, 1)
 		synctest.Wait()
 		if n := ran.Load(); n != 0 {
 			t.Fatalf("%d records ran over the lane's share", n)
@@ -64,7 +64,7 @@ func TestCopySource_KeepsOfRunsInPlaceWhatHeadersHave(t *testing.T) {
 	began := time.UnixMilli(1_800_000_000_000)
 	const runs = 1000
 	for n := 1; n <= runs; n++ {
-		s.noteEarlier(headers.Attempt{Run: n, Class: "c", At: began.Add(time.Duration(n)), Verdict: "retry"}, "")
+		s.keepEarlier(headers.Attempt{Run: n, Class: "c", At: began.Add(time.Duration(n)), Verdict: "retry"}, "")
 	}
 	newest := []headers.Attempt{s.earlier[len(s.earlier)-1], {Class: "c", Run: runs + 1}}
 	var m headers.Meta
@@ -82,7 +82,7 @@ func TestCopySource_KeepsOfRunsInPlaceWhatHeadersHave(t *testing.T) {
 		t.Errorf("the %d runs of the history begin with %d, and the first failed at %v", len(back.History), first, m.FirstFailedAt)
 	}
 	long := strings.Repeat("é", 1<<20)
-	s.noteEarlier(headers.Attempt{}, long)
+	s.keepEarlier(headers.Attempt{}, long)
 	if n := len(s.earlier); n > headers.MaxHistory/20 {
 		t.Errorf("%d of %d runs are kept", n, runs)
 	}

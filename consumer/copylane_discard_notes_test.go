@@ -36,8 +36,8 @@ func discardNotes(t *testing.T, k *consumertest.Kafka) (all []string) {
 	return all
 }
 
-// Of a discarded record nothing was left, and nobody could tell later which ones were dropped. The
-// note is safe before the record's offset is committed.
+// Nothing was left of a discarded record, so an operator could not find out later which ones were
+// dropped. The note is safe before the record's offset is committed.
 func TestLane_NotesADiscardBeforeItsRecordIsFinished(t *testing.T) {
 	type row struct {
 		policy   consumer.Policy

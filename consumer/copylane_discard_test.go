@@ -274,7 +274,7 @@ func TestLane_WaitsForALedgerThatIsTooSmall(t *testing.T) {
 		}
 		stop(t, c)
 		if !strings.Contains(log.buf.String(), says) {
-			t.Errorf("the log does not tell what to do:\n%s", log.buf.String())
+			t.Errorf("the log does not say what to do:\n%s", log.buf.String())
 		}
 	})
 }

@@ -17,12 +17,12 @@ const (
 // crashError is the failure of a record that killed processes. It does not run again.
 type crashError struct {
 	offsets.Alone
-	deaths int       // in a row, as commits tell them
+	deaths int       // in a row, as commits have them
 	by     time.Time // when the lane's owner read that the last one had died
 }
 
-// Error says what commits tell, which cannot tell a process that died from one that was expelled
-// from the group. A process may also have died before its first commit.
+// Error says what commits say, which do not distinguish a process that died from one that was
+// expelled from the group. A process may also have died before its first commit.
 func (e *crashError) Error() string {
 	in := "its handler"
 	if e.Decoding {

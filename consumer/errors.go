@@ -107,7 +107,7 @@ func transient(err error) bool {
 
 // textOf returns the text of an error for display: the result of the user's function, if there is
 // one, or the error's message. It recovers a panic of that function, whose value may be the text
-// that the function is there to hide: only Go's own panics are told.
+// that the function is there to hide: only Go's own panics are shown.
 func textOf(err error, message string, shown func(error) string) (s string) {
 	defer func() {
 		if v := recover(); v != nil {

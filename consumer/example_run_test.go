@@ -118,8 +118,8 @@ func ExampleImmediate() {
 	// Output: order-1: handled on run 3 of attempt 1
 }
 
-// A handler has to obey its context, which ends at the timeout. The cause tells a timeout from a
-// revoked lane.
+// A handler has to obey its context, which ends at the timeout. The cause distinguishes a timeout
+// from a revoked lane.
 func ExamplePolicy_timeout() {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

@@ -93,7 +93,7 @@ func ExampleConfig_policies() {
 		Policy: consumer.Policy{MaxAge: time.Hour},
 		Policies: map[string]consumer.Policy{
 			"webhooks": webhooks,
-			// An entry that cannot be judged holds its partition until somebody looks.
+			// An entry that cannot be judged holds its partition until an operator looks.
 			"audit": {Tiers: retrytopics.Cautious, OnTerminal: consumer.Stop},
 			// A click is tried once.
 			"clicks": {Tiers: []time.Duration{}, OnExhausted: consumer.Discard, OnTerminal: consumer.Discard},
@@ -339,7 +339,7 @@ func ExampleConsumer_Health() {
 // pager is a hook that alerts about dead letters.
 type pager struct{ rings chan string }
 
-// OnDeadLettered must not block: all copies wait for it. So a ring that nobody answers is dropped.
+// OnDeadLettered must not block: all copies wait for it. So a ring without an answer is dropped.
 func (p pager) OnDeadLettered(e consumer.Routed) {
 	select {
 	case p.rings <- fmt.Sprintf("%s/%d/%d %s (%s: %s)", e.Record.Topic, e.Record.Partition, e.Record.Offset, e.Meta.Reason, e.Meta.Class, e.Meta.Message):

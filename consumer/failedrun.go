@@ -16,7 +16,7 @@ type failedRun struct {
 	shown  func(error) string // Config.ErrorText
 }
 
-// tell returns what the guard notes of the failure.
-func (x *failedRun) tell() guard.BadRun {
+// badRun returns what the guard keeps of the failure.
+func (x *failedRun) badRun() guard.BadRun {
 	return guard.BadRun{Class: x.result.Class, Message: textOf(x.err, x.result.Message, x.shown)}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
-// guards are the guards of a consumer's topics, and what has to be told about them.
+// guards are the guards of a consumer's topics, and their events that are not yet logged.
 type guards struct {
 	of map[string]*guard.Topic // by source; nil where the policy has none
 
 	mu     sync.Mutex
 	events []guardEvent
-	noted  chan struct{} // capacity 1
+	queued chan struct{} // capacity 1
 }
 
 // guardEvent is an event of a topic's guard.
@@ -23,13 +23,13 @@ type guardEvent struct {
 	guard.Event
 }
 
-// note queues an event. It may be called under any lock.
-func (g *guards) note(e guardEvent) {
+// queue adds an event. It may be called under any lock.
+func (g *guards) queue(e guardEvent) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.events = append(g.events, e)
 	select {
-	case g.noted <- struct{}{}:
+	case g.queued <- struct{}{}:
 	default:
 	}
 }

@@ -65,7 +65,7 @@ func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(
 	}
 }
 
-// decoding tells that a record which may kill the process is being decoded, or is no more.
+// decoding reports that a record which may kill the process is being decoded, or is no more.
 func decoding(ctx context.Context, now bool) {
 	if runsAlone.Load() == 0 {
 		return

@@ -117,7 +117,7 @@ func (c *frozenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Close does not tell a frozen broker.
+// Close sends a frozen broker nothing.
 func (c *frozenConn) Close() error {
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()

@@ -50,7 +50,7 @@ type history struct {
 	calls   int
 	slowly  int       // calls that took long
 	quiet   time.Time // since when nothing has happened that makes lanes wait
-	told    []string
+	lines   []string
 	failed  bool
 	letters int64
 	longest float64 // wait of a steady record, as a share of what is explained
@@ -113,7 +113,7 @@ func newHistory(t *testing.T, k *consumertest.Kafka, seed uint64) *history {
 	if h.accidents = h.kind >= 2; h.kind == 3 {
 		h.members, h.joins = 1+rnd.IntN(3), pick(0.7)
 	}
-	h.tell("seed %d, kind %d, partitions %v, order %d, %s, policy %+v, concurrency %d, in flight %d, commits %v, drain %v, decoder %v, pauses %v, slow %v, refusals %v, members %d, joins %v",
+	h.logf("seed %d, kind %d, partitions %v, order %d, %s, policy %+v, concurrency %d, in flight %d, commits %v, drain %v, decoder %v, pauses %v, slow %v, refusals %v, members %d, joins %v",
 		seed, h.kind, h.partitions, cfg.Order, balancer, cfg.Policy, cfg.Concurrency, cfg.MaxInFlight, cfg.CommitInterval, cfg.DrainTimeout, h.decoder, h.pauses, h.slowCommits, h.refusals, h.members, h.joins)
 	k.Cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
 		k.Cluster.KeepControl()
@@ -133,17 +133,17 @@ func (h *history) timeout() time.Duration {
 	return h.cfg.Policy.HandlerTimeout
 }
 
-// tell notes what happened, for the message of a failure.
-func (h *history) tell(format string, args ...any) {
-	h.told = append(h.told, fmt.Sprintf("%9.3f ", time.Since(h.began).Seconds())+fmt.Sprintf(format, args...))
+// logf keeps what happened, for the message of a failure.
+func (h *history) logf(format string, args ...any) {
+	h.lines = append(h.lines, fmt.Sprintf("%9.3f ", time.Since(h.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
 func (h *history) errorf(format string, args ...any) {
-	if h.failed { // the first one tells
+	if h.failed { // only the first one counts
 		return
 	}
 	h.failed = true
-	h.tell("VIOLATION: "+format, args...)
+	h.logf("VIOLATION: "+format, args...)
 	h.t.Errorf(format, args...)
 }
 
@@ -245,7 +245,7 @@ func (h *history) look() (left int) {
 		for id, reasons := range found {
 			s := h.all[id]
 			if len(s.letters) < len(reasons) {
-				h.tell("dead-lettered %v: %q", s, reasons)
+				h.logf("dead-lettered %v: %q", s, reasons)
 			}
 			s.letters = reasons
 		}
@@ -297,7 +297,7 @@ func (h *history) waits() {
 func (h *history) play() {
 	defer func() {
 		if h.failed || h.t.Failed() {
-			h.t.Logf("%s\n%s", h.told[0], strings.Join(h.told[max(1, len(h.told)-300):], "\n"))
+			h.t.Logf("%s\n%s", h.lines[0], strings.Join(h.lines[max(1, len(h.lines)-300):], "\n"))
 		}
 	}()
 	for m := range h.members {
@@ -349,9 +349,9 @@ func (h *history) stalled(left int) {
 			h.errorf("not settled: %v", s)
 		}
 	}
-	h.tell("%d records are left, after %d deaths", left, h.deaths)
+	h.logf("%d records are left, after %d deaths", left, h.deaths)
 	for _, topic := range h.cfg.Topics {
-		h.tell("%s", h.commitsNow(topic))
+		h.logf("%s", h.commitsNow(topic))
 	}
 }
 
@@ -359,12 +359,12 @@ func (h *history) stalled(left int) {
 func (h *history) end() {
 	h.mu.Lock()
 	if g := h.k.Cluster.GroupInfo("billing"); h.failed && g != nil {
-		h.tell("group: %s, epoch %d", g.State, g.Epoch)
+		h.logf("group: %s, epoch %d", g.State, g.Epoch)
 		for _, m := range g.Members {
-			h.tell("  member %s: %v", m.MemberID, m.Assignment)
+			h.logf("  member %s: %v", m.MemberID, m.Assignment)
 		}
 		for _, p := range h.live {
-			h.tell("process %d: dead %v, cut %v, %+v", p.n, p.dead.Load(), p.cut.Load(), p.c.Health())
+			h.logf("process %d: dead %v, cut %v, %+v", p.n, p.dead.Load(), p.cut.Load(), p.c.Health())
 		}
 	}
 	h.mu.Unlock()

@@ -23,7 +23,7 @@ func (h *history) happens(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.quiet = time.Now()
-	h.tell(format, args...)
+	h.logf(format, args...)
 }
 
 // some returns a process that lives and is connected, or nil.

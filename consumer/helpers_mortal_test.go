@@ -217,12 +217,12 @@ func (p *mortalProcess) die(s *script, at string) {
 	h.quiet = time.Now()
 	if s != nil {
 		s.deaths[at]++
-		h.tell("process %d dies by %v; %s", p.n, s, h.commitsNow(s.topic))
+		h.logf("process %d dies by %v; %s", p.n, s, h.commitsNow(s.topic))
 		if h.refusals { // what has run alone may still be named
 			p.excuse()
 		}
 	} else {
-		h.tell("process %d dies by accident", p.n)
+		h.logf("process %d dies by accident", p.n)
 		p.excuse()
 	}
 	h.mu.Unlock()
@@ -265,7 +265,7 @@ func (p *mortalProcess) excuse() {
 			// while commits are refused, none says that it has run
 			if runs || p.h.refusals {
 				s.excused = true
-				p.h.tell("  record %d is named alone", s.id)
+				p.h.logf("  record %d is named alone", s.id)
 			}
 		}
 	}

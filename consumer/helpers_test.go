@@ -118,7 +118,7 @@ func config(h consumer.Handler) consumer.Config {
 	}
 }
 
-// watch makes a configuration's handler tell whether it has succeeded with a record.
+// watch wraps a configuration's handler, and returns whether that has succeeded with a record.
 func watch(cfg *consumer.Config) (handled func(*kgo.Record) bool) {
 	type at struct {
 		partition int32

@@ -187,8 +187,8 @@ func collect[H any](all []H, hook Hook) []H {
 	return all
 }
 
-// call runs a hook, and logs a panic of it. A hook sees the record, so its panic may tell of it:
-// its text is shown as that of a handler's panic is.
+// call runs a hook, and logs a panic of it. A hook sees the record, so its panic may quote it: its
+// text is shown as that of a handler's panic is.
 func (h *hooks) call(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {

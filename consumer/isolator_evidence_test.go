@@ -89,7 +89,7 @@ func TestIsolator_LaterLeaderVoidsWhatIsCondemned(t *testing.T) {
 	})
 }
 
-// While a record that killed processes waits for the DLQ, somebody deletes and recreates a retry
+// While a record that killed processes waits for the DLQ, an operator deletes and recreates a retry
 // topic. It must not run.
 func TestIsolator_RecreatedTierKeepsWhatIsCondemned(t *testing.T) {
 	cases.Skip(t)
@@ -325,8 +325,8 @@ func TestIsolator_FindsARetryThatKillsWithTinyLimits(t *testing.T) {
 	})
 }
 
-// While a suspect runs alone, a tier that has left the configuration becomes readable: somebody has
-// granted the permission. None of its records runs beside the one that is alone.
+// While a suspect runs alone, a tier that has left the configuration becomes readable: an operator
+// has granted the permission. None of its records runs beside the one that is alone.
 func TestIsolator_FoundTierRunsNothingBesideOneAlone(t *testing.T) {
 	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
 		const tier = "orders.retry.7s"

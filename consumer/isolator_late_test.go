@@ -338,8 +338,8 @@ func TestIsolator_UnitOfItsLaneEndsBeforeARetryRunsAlone(t *testing.T) {
 	})
 }
 
-// The commit that tells of decoding is slow. The record, whose handler takes no time, is not
-// named alone while others start.
+// The commit that says that a record is being decoded is slow. The record, whose handler takes no
+// time, is not named alone while others start.
 func TestIsolator_SlowTellingIsNoLateHandler(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		m := newMortal(t, k)

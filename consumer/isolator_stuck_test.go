@@ -64,7 +64,7 @@ func TestIsolator_StuckSuspectHoldsUpNoOtherLane(t *testing.T) {
 		})
 }
 
-// A decoder that returns after others went on has it told that its handler runs.
+// After a decoder returns while others already go on, a commit says that its handler runs.
 func TestIsolator_StuckDecoderIsToldFromItsHandler(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
 		guilty, others := k.Produce(onPartition(0, "guilty", 10)...), k.Produce(onPartition(1, "fine", 10)...)
@@ -96,7 +96,7 @@ func TestIsolator_StuckDecoderIsToldFromItsHandler(t *testing.T) {
 	})
 }
 
-// The commits that tell whether a record is being decoded take no time of its handler.
+// The commits that say whether a record is being decoded take no time of its handler.
 func TestIsolator_TellingTakesNoTimeOfTheHandler(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
 		k.Cluster.ControlKey(kmsg.OffsetCommit.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {

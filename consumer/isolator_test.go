@@ -172,7 +172,8 @@ func TestIsolator_FindsWhatKills(t *testing.T) {
 		})
 }
 
-// What dies in its decoder is told apart from what dies in its handler.
+// The class of a letter says whether its record killed the process in the decoder or in the
+// handler.
 func TestIsolator_TellsTheDecoderFromTheHandler(t *testing.T) {
 	cases.Skip(t)
 	each(t, map[string]string{"decoder": "crash.decode", "handler": "crash.handler"}, 1, func(t *testing.T, k *consumertest.Kafka, class string) {

@@ -26,8 +26,8 @@ func (l *lane) couldProbe() bool {
 	return l.isFree() && !l.c.isolator.Holds(l) && !l.source.window.Suspects().IsIsolated() && l.source.couldProbe(l.guard.Round())
 }
 
-// ended tells the guard of a unit that ended; the caller holds no lock.
-func (l *lane) ended(u *unit) { l.guard.End(u.run, u.outcome, u.failure.tell) }
+// ended reports a unit that ended to the guard; the caller holds no lock.
+func (l *lane) ended(u *unit) { l.guard.End(u.run, u.outcome, u.failure.badRun) }
 
 // holdsRetries reports whether due retries of the lane wait for the budget; the caller holds the
 // lock.

@@ -20,7 +20,7 @@ import (
 	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
-// The log, the hook and health tell that a topic is strained or held, since when, why, how many
+// The log, the hook and health say that a topic is strained or held, since when, why, how many
 // records wait, and what can be done. Health stays OK.
 func TestLane_GuardTells(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
@@ -52,7 +52,7 @@ func TestLane_GuardTells(t *testing.T) {
 		log.has(t, 1, "level=WARN", "a topic is strained;", "topic=orders", "class=down", "connection refused")
 		log.has(t, 1, "level=WARN", "a topic is held;", "topic=orders", `why="100 % of `, "class=down", "connection refused")
 		if n := log.with("level=WARN", `"siding: a topic is strained or held"`, "state=held", "share=1", "class=down", "waiting=", "do="); n < 2 || n > 3 {
-			t.Errorf("%d lines tell within three minutes that it is held", n)
+			t.Errorf("%d lines say within three minutes that it is held", n)
 		}
 		s.down.Store(false)
 		time.Sleep(20 * time.Second)
@@ -78,7 +78,7 @@ func TestLane_GuardTells(t *testing.T) {
 			t.Errorf("the hook saw %v", got)
 		}
 		if e := moves.of[2]; e.Probes < 80 || e.At.Sub(e.Since) < 3*time.Minute || e.Since.IsZero() {
-			t.Errorf("the end of the hold is told as %+v", e)
+			t.Errorf("the end of the hold is reported as %+v", e)
 		}
 	})
 }

@@ -84,7 +84,7 @@ func TestLane_ProbesFollowersInTurn(t *testing.T) {
 	add := func(offset int64) *item {
 		it := &item{rec: &kgo.Record{Key: []byte("a"), Offset: offset}}
 		f.tracker.Deliver(offset)
-		f.enter(1, 0)
+		f.addQueued(1, 0)
 		l.enqueue(&f.feed, it)
 		return it
 	}
@@ -138,7 +138,7 @@ func TestLane_ProbesFollowersInTurn(t *testing.T) {
 	l.tiers()[0].ready.Pop()
 	l.releaseKey(head.hash)
 	(*f.ready.Head()).probed = round
-	f.leave(1, 0)
+	f.removeQueued(1, 0)
 	u := f.cutFollower(f.nextFollower(round), guard.Run{}, round)
 	u.handled = u.item.offset() + 1
 	l.units[u] = struct{}{}

@@ -61,7 +61,7 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 	if l.state == laneGone || !l.positionsLoaded {
 		return nil
 	}
-	l.noteFinished()
+	l.trackFinished()
 	for f := range l.read() {
 		f.forgetAccidents(now)
 		if f.needsCommit(now) {
@@ -71,9 +71,9 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 	return feeds
 }
 
-// noteFinished gives the tracker what running units have finished. The lane is not gone, and the
+// trackFinished gives the tracker what running units have finished. The lane is not gone, and the
 // caller holds the lock.
-func (l *lane) noteFinished() {
+func (l *lane) trackFinished() {
 	for u := range l.units {
 		if a := u.current.Load(); a != nil && a.unreported > 0 {
 			u.feed.tracker.FinishRange(a.off-int64(a.unreported), a.off-1)

@@ -37,7 +37,7 @@ func TestLane_BlockedRunsAHandfulUnderEachOwner(t *testing.T) {
 		errors.As(err, &code)
 		fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Err: code, Count: -1})
 		for p := range runs {
-			k.Produce(onPartition(p, "fine", 50)...) // which hold up nobody
+			k.Produce(onPartition(p, "fine", 50)...) // which hold up no other
 			k.Produce(onPartition(p, "bad", burst)...)
 		}
 		var c *consumertest.Consumer

@@ -28,41 +28,41 @@ type origin struct {
 // runsAlone counts the records that run alone, so that others need not look.
 var runsAlone atomic.Int32
 
-// lonely is what a record that runs alone needs to tell whether it is being decoded.
+// lonely is a record that runs alone, with the way to commit whether it is being decoded.
 type lonely struct {
 	offset int64
-	tell   func(decoding bool)
-	// How long the telling took, in ns: that is no part of the handler's time.
+	commit func(decoding bool)
+	// How long the commits took, in ns: that is no part of the handler's time.
 	took  atomic.Int64
-	since atomic.Int64 // when the telling that is under way began, in ns; 0 if none is
+	since atomic.Int64 // when the commit that is under way began, in ns; 0 if none is
 }
 
-// beginAlone notes that a record runs alone.
-func (o *origin) beginAlone(offset int64, tell func(decoding bool)) {
-	o.alone.Store(&lonely{offset: offset, tell: tell})
+// beginAlone keeps that a record runs alone.
+func (o *origin) beginAlone(offset int64, commit func(decoding bool)) {
+	o.alone.Store(&lonely{offset: offset, commit: commit})
 	runsAlone.Add(1)
 }
 
-// endAlone notes that it does no more.
+// endAlone ends what beginAlone began.
 func (o *origin) endAlone() {
 	if o.alone.Swap(nil) != nil {
 		runsAlone.Add(-1)
 	}
 }
 
-// decoding tells whether the record at an offset is being decoded, if it runs alone.
+// decoding commits whether the record at an offset is being decoded, if it runs alone.
 func (o *origin) decoding(offset int64, now bool) {
 	if a := o.alone.Load(); a != nil && a.offset == offset {
 		began := time.Now()
 		a.since.Store(began.UnixNano())
 		defer a.since.Store(0)
-		a.tell(now)
+		a.commit(now)
 		a.took.Add(int64(time.Since(began)))
 	}
 }
 
-// told returns how long the record at an offset waited until that was told.
-func (o *origin) told(offset int64) time.Duration {
+// waited returns how long the record at an offset waited for the commits of decoding.
+func (o *origin) waited(offset int64) time.Duration {
 	if a := o.alone.Load(); a != nil && a.offset == offset {
 		took := time.Duration(a.took.Load())
 		if since := a.since.Load(); since > 0 {

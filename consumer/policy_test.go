@@ -112,7 +112,7 @@ func TestPolicy_DecidesWhatBecomesOfAFailure(t *testing.T) {
 		"a class like a panic's":                   {from: source, attempts: 1, result: terminal("panic.string"), want: rests(DeadLetter, headers.ReasonTerminal)},
 		"discard":                                  {from: first, attempts: 2, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
 		"discard goes before the policy":           {policy: Policy{OnTerminal: Stop, OnExhausted: Stop, MaxAge: 1}, from: last, attempts: 99, age: time.Hour, result: classify.Result{Verdict: classify.VerdictDiscard}, want: rests(Discard, headers.ReasonTerminal)},
-		"a verdict that nobody knows is terminal":  {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},
+		"an unknown verdict is terminal":           {from: source, attempts: 1, result: classify.Result{Verdict: 99, Class: "x"}, want: rests(DeadLetter, headers.ReasonTerminal)},
 	}, func(t *testing.T, tt row) {
 		p := tt.policy
 		p.Jitter = -1

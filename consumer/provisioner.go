@@ -62,7 +62,7 @@ func (p *provisioner) ensure(ctx context.Context, topics []string) error {
 		all = append(all, p.siblings[t])
 	}
 	report, err := retrytopics.Ensure(ctx, p.admin, p.spec, all...)
-	p.tell(report)
+	p.logReport(report)
 	if err != nil {
 		return err
 	}
@@ -106,12 +106,12 @@ func (p *provisioner) refused(ctx context.Context, topics []string, err error) e
 	return errors.Join(named...)
 }
 
-// mostDifferences bounds the lines of tell about siblings that are weaker than wanted.
+// mostDifferences bounds the lines of logReport about siblings that are weaker than wanted.
 const mostDifferences = 10
 
-// tell logs what Ensure changed, and what it found and does not change. Equal lines of later calls
-// follow an hour apart.
-func (p *provisioner) tell(report retrytopics.Report) {
+// logReport logs what Ensure changed, and what it found and does not change. Equal lines of later
+// calls follow an hour apart.
+func (p *provisioner) logReport(report retrytopics.Report) {
 	if changes := (retrytopics.Report{Created: report.Created, Grown: report.Grown, Partitions: report.Partitions}); len(changes.Created)+len(changes.Grown) > 0 {
 		p.throttle.Once("report "+changes.String(), time.Hour, func() {
 			p.log.Info("siding: siblings provisioned", "report", changes.String())

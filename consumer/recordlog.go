@@ -37,7 +37,7 @@ type recordEvent struct {
 	of              func(*recordCounts) *atomic.Int64 // nil if it counts nowhere
 }
 
-// The first two say "goes": they are told when that is decided, before the copy is acknowledged.
+// The first two say "goes": they are logged when that is decided, before the copy is acknowledged.
 var (
 	eventParked = &recordEvent{
 		slog.LevelInfo,

@@ -38,7 +38,7 @@ func (l *lines) records(text, reason string) (sum int) {
 	return sum
 }
 
-// 5,000 dead letters left one line that told of one: the number of the others came only with a
+// 5,000 dead letters left one line, which counted one: the number of the others came only with a
 // later dead letter, and there was none.
 func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
 	cases.Skip(t)
@@ -70,13 +70,13 @@ func TestRecordLog_TellsEveryDeadLetter(t *testing.T) {
 				if !c.stop {
 					time.Sleep(time.Minute) // and nothing comes that could bring the rest with it
 					if n := log.records("to the dead-letter topic", ""); n != 5000 {
-						t.Errorf("while it runs, the lines tell of %d dead letters, want 5,000", n)
+						t.Errorf("while it runs, the lines count %d dead letters, want 5,000", n)
 					}
 					log.has(t, 1, "level=INFO", `msg="siding: the last minute"`, "handled=0 copies_parked=0 dead_lettered=5000 discarded=0")
 				}
 				stop(t, consumer)
 				if n := log.records("to the dead-letter topic", ""); n != 5000 {
-					t.Errorf("the lines tell of %d dead letters, want 5,000", n)
+					t.Errorf("the lines count %d dead letters, want 5,000", n)
 				}
 				if n := log.with("to the dead-letter topic") - log.with("to the dead-letter topic", "level=DEBUG"); n > c.lines {
 					t.Errorf("%d lines, want %d at most", n, c.lines)
@@ -114,7 +114,7 @@ func TestRecordLog_TellsWhatBecameOfRecords(t *testing.T) {
 		log.has(t, 1, `msg="siding: stopped"`, "handled=160 copies_parked=20 dead_lettered=20 discarded=20")
 		for text, want := range map[string]int{"to the dead-letter topic": 20, "discarded": 20, "to a retry topic": 20} {
 			if n := log.records("siding: record", text); n != want {
-				t.Errorf("the lines tell of %d records %s, want %d", n, text, want)
+				t.Errorf("the lines count %d records %s, want %d", n, text, want)
 			}
 		}
 		log.has(t, 1, `level=INFO msg="siding: record goes to a retry topic" group=billing topic=orders`, "attempts=1 tier=300ms class=busy error=", "records=1")
@@ -236,7 +236,7 @@ func TestRecordLog_TellsWhoDiscards(t *testing.T) {
 
 var handlersAttr = regexp.MustCompile(` handlers=(\d+)`)
 
-// Of 64 handlers that ignored their timeout, the log told of 5: it looked at one of a lane, twice a
+// Of 64 handlers that ignored their timeout, the log named 5: it looked at one of a lane, twice a
 // second.
 func TestRecordLog_TellsEveryOverdueHandler(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
@@ -250,13 +250,13 @@ func TestRecordLog_TellsEveryOverdueHandler(t *testing.T) {
 		c := k.Run(cfg)
 		handledOnce(k, k.Produce(many(handlers)...))
 		stop(t, c)
-		told := 0
+		counted := 0
 		for _, n := range handlersAttr.FindAllStringSubmatch(log.buf.String(), -1) {
 			n, _ := strconv.Atoi(n[1])
-			told += n
+			counted += n
 		}
-		if log.with("a handler ignores its timeout") == 0 || told != handlers {
-			t.Errorf("the log tells of %d handlers that ignored their timeout, want %d", told, handlers)
+		if log.with("a handler ignores its timeout") == 0 || counted != handlers {
+			t.Errorf("the log counts %d handlers that ignored their timeout, want %d", counted, handlers)
 		}
 	})
 }

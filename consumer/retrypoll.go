@@ -42,7 +42,7 @@ func (p *retryPoll) loop(ctx context.Context) {
 				} else if t.Err != nil {
 					p.c.fetchError(ctx, common, topic.Topic, t.Partition, t.Err)
 				}
-				if f != nil && len(t.Records) > 0 && f.offer(topic.TopicID, t.Records, t.HighWatermark) {
+				if f != nil && len(t.Records) > 0 && f.takePolled(topic.TopicID, t.Records, t.HighWatermark) {
 					full = append(full, &f.fetch)
 				}
 			})

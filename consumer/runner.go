@@ -37,9 +37,9 @@ type runner struct {
 	from       int64
 	handled    int64 // the records among them
 	reportedAt int64 // coarse reading of the last report to the tracker
-	// Runs that ended alike within a tick, and of which the guard was not told. There are none
+	// Runs that ended alike within a tick, and which the guard has not counted. There are none
 	// unless it never holds: then only the budget of retries counts, and can wait for a tick.
-	untold struct {
+	uncounted struct {
 		outcome guard.Outcome
 		reading int64
 		n       int64
@@ -59,7 +59,7 @@ func runUnit(u *unit) {
 	} else {
 		r.runRecords()
 	}
-	r.tellRest()
+	r.countRest()
 	u.current.Store(nil)
 	r.source.Release()
 }
@@ -130,7 +130,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		if r.doneTo != 0 {
 			a.unreported = uint32(min(rec.Offset-r.from, math.MaxUint32))
 		}
-		r.see(rec)
+		r.readSource(rec)
 
 		err := r.attempt(a, rec, nil)
 		if err != nil {
@@ -150,8 +150,8 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 	return true
 }
 
-// see notes what a forward needs of a source record, and takes the reserved headers from it.
-func (r *runner) see(rec *kgo.Record) {
+// readSource keeps what a forward needs of a source record, and takes the reserved headers from it.
+func (r *runner) readSource(rec *kgo.Record) {
 	r.source.redriven, r.source.earlier = nil, r.source.earlier[:0]
 	r.read = rec.Headers
 	if len(rec.Headers) > 0 {
@@ -189,7 +189,7 @@ func (r *runner) runItem(it *item) {
 		} else {
 			r.unit.handled = a.off + 1
 			r.c.recordLog.counts.handled.Add(1)
-			r.tell(guard.Good, 1)
+			r.countRuns(guard.Good, 1)
 		}
 		return true
 	})
@@ -280,7 +280,7 @@ func (r *runner) caught(f func() bool) (more bool, panicked error) {
 		}
 		r.panicked(&classify.PanicError{Value: "runtime.Goexit called by the handler", Stack: debug.Stack()}, r.routed)
 		r.report()
-		r.tellRest()
+		r.countRest()
 	}()
 	more = f()
 	returned = true
@@ -320,7 +320,7 @@ func (r *runner) report() {
 	}
 	r.lane.mu.Unlock()
 	r.c.recordLog.counts.handled.Add(r.handled)
-	r.tell(guard.Good, r.handled)
+	r.countRuns(guard.Good, r.handled)
 	r.doneTo, r.handled = 0, 0
 }
 
@@ -383,7 +383,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		before := r.attemptTelemetry.spanContext()
 		message := textOf(err, result.Message, r.c.cfg.ErrorText)
 		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, message, result)
-		r.source.noteEarlier(headers.Attempt{Run: n, Class: result.Class, At: time.Now(), Verdict: result.Verdict.String()}, message)
+		r.source.keepEarlier(headers.Attempt{Run: n, Class: result.Class, At: time.Now(), Verdict: result.Verdict.String()}, message)
 		if !r.waitInPlace(wait) {
 			return errors.Join(ErrDraining, err), result, true
 		}

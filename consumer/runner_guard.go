@@ -7,26 +7,26 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/guard"
 )
 
-// counted tells the guard of a failed run. It reports whether the record stays where it is, because
-// the run was a probe. That is no attempt.
+// counted reports a failed run to the guard. It reports whether the record stays where it is,
+// because the run was a probe. That is no attempt.
 func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify.Result) (stays bool) {
 	if r.lane.guard == nil {
 		return false
 	}
 	outcome := outcomeOf(result)
 	r.unit.failure = failedRun{rec: rec, err: err, result: result, shown: r.c.cfg.ErrorText}
-	r.tell(outcome, 1)
+	r.countRuns(outcome, 1)
 	if !r.unit.run.Probe() || outcome == guard.Good || outcome == guard.Failed && r.lane.source.givesWay(r.unit) {
 		return false
 	}
-	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, r.unit.failure.tell().Message, result)
+	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, r.unit.failure.badRun().Message, result)
 	r.leave(rec)
 	return true
 }
 
-// tell has the guard count runs that ended alike. Of a unit that is a run for it, it learns when
-// that ends. A redriven record's first delivery is no sample.
-func (r *runner) tell(outcome guard.Outcome, n int64) {
+// countRuns has the guard count runs that ended alike. A unit that is one run to the guard counts
+// when it ends. A redriven record's first delivery is no sample.
+func (r *runner) countRuns(outcome guard.Outcome, n int64) {
 	u := r.unit
 	if n == 0 {
 		return
@@ -39,19 +39,19 @@ func (r *runner) tell(outcome guard.Outcome, n int64) {
 	}
 	reading := r.c.clock.Reading.Load()
 	if !r.lane.guard.Off() {
-		r.lane.guard.Ran(reading, outcome, n, u.failure.tell)
+		r.lane.guard.Ran(reading, outcome, n, u.failure.badRun)
 		return
 	}
-	if r.untold.outcome != outcome || r.untold.reading != reading {
-		r.tellRest()
-		r.untold.outcome, r.untold.reading = outcome, reading
+	if r.uncounted.outcome != outcome || r.uncounted.reading != reading {
+		r.countRest()
+		r.uncounted.outcome, r.uncounted.reading = outcome, reading
 	}
-	r.untold.n += n
+	r.uncounted.n += n
 }
 
-// tellRest tells what is untold.
-func (r *runner) tellRest() {
-	if t := &r.untold; t.n > 0 {
+// countRest has the guard count the runs that it has not counted.
+func (r *runner) countRest() {
+	if t := &r.uncounted; t.n > 0 {
 		r.lane.guard.Ran(t.reading, t.outcome, t.n, nil)
 		t.n = 0
 	}

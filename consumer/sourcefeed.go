@@ -78,8 +78,8 @@ func (f *sourceFeed) noneDue(time.Time) bool { return false }
 
 func (f *sourceFeed) unclaim(*item) bool { return false }
 
-// offer takes polled records of the partition. It reports whether the fetch should pause.
-func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {
+// takePolled takes polled records of the partition. It reports whether the fetch should pause.
+func (f *sourceFeed) takePolled(recs []*kgo.Record, end int64) (pause bool) {
 	l := f.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,14 +130,14 @@ func (f *sourceFeed) offer(recs []*kgo.Record, end int64) (pause bool) {
 	if l.c.cfg.Order == OrderPartition {
 		each := size / int64(len(recs))
 		f.batches.Push(batch{recs: recs, each: each})
-		f.enter(len(recs), each*int64(len(recs)))
+		f.addQueued(len(recs), each*int64(len(recs)))
 	} else {
 		items := make([]item, len(recs))
 		for i, r := range recs {
 			items[i] = item{rec: r, size: forward.RecordSize(r)}
 			l.enqueue(&f.feed, &items[i])
 		}
-		f.enter(len(recs), size)
+		f.addQueued(len(recs), size)
 	}
 	l.wakeLocked()
 	if f.isFull() && !f.full.Load() {
@@ -191,7 +191,7 @@ func (f *sourceFeed) cutItem(i int, run guard.Run) *unit {
 	f.busy = true
 	u.key = u.item.hash
 	u.is(u.item.offset(), u.item.offset())
-	f.leave(1, u.item.size)
+	f.removeQueued(1, u.item.size)
 	return u
 }
 
@@ -203,7 +203,7 @@ func (f *sourceFeed) cutRecords(most int) *unit {
 	f.busy = true
 	u.is(u.recs[0].Offset, u.recs[n-1].Offset)
 	f.window.Begin(n, u.recs[n-1].Offset)
-	f.leave(n, b.each*int64(n))
+	f.removeQueued(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {
 		f.batches.Pop()
 	}
@@ -228,7 +228,7 @@ func (f *sourceFeed) putBack(u *unit) {
 	for _, r := range rest {
 		size += forward.RecordSize(r)
 	}
-	f.enter(len(rest), size)
+	f.addQueued(len(rest), size)
 	if u.run.Probe() {
 		u.failure.rec, u.failure.round = rest[0], f.lane.guard.Failed()
 		f.failed = slices.Insert(f.failed, min(u.place, len(f.failed)), u.failure)
@@ -246,7 +246,7 @@ func (f *sourceFeed) putItemBack(u *unit) {
 		f.putFollowerBack(u)
 		return
 	}
-	f.enter(1, u.item.size)
+	f.addQueued(1, u.item.size)
 	if !u.run.Probe() {
 		f.ready.PushFront(u.item)
 		return
@@ -260,7 +260,7 @@ func (f *sourceFeed) putItemBack(u *unit) {
 // record that fails for good goes to its tier.
 func (f *sourceFeed) putFollowerBack(u *unit) {
 	if u.stays {
-		f.enter(1, u.item.size)
+		f.addQueued(1, u.item.size)
 		u.item.probed = f.lane.guard.Failed()
 		f.ready.Push(u.follows)
 		return
@@ -296,22 +296,23 @@ func (f *sourceFeed) putFailedBack() {
 func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
 	n := int64(len(recs))
 	f.batches.PushFront(batch{recs: recs, each: size / n})
-	f.leave(0, size%n)
+	f.removeQueued(0, size%n)
 }
 
-// enter and leave count queued records and their bytes, in this feed and for the process.
-func (f *sourceFeed) enter(n int, bytes int64) {
+// addQueued and removeQueued count queued records and their bytes, in this feed and for the
+// process.
+func (f *sourceFeed) addQueued(n int, bytes int64) {
 	f.queued += n
 	f.bytes += bytes
 	f.lane.c.inflightBytes.Add(bytes)
 }
 
-func (f *sourceFeed) leave(n int, bytes int64) { f.enter(-n, -bytes) }
+func (f *sourceFeed) removeQueued(n int, bytes int64) { f.addQueued(-n, -bytes) }
 
 // drop drops all queued records.
 func (f *sourceFeed) drop() {
 	f.batches, f.failed, f.ready = fifo.Queue[batch]{}, nil, fifo.Queue[*item]{}
-	f.leave(f.queued, f.bytes)
+	f.removeQueued(f.queued, f.bytes)
 }
 
 // isFull reports whether the feed holds so much that its fetch should pause. The budget for bytes

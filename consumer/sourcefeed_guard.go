@@ -91,7 +91,7 @@ func (f *sourceFeed) cutFailed(i int) *unit {
 	u := &unit{feed: &f.feed, recs: []*kgo.Record{rec}, place: i}
 	f.busy = true
 	u.is(rec.Offset, rec.Offset)
-	f.leave(1, forward.RecordSize(rec))
+	f.removeQueued(1, forward.RecordSize(rec))
 	return u
 }
 
@@ -185,7 +185,7 @@ func (f *sourceFeed) cutFollower(x follower, run guard.Run, round int64) *unit {
 	}
 	f.window.Begin(1, x.item.offset())
 	u.is(x.item.offset(), x.item.offset())
-	f.leave(1, x.item.size)
+	f.removeQueued(1, x.item.size)
 	return u
 }
 

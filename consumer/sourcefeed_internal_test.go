@@ -21,7 +21,7 @@ func TestSourceFeed_CutsWhileCommitsRestNoMore(t *testing.T) {
 	l.policy.CrashLimit = 3
 	f.start(beginAt(0))
 	l.enqueue(&f.feed, &item{rec: &kgo.Record{Topic: "orders"}, size: 1})
-	f.enter(1, 1)
+	f.addQueued(1, 1)
 	var over atomic.Bool
 	defer over.Store(true)
 	go func() {
@@ -39,7 +39,7 @@ func TestSourceFeed_CutsWhileCommitsRestNoMore(t *testing.T) {
 			cuts++
 			f.busy = false
 			f.ready.PushFront(u.item)
-			f.enter(1, u.item.size)
+			f.addQueued(1, u.item.size)
 		}
 		if time.Since(began) > time.Minute {
 			t.Fatalf("%d records were taken, and %d were not, in a minute; want 10,000 of both", cuts, refusals)

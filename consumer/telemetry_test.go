@@ -66,7 +66,7 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 			for i := range records {
 				records[i] = waitingFor(int64(i), tt.written, due)
 			}
-			l.tiers()[0].offer([16]byte{}, records, 600)
+			l.tiers()[0].takePolled([16]byte{}, records, 600)
 		}
 		o := observed{values: map[string]int64{}}
 		rest := named{name: "rest"}

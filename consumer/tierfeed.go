@@ -68,10 +68,10 @@ func (f *tierFeed) waiting() (found []int64) {
 
 func (f *tierFeed) mayRunWaiting() bool { return true }
 
-// offer takes polled records of the partition: it skips records of other groups, and parks the
+// takePolled takes polled records of the partition: it skips records of other groups, and parks the
 // others. It reports whether the fetch should pause: records that are overdue and find no room can
 // wait on the broker.
-func (f *tierFeed) offer(id [16]byte, recs []*kgo.Record, end int64) (pause bool) {
+func (f *tierFeed) takePolled(id [16]byte, recs []*kgo.Record, end int64) (pause bool) {
 	foreign, pause := f.admit(id, recs, end)
 	if foreign > 0 {
 		c := f.lane.c

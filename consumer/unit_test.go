@@ -22,7 +22,7 @@ func TestUnit_WhatDidNotRunGoesToTheFront(t *testing.T) {
 				recs = append(recs, &kgo.Record{Offset: first + at})
 			}
 			l.source.batches.Push(batch{recs: recs, each: 1})
-			l.source.enter(10, 10)
+			l.source.addQueued(10, 10)
 		}
 		l.Wake()
 		s.wg.Wait()

@@ -253,7 +253,7 @@ func errorText(err error, shown func(error) string) (s string) {
 	return s
 }
 
-// change tells the assertions that something happened.
+// change wakes the assertions: something happened.
 func (j *journal) change() {
 	close(j.changed)
 	j.changed = make(chan struct{})

@@ -27,7 +27,7 @@ func TestQueue_AgreesWithAModel(t *testing.T) {
 				select {
 				case <-q.Asked():
 					if !wakes {
-						t.Fatalf("seed %d, step %d: nobody asked, and the taker is woken", seed, step)
+						t.Fatalf("seed %d, step %d: there was no call of Ask, and the taker is woken", seed, step)
 					}
 				default:
 					if wakes {

@@ -15,7 +15,7 @@ func TestClock_IsNeverAheadAndLittleBehind(t *testing.T) {
 		var checks atomic.Int32
 		done := make(chan struct{})
 		k := New(&wg, done, func() { checks.Add(1) })
-		time.Sleep(time.Hour) // an idle consumer wakes nobody: nothing ticks
+		time.Sleep(time.Hour) // an idle consumer wakes no goroutine: nothing ticks
 		if got := k.Reading.Load(); got != 0 {
 			t.Errorf("the clock moved to %v without a worker", time.Duration(got))
 		}

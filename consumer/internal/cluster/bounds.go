@@ -18,7 +18,7 @@ import (
 // Bounds are the start and end offsets of the logs of some partitions.
 type Bounds struct {
 	of  map[place]bound
-	err error // no broker told who leads the partitions
+	err error // no broker said who leads the partitions
 }
 
 type bound struct {
@@ -69,7 +69,7 @@ const (
 
 // Bounds asks the leaders of partitions where their logs start and end. A leader that is silent
 // until ctx ends, or that is not known, leaves only its own partitions without an answer: Bounds
-// returns then at the latest. An error means that no broker told who leads the partitions; errors
+// returns then at the latest. An error means that no broker said who leads the partitions; errors
 // about single partitions come from [Bounds.Of].
 //
 // The end is the high watermark, whatever the isolation level: records of an open transaction
@@ -137,10 +137,10 @@ func (c *Cluster) askBounds(ctx context.Context, now map[string]Topic, partition
 	again = map[string][]int32{}
 	for leader, of := range byLeader {
 		asking.Go(func() {
-			told := c.askLeader(ctx, leader, of, lower)
+			bounds := c.askLeader(ctx, leader, of, lower)
 			mu.Lock()
 			defer mu.Unlock()
-			for at, b := range told {
+			for at, b := range bounds {
 				found[at] = b
 				if kerr.IsRetriable(b.err) {
 					again[at.topic] = append(again[at.topic], at.partition)
@@ -161,11 +161,11 @@ func (c *Cluster) askLeader(ctx context.Context, leader int32, partitions map[st
 	wg.Go(func() { ends = c.listOffsets(ctx, leader, partitions, logEnd) })
 	starts = c.listOffsets(ctx, leader, partitions, lower)
 	wg.Wait()
-	told := map[place]bound{}
+	bounds := map[place]bound{}
 	for at, start := range starts {
-		told[at] = bound{start.at, ends[at].at, cmp.Or(start.err, ends[at].err)}
+		bounds[at] = bound{start.at, ends[at].at, cmp.Or(start.err, ends[at].err)}
 	}
-	return told
+	return bounds
 }
 
 // offset is a broker's answer about one partition.
@@ -178,7 +178,7 @@ type offset struct {
 func (c *Cluster) listOffsets(ctx context.Context, leader int32, partitions map[string][]int32, at point) map[place]offset {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.IsolationLevel = at.isolation
-	told := map[place]offset{}
+	offsets := map[place]offset{}
 	for topic, ps := range partitions {
 		rt := kmsg.NewListOffsetsRequestTopic()
 		rt.Topic = topic
@@ -186,7 +186,7 @@ func (c *Cluster) listOffsets(ctx context.Context, leader int32, partitions map[
 			rp := kmsg.NewListOffsetsRequestTopicPartition()
 			rp.Partition, rp.Timestamp = p, at.timestamp
 			rt.Partitions = append(rt.Partitions, rp)
-			told[place{topic, p}] = offset{err: errors.New("the answer does not contain it")}
+			offsets[place{topic, p}] = offset{err: errors.New("the answer does not contain it")}
 		}
 		req.Topics = append(req.Topics, rt)
 	}
@@ -194,15 +194,15 @@ func (c *Cluster) listOffsets(ctx context.Context, leader int32, partitions map[
 	// broker awaits its connection.
 	resp, err := c.client.Broker(int(leader)).RetriableRequest(ctx, req)
 	if err != nil {
-		for at := range told {
-			told[at] = offset{err: fmt.Errorf("broker %d: %w", leader, err)}
+		for at := range offsets {
+			offsets[at] = offset{err: fmt.Errorf("broker %d: %w", leader, err)}
 		}
-		return told
+		return offsets
 	}
 	for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
 		for _, p := range t.Partitions {
-			told[place{t.Topic, p.Partition}] = offset{p.Offset, kerr.ErrorForCode(p.ErrorCode)}
+			offsets[place{t.Topic, p.Partition}] = offset{p.Offset, kerr.ErrorForCode(p.ErrorCode)}
 		}
 	}
-	return told
+	return offsets
 }

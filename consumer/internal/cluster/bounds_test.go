@@ -52,7 +52,7 @@ func TestBounds_BesideASilentBroker(t *testing.T) {
 			t.Errorf("of the broker that answers: %v", err)
 		}
 		if _, _, err := b.Of("orders", 1); err == nil {
-			t.Error("bounds are known that nobody told")
+			t.Error("bounds are known that no broker said")
 		}
 		if took := time.Since(began); took > most {
 			t.Errorf("the look took %v, want %v at most", took, most)

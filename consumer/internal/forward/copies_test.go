@@ -69,7 +69,7 @@ func TestCopies_TroubleIsARefusalOrALongSilence(t *testing.T) {
 	}
 }
 
-// Without a ledger no run can be told of a discarded record, and made-up headers must not hold up a
+// Without a ledger no run can learn of a discarded record, and forged headers must not hold up a
 // lane for ever.
 func TestCopies_GiveUpANoteThatNoLedgerTakes(t *testing.T) {
 	t.Parallel()

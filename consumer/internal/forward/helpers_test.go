@@ -60,7 +60,7 @@ func (h *handedOver) silent(alone bool) func() (*kgo.Client, error) {
 	}
 }
 
-// testLane is a lane, an origin and an observer that note what they are told.
+// testLane is a lane, an origin and an observer that keep what they are called with.
 type testLane struct {
 	sync.Mutex
 	finished map[int64]bool

@@ -1,7 +1,7 @@
 // Package guard decides when the records of a topic wait because too many of them fail, so that an
 // outage dead-letters none, and no healthy record waits for others' faults. A [Guard] is a state
 // machine for one topic in one process. It knows neither Kafka, nor a clock, nor a lock: each call
-// says what the time is. A [Topic] has the lock and the timer, and tells the lanes of a topic.
+// says what the time is. A [Topic] has the lock and the timer, and wakes the lanes of a topic.
 //
 // # One measure
 //
@@ -9,8 +9,8 @@
 // half a second, or of twelve runs if these took longer. A bucket counts once 95 % of its runs have
 // ended. So a burst is one sample, an idle gap no time, and it says nothing that failures end
 // first. Retries are no sample: they failed before. Only while the source is idle, good ones count
-// in a strain. They strain a topic whose source has had too few runs to tell, while it is idle: a
-// process that gets its lanes in an outage knows no better.
+// in a strain. They strain a topic while its source is idle, and has had too few runs for a
+// judgement: a process that gets its lanes in an outage has no other sample.
 //
 // A run is bad if it failed retryably, or with a defect: a panic, or an error that is terminal
 // because nothing has named it. What the handler or a rule calls terminal or discarded is an
@@ -79,8 +79,8 @@
 //     else be the next one always. If another one was good meanwhile, its record runs at once.
 //   - Policy.Immediate repeats no probe. Policy.MaxAge does not count the time of a hold.
 //
-// What it cannot tell: under OrderPartition, whether thousands of records in front that fail are an
-// outage, or one tenant's. It looks behind them at the pace of the probes.
+// What it does not know: under OrderPartition, whether thousands of records in front that fail are
+// an outage, or one tenant's. It looks behind them at the pace of the probes.
 //
 // The tests of this package play the guard beside a model of topics: testdata has what came out,
 // and what the breaker and the retry budget did that it has replaced.

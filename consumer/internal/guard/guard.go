@@ -182,8 +182,8 @@ func (g *Guard) retried(r Run, o Outcome) (changed bool) {
 	return false
 }
 
-// judgeRetries begins a strain if many retries fail, and the source has too few runs to tell: what
-// began in an outage, or got its lanes in one, knows no better.
+// judgeRetries begins a strain if many retries fail, and the source has too few runs for a
+// judgement: a process that began in an outage, or got its lanes in one, has no other sample.
 func (g *Guard) judgeRetries() (changed bool) {
 	if runs, _, _, _ := g.measure.sum(g.now); runs >= enough {
 		return false
@@ -245,8 +245,8 @@ func (g *Guard) Next() (at time.Duration, ok bool) {
 }
 
 // Tick begins a round of probes, and ends a hold that no record of the source has probed for a
-// round, and for a time, which depends on what may wait: see [Env]. It ends a strain of which too
-// few runs tell anything. It reports whether the state is another one now.
+// round, and for a time, which depends on what may wait: see [Env]. It ends a strain that too few
+// runs confirm. It reports whether the state is another one now.
 func (g *Guard) Tick(now, patience time.Duration) (changed bool) {
 	g.turn(now)
 	if at, ok := g.Next(); !ok || g.now < at {

@@ -97,7 +97,7 @@ func (c *cell) judged(f *figures) (all []string) {
 		}
 	}
 	no(f.unprobed > 0, "records overtook an earlier one, and were no probes")
-	if c.blocks > 0 { // nothing tells a long block in front from an outage
+	if c.blocks > 0 { // a long block in front looks like an outage
 		return all
 	}
 	// What a slow handler holds, others wait for.

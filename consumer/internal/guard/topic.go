@@ -13,10 +13,10 @@ const perTurn = 5
 // turnLasts is how long a lane that is to probe may take before another one may.
 const turnLasts = time.Second
 
-// tellLast is how often at most the last failure is noted.
-const tellLast = time.Second
+// lastInterval is how often at most a topic keeps another last failure.
+const lastInterval = time.Second
 
-// Topic is the guard of a source topic in one process: it has the lock and the timer, and tells the
+// Topic is the guard of a source topic in one process: it has the lock and the timer, and wakes the
 // topic's lanes. A nil Topic holds nothing. It is safe for concurrent use. No lock is taken under
 // its own but those of Env.Elapsed and Env.Note, and a lane may call it under the lane's, except
 // where a method says otherwise.
@@ -92,7 +92,7 @@ func (t *Topic) Ran(reading int64, o Outcome, n int64, is func() BadRun) {
 	now := time.Duration(reading)
 	from := t.g.state
 	changed := t.g.Ran(now, o, n)
-	t.noteLast(o, changed, now, is)
+	t.keepLast(o, changed, now, is)
 	if changed {
 		t.changed(from)
 	}
@@ -161,7 +161,7 @@ func (t *Topic) End(r Run, o Outcome, is func() BadRun) {
 	if r.Probe() && o != Void {
 		t.probes++
 	}
-	t.noteLast(o, changed, now, is)
+	t.keepLast(o, changed, now, is)
 	if r.retry {
 		t.judgeRetries(now)
 	}
@@ -189,15 +189,15 @@ func (t *Topic) End(r Run, o Outcome, is func() BadRun) {
 	}
 }
 
-// noteLast keeps a failure, for the log; the caller holds the lock.
-func (t *Topic) noteLast(o Outcome, changed bool, now time.Duration, is func() BadRun) {
-	if (o.bad() || o.failed()) && is != nil && (changed || t.g.state != Closed && now-t.lastAt >= tellLast) {
+// keepLast keeps a failure, for the log; the caller holds the lock.
+func (t *Topic) keepLast(o Outcome, changed bool, now time.Duration, is func() BadRun) {
+	if (o.bad() || o.failed()) && is != nil && (changed || t.g.state != Closed && now-t.lastAt >= lastInterval) {
 		t.last, t.lastAt = is(), now
 	}
 }
 
-// judgeRetries notes whether retries wait; the caller holds the lock. Once the budget has room, the
-// timer tells the lanes, within a second.
+// judgeRetries keeps whether retries wait; the caller holds the lock. Once the budget has room, the
+// timer wakes the lanes, within a second.
 func (t *Topic) judgeRetries(now time.Duration) {
 	held := t.g.HoldsRetries(now)
 	if t.heldRetries.Store(held); held && t.g.state != Held && !t.retriesWait {
@@ -242,7 +242,7 @@ func (t *Topic) endTurn() {
 func (t *Topic) arm() {
 	now := t.env.Elapsed()
 	at, ok := t.g.Next()
-	if t.g.Probes() { // a lane may have become free to run without being told
+	if t.g.Probes() { // a lane may have become free to run without being woken
 		at = min(at, now+turnLasts)
 	}
 	if t.retriesWait {

@@ -123,7 +123,7 @@ func TestTopic_LanesProbeInTurns(t *testing.T) {
 			synctest.Wait()
 			i := slices.IndexFunc(lanes, func(l *fakeLane) bool { woken, _ := l.times(); return woken > 0 })
 			if i < 0 {
-				t.Fatalf("nobody is woken after the probes of %v", turns)
+				t.Fatalf("no lane is woken after the probes of %v", turns)
 			}
 			l := lanes[i]
 			r, ok := topic.Source(l, false)
@@ -232,7 +232,7 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 			t.Error("the topic is still held, or not strained")
 		}
 		if _, retries := lanes[5].times(); retries == 0 {
-			t.Error("no lane was told that its retries may run")
+			t.Error("no lane was woken as its retries may run")
 		}
 		var moves []State
 		for _, e := range events() {
@@ -242,13 +242,13 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 			t.Errorf("the states were %v, want %v", moves, want)
 		}
 		if e := events()[1]; e.Status.Last.Class != "down" || e.Status.Bad < evidence || e.Status.Runs != e.Status.Bad {
-			t.Errorf("the hold is told as %+v", e.Status)
+			t.Errorf("the hold is reported as %+v", e.Status)
 		}
 	})
 }
 
-// The budget is used up, and earns a retry a second. The lanes are told by the timer, and take
-// turns with it: the first one that is told may use it up.
+// The budget is used up, and earns a retry a second. The timer wakes the lanes, which take turns
+// with the budget: the first one that is woken may use it up.
 func TestTopic_WakesRetriesOnceTheBudgetHasRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -129,7 +129,7 @@ func (s *Isolator) step(ctx context.Context) (postponed, ready bool) {
 }
 
 // settle removes from the group what has run, or cannot start any more, and returns how many of it
-// are left. What ignores its timeout stays named, but nobody waits for it.
+// are left. A record that ignores its timeout stays named, but the isolator does not wait for it.
 func (s *Isolator) settle() (left int) {
 	for f, spans := range s.hands {
 		waited, late := f.Unfinished(spans)

@@ -17,16 +17,16 @@ import (
 //     see [Text]. An error with such a text is replaced by one that unwraps to it. So does any
 //     other value become its text.
 //
-// A panic of the inner handler loses its line and nothing else. The first one is told on the
+// A panic of the inner handler loses its line and nothing else. The handler writes the first one to
 // standard error, since the log cannot be trusted with it.
 type Handler struct {
 	inner  slog.Handler
 	panics *panics // shared by all handlers that come of one
 }
 
-// panics tells the first panic.
+// panics writes the first panic.
 type panics struct {
-	told sync.Once
+	once sync.Once
 	to   io.Writer
 }
 
@@ -41,8 +41,8 @@ func New(inner slog.Handler) Handler {
 // guard is deferred by the methods that call the inner handler.
 func (h Handler) guard() {
 	if v := recover(); v != nil {
-		h.panics.told.Do(func() {
-			// Of the value only the type: it may tell what Config.ErrorText is there to hide.
+		h.panics.once.Do(func() {
+			// Of the value only the type: it may quote what Config.ErrorText is there to hide.
 			_, _ = fmt.Fprintf(h.panics.to, "siding: Config.Logger panicked with a %T; lines of the log are lost\n%s", v, debug.Stack())
 		})
 	}

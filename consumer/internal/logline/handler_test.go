@@ -75,9 +75,9 @@ func (h seen) Handle(_ context.Context, r slog.Record) error {
 // panicked ended the process.
 func TestHandler_PanicLosesItsLineOnly(t *testing.T) {
 	t.Parallel()
-	var told bytes.Buffer
+	var written bytes.Buffer
 	h := New(broken{})
-	h.panics.to = &told
+	h.panics.to = &written
 	log := slog.New(h).With("a", 1).WithGroup("g")
 	for range 3 {
 		log.Info("m")
@@ -85,8 +85,8 @@ func TestHandler_PanicLosesItsLineOnly(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := strings.Count(told.String(), "Config.Logger panicked"); n != 1 || strings.Contains(told.String(), "4111") {
-		t.Errorf("the panic is told %d times, want once, without its value:\n%s", n, told.String())
+	if n := strings.Count(written.String(), "Config.Logger panicked"); n != 1 || strings.Contains(written.String(), "4111") {
+		t.Errorf("the panic is written %d times, want once, without its value:\n%s", n, written.String())
 	}
 }
 

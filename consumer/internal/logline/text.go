@@ -71,8 +71,8 @@ func isBreak(r rune) bool {
 	return r == '\n' || r == '\r' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }
 
-// Words returns a duration as people write it: 1m30s, 2h, 1.5s, 12ms. It has the precision that
-// somebody who reads it needs.
+// Words returns a duration as people write it: 1m30s, 2h, 1.5s, 12ms. It has the precision that a
+// reader needs.
 func Words(d time.Duration) string {
 	switch size := d.Abs(); {
 	case size >= time.Minute:

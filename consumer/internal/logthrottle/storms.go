@@ -30,7 +30,7 @@ type Storms[K comparable, V any] struct {
 	reporting  chan struct{} // closed when tick has ended; nil while it does not run
 }
 
-// Tally is what a line tells of a storm.
+// Tally is what a line says of a storm.
 type Tally[V any] struct {
 	// Events is the number since the line before; 0 in the line that ends a storm.
 	Events int
@@ -173,8 +173,8 @@ func (q *Storms[K, V]) due(now time.Time) (due []line[K, V]) {
 	return due
 }
 
-// Close writes lines about events that no line has told yet, behind those of the timer. A later
-// event has a line at once.
+// Close writes lines about events that have no line yet, behind those of the timer. A later event
+// has a line at once.
 func (q *Storms[K, V]) Close() {
 	q.mu.Lock()
 	q.closed = true

@@ -15,15 +15,15 @@ import (
 
 type kind struct{ what, class string }
 
-// told is a log of the lines of storms.
-type told struct {
+// stormLog is a log of the lines of storms.
+type stormLog struct {
 	mu    sync.Mutex
 	lines []string
 	sum   int
 	total int // of the storms that ended
 }
 
-func (l *told) storms() *Storms[kind, int] {
+func (l *stormLog) storms() *Storms[kind, int] {
 	began := time.Now()
 	return &Storms[kind, int]{
 		Rest: func(k kind) kind { return kind{what: k.what, class: "other"} },
@@ -41,14 +41,14 @@ func (l *told) storms() *Storms[kind, int] {
 	}
 }
 
-// sums returns the number of lines, and of the events that they tell of.
-func (l *told) sums() (lines, events int) {
+// sums returns the number of lines, and of the events that they count.
+func (l *stormLog) sums() (lines, events int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.lines), l.sum
 }
 
-func (l *told) count() int {
+func (l *stormLog) count() int {
 	lines, _ := l.sums()
 	return lines
 }
@@ -67,7 +67,7 @@ func add[K comparable](q *Storms[K, int], k K, example int) { q.Add(time.Now(), 
 func TestStorms_TellsEveryEventThoughNoneFollows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log := told{}
+		log := stormLog{}
 		q := log.storms()
 		for i := range 5000 {
 			add(q, kind{"record", "a"}, i)
@@ -102,7 +102,7 @@ func TestStorms_LinesAddUp(t *testing.T) {
 	t.Parallel()
 	for _, seed := range cases.Seeds(50) {
 		synctest.Test(t, func(t *testing.T) {
-			log := told{}
+			log := stormLog{}
 			q := log.storms()
 			rnd := rand.New(rand.NewPCG(seed, 15))
 			kinds := 1 + rnd.IntN(3*maxKinds)
@@ -138,7 +138,7 @@ func TestStorms_LinesAddUp(t *testing.T) {
 func TestStorms_BoundsItsLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log := told{}
+		log := stormLog{}
 		q := log.storms()
 		for i := range 5000 {
 			add(q, kind{"record", fmt.Sprint(i)}, i)

@@ -1,5 +1,5 @@
 // Package opentxn finds partitions that can be read only up to a transaction that stays open. No
-// event tells of one: nothing can be read any more.
+// event comes with one: nothing can be read any more.
 package opentxn
 
 import (

@@ -155,9 +155,9 @@ func (m *Membership) Health(now time.Time) (h Health, ok bool) {
 	return h, ok
 }
 
-// noteLoss notes that the membership was lost. One that was kept for long enough is no part of a
+// countLoss counts that the membership was lost. One that was kept for long enough is no part of a
 // row of losses.
-func (m *Membership) noteLoss(now time.Time) {
+func (m *Membership) countLoss(now time.Time) {
 	switch {
 	case m.kept.IsZero(): // a join failed
 		return
@@ -176,7 +176,7 @@ func (m *Membership) Lost() {
 	if m.cancel != nil {
 		m.cancel()
 	}
-	m.noteLoss(time.Now())
+	m.countLoss(time.Now())
 	m.mu.Unlock()
 	m.SetJoining(true)
 }

@@ -43,8 +43,8 @@ type seenRecords struct {
 
 type seenRecord struct{ offset, due, size int64 }
 
-// note notes when a record is due, if it belongs to the block.
-func (s *seenBlock) note(offset, due, size int64) {
+// set keeps when a record is due, if it belongs to the block.
+func (s *seenBlock) set(offset, due, size int64) {
 	if s.records != nil && s.base == offset&^evictedMask {
 		s.records.due[offset&evictedMask], s.records.size[offset&evictedMask] = due, int32(size)
 	}
@@ -82,7 +82,7 @@ func (a *evictedIndex) add(offset, due, size int64) {
 	b.n++
 	a.n++
 	a.bytes += size
-	a.seen.note(offset, due, size)
+	a.seen.set(offset, due, size)
 }
 
 // block returns the block at base, which it makes if there is none. It lowers the block's due time

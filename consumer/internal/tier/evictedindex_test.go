@@ -44,7 +44,7 @@ func TestEvictedIndex_AgreesWithANaiveModel(t *testing.T) {
 				for at, ok := a.next(base); ok && at < base+evictedBits; at, ok = a.next(at + 1) {
 					if rapid.Bool().Draw(t, "stays") {
 						due = min(due, model[at])
-						a.seen.note(at, model[at], 10)
+						a.seen.set(at, model[at], 10)
 						continue
 					}
 					a.remove(at, 10)

@@ -252,7 +252,7 @@ func (t *Tier) restore(got []*kgo.Record, from, next, end int64) (due, lost int6
 		if r.due <= early && (t.starvedOf == 0 || r.size < t.starvedOf) {
 			t.starvedOf = r.size
 		}
-		t.evicted.seen.note(r.rec.Offset, r.due, r.size)
+		t.evicted.seen.set(r.rec.Offset, r.due, r.size)
 		if r.rec.Offset < end {
 			due = min(due, r.due)
 		}

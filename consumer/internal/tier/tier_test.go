@@ -128,7 +128,7 @@ func TestTier_TriesFetchesAgain(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 			if l.outOfLog.Load() == 0 {
-				t.Error("the lane is not told that the log ends before its records")
+				t.Error("the lane does not learn that the log ends before its records")
 			}
 		})
 	}

@@ -15,14 +15,15 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/cluster"
 )
 
-// owner has one topic, of which a test says what the brokers have, and notes what it is told.
+// owner has one topic, of which a test says what the brokers have, and keeps the calls of the
+// monitor.
 type owner struct {
-	kind Kind
-	mu   sync.Mutex
-	now  cluster.Topic
-	told []string
-	err  error  // of Describe
-	last *Topic // that was sized
+	kind  Kind
+	mu    sync.Mutex
+	now   cluster.Topic
+	calls []string
+	err   error  // of Describe
+	last  *Topic // that was sized
 }
 
 func (o *owner) Uses() map[string]Use {
@@ -33,7 +34,7 @@ func (o *owner) Describe(context.Context, []string) (map[string]cluster.Topic, e
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
-		o.told = append(o.told, "failed")
+		o.calls = append(o.calls, "failed")
 	}
 	return map[string]cluster.Topic{"orders": o.now}, o.err
 }
@@ -45,10 +46,10 @@ func (o *owner) set(now cluster.Topic) {
 	o.now = now
 }
 
-func (o *owner) Missing(*Topic)   { o.tell("missing") }
-func (o *owner) Found(*Topic)     { o.tell("found") }
-func (o *owner) Recreated(*Topic) { o.tell("recreated") }
-func (o *owner) Reread(*Topic)    { o.tell("reread") }
+func (o *owner) Missing(*Topic)   { o.add("missing") }
+func (o *owner) Found(*Topic)     { o.add("found") }
+func (o *owner) Recreated(*Topic) { o.add("recreated") }
+func (o *owner) Reread(*Topic)    { o.add("reread") }
 
 func (o *owner) Sized(t *Topic, _ int32) {
 	o.mu.Lock()
@@ -56,19 +57,19 @@ func (o *owner) Sized(t *Topic, _ int32) {
 	o.last = t
 }
 
-func (o *owner) tell(what string) {
+func (o *owner) add(what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.told = append(o.told, what)
+	o.calls = append(o.calls, what)
 }
 
-// heard returns what the owner was told since the last call.
-func (o *owner) heard() []string {
+// takeCalls returns the monitor's calls since the last one of takeCalls.
+func (o *owner) takeCalls() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	told := o.told
-	o.told = nil
-	return told
+	calls := o.calls
+	o.calls = nil
+	return calls
 }
 
 // revoking notes that the topic's lanes are being revoked.
@@ -126,8 +127,8 @@ func TestMonitor_ReportsEachChangeOnce(t *testing.T) {
 				}
 				end()
 				synctest.Wait()
-				if got := o.heard(); !slices.Equal(got, tt.want) {
-					t.Errorf("told %v, want %v", got, tt.want)
+				if got := o.takeCalls(); !slices.Equal(got, tt.want) {
+					t.Errorf("called %v, want %v", got, tt.want)
 				}
 			})
 		})
@@ -135,7 +136,7 @@ func TestMonitor_ReportsEachChangeOnce(t *testing.T) {
 }
 
 // watched is a monitor of an owner whose topic was found, and steps in which both are used.
-func watched(t *testing.T, steps func(o *owner, m *Monitor, tells func(...string))) {
+func watched(t *testing.T, steps func(o *owner, m *Monitor, wants func(...string))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o := &owner{now: found}
@@ -146,8 +147,8 @@ func watched(t *testing.T, steps func(o *owner, m *Monitor, tells func(...string
 		steps(o, m, func(want ...string) {
 			t.Helper()
 			synctest.Wait()
-			if got := o.heard(); !slices.Equal(got, want) {
-				t.Errorf("told %v, want %v", got, want)
+			if got := o.takeCalls(); !slices.Equal(got, want) {
+				t.Errorf("called %v, want %v", got, want)
 			}
 		})
 		end()
@@ -170,21 +171,21 @@ func TestMonitor_KeepsASuspicionUntilItIsResolved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+			watched(t, func(o *owner, m *Monitor, wants func(...string)) {
 				until.begin(o)
 				m.Suspect("orders", kerr.UnknownTopicID)
 				m.Suspect("orders", kerr.UnknownTopicOrPartition) // takes nothing back
 				time.Sleep(20 * time.Second)
-				tells()
+				wants()
 				until.end(o)
 				time.Sleep(time.Second)
-				tells("reread")
+				wants("reread")
 				// the clients forget it no sooner than clearEvery
 				m.Suspect("orders", kerr.InconsistentTopicID)
 				time.Sleep(clearEvery - 2*time.Second)
-				tells()
+				wants()
 				time.Sleep(3 * time.Second)
-				tells("reread")
+				wants("reread")
 			})
 		})
 	}
@@ -192,44 +193,44 @@ func TestMonitor_KeepsASuspicionUntilItIsResolved(t *testing.T) {
 
 func TestMonitor_IgnoresWhatIsNoChange(t *testing.T) {
 	t.Parallel()
-	watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+	watched(t, func(o *owner, m *Monitor, wants func(...string)) {
 		m.Suspect("orders", errors.New("another error"))
 		m.Suspect("orders", kerr.UnknownTopicOrPartition)
 		time.Sleep(20 * time.Second)
-		tells()
+		wants()
 		o.set(absent) // a broker that learns of it late
 		time.Sleep(pollSoon)
 		o.set(found)
 		time.Sleep(20 * time.Second)
-		tells()
+		wants()
 		o.set(cluster.Topic{Partitions: 1}) // a broker without ids
 		time.Sleep(20 * time.Second)
-		tells()
+		wants()
 	})
 }
 
 func TestMonitor_ListsWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+	watched(t, func(o *owner, m *Monitor, wants func(...string)) {
 		o.set(absent)
 		m.Suspect("orders", kerr.UnknownTopicOrPartition)
 		time.Sleep((missedPolls + 1) * pollSoon)
-		tells("missing")
+		wants("missing")
 		if got := m.Absent(); !slices.Equal(got, []string{"orders"}) {
 			t.Errorf("%v are missing", got)
 		}
 		o.set(found)
 		time.Sleep(20 * time.Second)
-		tells("found")
+		wants("found")
 	})
 }
 
 func TestMonitor_ReportsAFailedPoll(t *testing.T) {
 	t.Parallel()
-	watched(t, func(o *owner, m *Monitor, tells func(...string)) {
+	watched(t, func(o *owner, m *Monitor, wants func(...string)) {
 		o.fail(errors.New("no broker"))
 		time.Sleep(pollEvery + pollSoon)
-		tells("failed")
+		wants("failed")
 		o.fail(nil)
 	})
 }
