@@ -87,7 +87,7 @@ func (a *alarm) onRefail(key, retried string, f Failure) {
 	if retried != "" { // it counts as pending, and may still succeed
 		what += ", and waits in " + retried + " for its next attempt"
 	}
-	a.note(f, what)
+	a.count(f, what)
 }
 
 // onNewFailure handles the first failure of a record that was not redriven.
@@ -95,11 +95,11 @@ func (a *alarm) onNewFailure(key string, f Failure) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.hasClass(key) {
-		a.note(f, fmt.Sprintf("new traffic fails with %s: see %s", f.Class, f.Record))
+		a.count(f, fmt.Sprintf("new traffic fails with %s: see %s", f.Class, f.Record))
 	}
 }
 
-func (a *alarm) note(f Failure, what string) {
+func (a *alarm) count(f Failure, what string) {
 	if len(a.seen) < maxSeen {
 		a.seen = append(a.seen, f)
 	}

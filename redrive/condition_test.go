@@ -133,7 +133,7 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 		}
 		runs, err := r.Runs(t.Context(), "orders.dlq")
 		if err != nil || len(runs[0].Resumed) != 1 || runs[0].Resumed[0].Owner != runs[0].Owner || runs[0].Resumed[0].At.Before(began) {
-			t.Errorf("nobody knows who resumed it: %+v, %v", runs, err)
+			t.Errorf("the record does not say who resumed it: %+v, %v", runs, err)
 		}
 	})
 }

@@ -23,8 +23,8 @@ import (
 //
 // A copier is not safe for concurrent use.
 type copier struct {
-	h           *ownedRun
-	run         []byte
+	run         *ownedRun
+	runID       []byte
 	maxAttempts []byte // nil without a bound
 	edited      bool   // the user's headers
 	originals   *originals
@@ -53,9 +53,9 @@ var (
 	firstHop  = []byte("1")
 )
 
-func newCopier(h *ownedRun) *copier {
-	c := &copier{h: h, run: []byte(h.rec.ID), edited: h.rec.Edit.headers(), originals: &originals{run: h}, partitions: -1, tiers: map[destination]string{}}
-	if n := h.rec.MaxAttempts; n > 0 {
+func newCopier(run *ownedRun) *copier {
+	c := &copier{run: run, runID: []byte(run.rec.ID), edited: run.rec.Edit.headers(), originals: &originals{run: run}, partitions: -1, tiers: map[destination]string{}}
+	if n := run.rec.MaxAttempts; n > 0 {
 		c.maxAttempts = strconv.AppendInt(nil, int64(n), 10)
 	}
 	return c
@@ -70,8 +70,8 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 	o, c.out = &c.out[0], c.out[1:]
 	o.Place = letters.At(r.Partition, r.Offset)
 	o.copy.Key, o.copy.Value = r.Key, r.Value
-	edit, omitted := &c.h.rec.Edit, false
-	if c.h.rec.toTier() {
+	edit, omitted := &c.run.rec.Edit, false
+	if c.run.rec.toTier() {
 		omitted = c.forTier(o, r)
 	} else {
 		omitted = c.forTopic(o, r)
@@ -124,12 +124,12 @@ var does = func() (t [256]uint8) {
 // whether the letter lacks its value.
 func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	const added = 8
-	if need := len(r.Headers) + len(c.h.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
+	if need := len(r.Headers) + len(c.run.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
 		c.all = make([]kgo.RecordHeader, 0, max(chunkHeaders, need))
 	}
 	all := c.all[len(c.all):]
 	if c.edited {
-		all = append(all, c.h.rec.Edit.headersOf(headers.Strip(r.Headers))...)
+		all = append(all, c.run.rec.Edit.headersOf(headers.Strip(r.Headers))...)
 	}
 	var (
 		to       destination
@@ -169,7 +169,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 		kgo.RecordHeader{Key: headers.Attempts, Value: untried},
 		kgo.RecordHeader{Key: headers.NotBefore, Value: dueAtOnce},
 		kgo.RecordHeader{Key: headers.Hops, Value: firstHop},
-		kgo.RecordHeader{Key: headers.RedriveID, Value: c.run},
+		kgo.RecordHeader{Key: headers.RedriveID, Value: c.runID},
 		kgo.RecordHeader{Key: headers.RedriveCount, Value: count},
 		kgo.RecordHeader{Key: headers.RedriveFrom, Value: c.from(r)},
 		kgo.RecordHeader{Key: headers.RedriveAt, Value: unsentAt})
@@ -190,10 +190,10 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	m, _ := headers.Parse(r.Headers) // other tools' letters go there too
 	l := &dlq.Letter{Record: r, Meta: m}
-	target, user := c.h.rec.Target, r.Headers
+	target, user := c.run.rec.Target, r.Headers
 	mark := headers.Redrive{
-		ID: c.h.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original,
-		At: time.UnixMilli(0), MaxAttempts: c.h.rec.MaxAttempts,
+		ID: c.run.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original,
+		At: time.UnixMilli(0), MaxAttempts: c.run.rec.MaxAttempts,
 	}
 	if mark.Original.Topic == "" {
 		mark.Original = m.Original
@@ -202,14 +202,14 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 		mark.Original = headers.Position{} // not valid on this topic
 	}
 	if c.edited {
-		user = c.h.rec.Edit.headersOf(headers.Strip(user))
+		user = c.run.rec.Edit.headersOf(headers.Strip(user))
 	}
 	back := headers.Meta{Redrive: mark}
-	if target.Topic == c.h.topics.source { // elsewhere nobody reads it
+	if target.Topic == c.run.topics.source { // elsewhere no consumer reads it
 		back.FirstFailedAt, back.History = m.FirstFailedAt, m.History
 	}
 	o.group = c.group([]byte(m.Group))
-	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.h.topics.source), back.AppendSource(user)
+	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.run.topics.source), back.AppendSource(user)
 	o.redriveAt = slices.IndexFunc(o.copy.Headers, isRedriveAt)
 	if target.KeepTimestamp {
 		o.copy.Timestamp = originalTime(l)
@@ -220,7 +220,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 // group returns the run's own string of a group's name, because a substring of the letter would
 // keep the whole letter in memory.
 func (c *copier) group(name []byte) string {
-	for _, g := range c.h.rec.Groups {
+	for _, g := range c.run.rec.Groups {
 		if g == string(name) {
 			return g
 		}
@@ -232,7 +232,7 @@ func (c *copier) group(name []byte) string {
 func (c *copier) tier(to destination) string {
 	tier, ok := c.tiers[to]
 	if !ok {
-		tier = c.h.rec.Tiers[to.String()]
+		tier = c.run.rec.Tiers[to.String()]
 		c.tiers[to] = tier
 	}
 	return tier

@@ -24,14 +24,14 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		edit := rapid.SampledFrom([]Edit{{}, {}, {Value: []byte("new")}, {Set: []kgo.RecordHeader{{Key: "a", Value: []byte("3")}, {Key: "b"}}, Unset: []string{"dlq-mine"}}}).Draw(t, "edit")
-		h := &ownedRun{
+		run := &ownedRun{
 			r: &Redriver{}, topics: &topics{source: "orders", dlq: "orders.dlq"},
 			rec: &record{
 				ID: "20260102-150405-0a1b2c", Groups: []string{"billing", "audit"}, Edit: editRecord{edit}, MaxAttempts: rapid.IntRange(0, 2).Draw(t, "most"),
 				Tiers: map[string]string{"billing/3": "orders.retry.5s", "audit/3": "orders.retry.1m"},
 			},
 		}
-		c := newCopier(h)
+		c := newCopier(run)
 		type copied struct {
 			letter *kgo.Record
 			copy   *outgoing
@@ -49,7 +49,7 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 			if d := cmp.Diff(before, r.Headers); d != "" {
 				t.Fatalf("the letter was changed:\n%s", d)
 			}
-			if (got == nil) != (h.rec.Tiers[destination{m.Group, m.Original.Partition}.String()] == "") {
+			if (got == nil) != (run.rec.Tiers[destination{m.Group, m.Original.Partition}.String()] == "") {
 				t.Fatalf("of %q it makes %v, %q, %v", r.Headers, got, why, err)
 			}
 			if got != nil {
@@ -62,7 +62,7 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 			if edit.Value != nil {
 				value = edit.Value
 			}
-			if o := c.copy; o.Place != letters.At(3, c.letter.Offset) || o.group != m.Group || o.copy.Topic != h.rec.Tiers[m.Group+"/3"] ||
+			if o := c.copy; o.Place != letters.At(3, c.letter.Offset) || o.group != m.Group || o.copy.Topic != run.rec.Tiers[m.Group+"/3"] ||
 				o.copy.Partition != 3 || string(o.copy.Key) != "\x01" || string(o.copy.Value) != string(value) {
 				t.Fatalf("of %+v it made %+v", c.letter, o)
 			}
@@ -70,8 +70,8 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 				Original: m.Original, Group: m.Group, NotBefore: time.UnixMilli(0), Hops: 1, TraceParent: m.TraceParent, Version: m.Version,
 				Environment: m.Environment, Host: m.Host, FirstFailedAt: m.FirstFailedAt, History: m.History,
 				Redrive: headers.Redrive{
-					ID: h.rec.ID, Count: min(m.Redrive.Count+1, headers.MaxAttempts), From: c.copy.In("orders.dlq"), Original: m.Redrive.Original,
-					MaxAttempts: h.rec.MaxAttempts,
+					ID: run.rec.ID, Count: min(m.Redrive.Count+1, headers.MaxAttempts), From: c.copy.In("orders.dlq"), Original: m.Redrive.Original,
+					MaxAttempts: run.rec.MaxAttempts,
 				},
 			}
 			got, err := headers.Parse(c.copy.copy.Headers)

@@ -13,8 +13,8 @@
 //
 // The ledger's topic keeps a run's definition and progress. So a run survives its process, and any
 // machine can list, resume or abort it. Afterwards the ledger holds the outcome of each letter.
-// [Redriver.Progress] follows a run cheaply, and [Redriver.Status] derives outcomes that nobody has
-// recorded. A [Plan] can be stored as JSON and run by another process.
+// [Redriver.Progress] follows a run cheaply, and [Redriver.Status] derives outcomes that no process
+// has recorded. A [Plan] can be stored as JSON and run by another process.
 //
 // The package prints nothing and takes no decision that is the operator's. The command redrive
 // (redrive/cmd/redrive) is built on it.

@@ -81,8 +81,8 @@ func TestEdit_GoesFromTheLedgerAsItsRunEnds(t *testing.T) {
 	}
 }
 
-// A patch meets values that nobody looked at. Either it cannot be applied, or the copy has a JSON
-// object; to apply it again changes nothing (RFC 7396), and the letter itself stays as it is.
+// A patch meets values that its author did not see. Either it cannot be applied, or the copy has a
+// JSON object; to apply it again changes nothing (RFC 7396), and the letter itself stays as it is.
 func FuzzEdit_IsAppliedOrRefused(f *testing.F) {
 	f.Add([]byte(`{"customer":{"card":"4111"},"items":[{"n":1e400}]}`), []byte(`{"customer":{"card":null},"new":{"a":[null]}}`), "trace", []byte("1"))
 	f.Add([]byte(`{"a":1,"a":2}`), []byte(`{"a":{"a":{}}}`), "", []byte(nil))

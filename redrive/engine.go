@@ -47,38 +47,38 @@ type engine struct {
 
 // runEngine continues a run until it is over, aborts itself, is interrupted by ctx, or belongs to
 // another process.
-func runEngine(ctx context.Context, h *ownedRun, on func(Event)) error {
+func runEngine(ctx context.Context, run *ownedRun, on func(Event)) error {
 	// its final record is written, and only the broker's answer was lost
-	if h.rec.State.Finished() {
-		if h.abortErr != nil {
-			return h.abortErr
+	if run.rec.State.Finished() {
+		if run.abortErr != nil {
+			return run.abortErr
 		}
 		return nil
 	}
-	now, resumed := time.Now(), h.rec.Counts.Sent > 0
+	now, resumed := time.Now(), run.rec.Counts.Sent > 0
 	e := &engine{
-		ownedRun: h, on: on, flights: inflight.New(inflight.Counts(h.rec.Counts), h.inFlight, h.settled()), alarm: newAlarm(h.rec),
+		ownedRun: run, on: on, flights: inflight.New(inflight.Counts(run.rec.Counts), run.inFlight, run.settled()), alarm: newAlarm(run.rec),
 		state: Canary, lastSent: now, heartbeat: now, problems: make(chan error, 16),
 	}
-	e.sender = newSender(h, e.alarm.fired, now)
+	e.sender = newSender(run, e.alarm.fired, now)
 	// its letters may still be in a retry topic, so there is no canary to wait for
-	if h.rec.pastCanary() {
+	if run.rec.pastCanary() {
 		e.state, e.ramp = Sending, now
 		e.alarm.stage(false, now)
 	}
-	if h.abortErr != nil {
-		e.alarm.withdraw(h.abortErr.Cause, h.abortErr.Seen...)
+	if run.abortErr != nil {
+		e.alarm.withdraw(run.abortErr.Cause, run.abortErr.Seen...)
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	watch, err := startWatch(ctx, h, e.flights, e.alarm, e.problem)
+	watch, err := startWatch(ctx, run, e.flights, e.alarm, e.problem)
 	if err != nil {
 		return e.unwatched(ctx, err)
 	}
 	defer watch.Close()
 	e.sender.wrote = watch.SkipRecords
-	e.poller = newPoller(newOutcomes(h, watch).poll, now, resumed)
-	read := readLetters(work, h, e.sender.reads)
+	e.poller = newPoller(newOutcomes(run, watch).poll, now, resumed)
+	read := readLetters(work, run, e.sender.reads)
 	e.sender.letters = read
 	defer func() { // no goroutine outlives the engine
 		stop()
@@ -121,8 +121,8 @@ func (e *engine) loop(ctx, work context.Context) error {
 			if err := e.transactionEnded(done); err != nil {
 				return err
 			}
-		case l := <-e.poller.results:
-			e.applyPoll(l)
+		case result := <-e.poller.results:
+			e.applyPoll(result)
 		case err := <-e.problems:
 			e.logThrottled(err.Error())
 		case <-e.sender.room():
@@ -167,7 +167,7 @@ func (e *engine) advance(ctx, work context.Context, now time.Time) (over bool, e
 	// also for a new state, which others follow
 	if e.state != was || now.Sub(e.heartbeat) >= heartbeatEvery {
 		e.heartbeat = now
-		e.sender.note(e.record(now).note(e.topics.ledger))
+		e.sender.record(e.record(now).ledgerRecord(e.topics.ledger))
 	}
 	if e.state != was || now.Sub(e.reported) >= reportEvery {
 		e.report("")
@@ -274,7 +274,7 @@ func (e *engine) read(r reading) {
 	e.sender.letters = nil
 	for at := range r.missing.All() { // retention deleted them after the plan
 		e.flights.Skip(SkippedExpired)
-		e.sender.note(e.entry(at, dlq.Entry{State: dlq.Expired}))
+		e.sender.record(e.entry(at, dlq.Entry{State: dlq.Expired}))
 	}
 }
 
@@ -296,24 +296,24 @@ func (e *engine) skip(s skip) {
 }
 
 // applyPoll takes the result of a poll.
-func (e *engine) applyPoll(l pollResult) {
-	e.poller.take(l)
+func (e *engine) applyPoll(result pollResult) {
+	e.poller.take(result)
 	// also after an error: verdicts that were found are not in flight any more
-	e.recordVerdicts(l.verdicts)
-	e.alarm.judged(l.judged)
-	if l.err == nil {
+	e.recordVerdicts(result.verdicts)
+	e.alarm.judged(result.judged)
+	if result.err == nil {
 		return
 	}
-	e.keepFatal(l.err)
-	if !errors.Is(l.err, context.Canceled) {
-		e.logThrottled("the outcomes could not be polled: " + l.err.Error())
+	e.keepFatal(result.err)
+	if !errors.Is(result.err, context.Canceled) {
+		e.logThrottled("the outcomes could not be polled: " + result.err.Error())
 	}
 }
 
 // recordVerdicts adds the outcomes of letters to the next transaction.
 func (e *engine) recordVerdicts(verdicts []inflight.Verdict) {
 	for _, v := range verdicts {
-		e.sender.note(e.applyVerdict(v)...)
+		e.sender.record(e.applyVerdict(v)...)
 	}
 }
 

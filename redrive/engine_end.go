@@ -13,7 +13,7 @@ import (
 )
 
 // A run ends done, aborted or interrupted. It first waits for transactions that are being ended.
-// Their letters are then committed or open again, and their notes go with the final record.
+// Their letters are then committed or open again, and their entries go with the final record.
 
 // drain waits for transactions that are being ended.
 func (e *engine) drain() error {
@@ -25,18 +25,18 @@ func (e *engine) drain() error {
 	return nil
 }
 
-// conclude writes the final state with all pending notes, and removes the selection.
+// conclude writes the final state with all pending records, and removes the selection.
 func (e *engine) conclude(ctx context.Context, state State, cause string) error {
 	now := time.Now()
 	e.state, e.waiting = state, ""
 	e.recordVerdicts(e.flights.Resolve(func(string, headers.Position) inflight.Progress { return inflight.Behind }))
 	rec := e.record(now)
 	rec.end(state, cause, now)
-	e.sender.note(rec.last(e.topics.ledger)...)
-	if err := e.write(ctx, e.sender.next, e.sender.notes); err != nil {
+	e.sender.record(rec.last(e.topics.ledger)...)
+	if err := e.write(ctx, e.sender.next, e.sender.records); err != nil {
 		return uncertain(err)
 	}
-	e.sender.notes = nil
+	e.sender.records = nil
 	*e.rec = *rec
 	e.report("")
 	return nil
@@ -126,7 +126,7 @@ func (e *engine) interrupt(cause error) error {
 	rec.Stopped, rec.WindowEnds = now, time.Time{} // a resumed run watches for a whole window
 	// a stopped run does not send
 	rec.Waiting = "it was stopped at " + now.UTC().Format(time.RFC3339) + ", and waits to be resumed or aborted"
-	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.notes, rec.note(e.topics.ledger))...); err == nil {
+	if err := e.writers.Write(ctx, e.sender.next, append(e.sender.records, rec.ledgerRecord(e.topics.ledger))...); err == nil {
 		*e.rec = *rec
 	}
 	e.rec.Counts = rec.Counts

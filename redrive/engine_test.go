@@ -13,10 +13,10 @@ import (
 func TestRunEngine_WritesNothingAfterTheFinalRecord(t *testing.T) {
 	t.Parallel()
 	doomed := &FailedAgainError{Cause: "tax"}
-	for _, h := range []*ownedRun{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, abortErr: doomed}} {
-		err := runEngine(t.Context(), h, nil) // without writers
-		if again, _ := errors.AsType[*FailedAgainError](err); again != h.abortErr || (err != nil) != (h.abortErr != nil) {
-			t.Errorf("a run that is %s ended with %v", h.rec.State, err)
+	for _, run := range []*ownedRun{{rec: &record{State: Done}}, {rec: &record{State: Aborted}, abortErr: doomed}} {
+		err := runEngine(t.Context(), run, nil) // without writers
+		if again, _ := errors.AsType[*FailedAgainError](err); again != run.abortErr || (err != nil) != (run.abortErr != nil) {
+			t.Errorf("a run that is %s ended with %v", run.rec.State, err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestGroupOffsets_WhoMovedAnOffsetDecides(t *testing.T) {
 		"a consumer, and a look failed":            {[]look{{5, "siding", "a"}, {fails, "", "a"}, {20, "siding", "b"}}, inflight.Past},
 		"another consumer, which stays":            {[]look{{5, "", "a"}, {20, "", "a"}}, inflight.Past},
 		"another one, in place of siding's":        {[]look{{5, "siding", "a"}, {20, "", "a"}}, inflight.Past},
-		"a tool, while nobody was there":           {[]look{{5, "siding", ""}, {20, "", ""}}, inflight.Unknown},
+		"a tool, while it had no members":          {[]look{{5, "siding", ""}, {20, "", ""}}, inflight.Unknown},
 		"a tool, as the consumer stopped":          {[]look{{5, "siding", "a"}, {20, "", ""}}, inflight.Unknown},
 		"a tool, as the consumer started":          {[]look{{5, "siding", ""}, {20, "", "a"}}, inflight.Unknown},
 		"a tool, between two consumers":            {[]look{{5, "siding", "a"}, {20, "", "b"}}, inflight.Unknown},

@@ -41,7 +41,7 @@ func TestLedgerView_TheLastEntryOfALetterCounts(t *testing.T) {
 		got := map[letters.Place]dlq.Entry{}
 		s.each(func(at letters.Place, e dlq.Entry) {
 			if _, twice := got[at]; twice {
-				t.Fatalf("seed %d: %v is told of twice", seed, at)
+				t.Fatalf("seed %d: %v comes twice", seed, at)
 			}
 			got[at] = e
 		})

@@ -187,7 +187,7 @@ func TestLoad_OnASlowLinkAllLettersArrive(t *testing.T) {
 			}))
 			cancel()
 			open := <-held
-			t.Logf("all were sent after %v, and nobody was held up for longer than %v", sent, open)
+			t.Logf("all were sent after %v, and no reader was held up for longer than %v", sent, open)
 			succeeds(t, all)(o, err)
 			if sent > c.most {
 				t.Errorf("%d letters of %d bytes were sent after %v, want %v", c.n, c.size, sent, c.most)
@@ -237,7 +237,7 @@ func TestLoad_OnASlowLinkAllPartitionsAreRead(t *testing.T) {
 // openFor returns, once ctx has ended, the longest time for which a committed reader of a topic's
 // first partition was held up.
 func openFor(ctx context.Context, k *consumertest.Kafka, topic string) <-chan time.Duration {
-	told := make(chan time.Duration, 1)
+	longest := make(chan time.Duration, 1)
 	go func() {
 		var since time.Time
 		var most time.Duration
@@ -254,9 +254,9 @@ func openFor(ctx context.Context, k *consumertest.Kafka, topic string) <-chan ti
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		told <- most
+		longest <- most
 	}()
-	return told
+	return longest
 }
 
 // A letter of 900 KB took 45 s on its operator's connection, and so did the heartbeat behind it. A

@@ -53,7 +53,7 @@ func TestMemoryBudget_FewLargeLettersAreInMemory(t *testing.T) {
 				limit = 64 << 20
 			}
 			// Beside these there are an answer of the broker, a letter that is too many, and what
-			// was sent since it was told.
+			// was sent since the last event.
 			if over := held - limit; over > 8*size {
 				t.Errorf("%d bytes were in memory, want %d", held, limit)
 			}

@@ -120,8 +120,8 @@ func TestOriginals_ThatAreGoneAreReadFromCopies(t *testing.T) {
 				t.Errorf("the copy of %v has the value %q", m.Redrive.From, c.Value)
 			}
 		}
-		// Three letters before them are open, two whose value nobody has, and a copy of one of
-		// those is hidden by it.
+		// Three letters before them are open, two whose value is in no other letter, and a copy of
+		// one of those is hidden by it.
 		if got := states(t, k); got[dlq.Succeeded] != 1 || got[dlq.Duplicate] != 3+1 || got[""] != 3+2 {
 			t.Errorf("the ledger says %v", got)
 		}

@@ -30,35 +30,35 @@ type outcomes struct {
 }
 
 // newOutcomes keeps a copy of the run, because the engine changes the run during a poll.
-func newOutcomes(h *ownedRun, w *watch) *outcomes {
-	return &outcomes{ownedRun: h.snapshot(), watch: w, last: map[string]groupOffsets{}, moved: time.Now()}
+func newOutcomes(run *ownedRun, w *watch) *outcomes {
+	return &outcomes{ownedRun: run.snapshot(), watch: w, last: map[string]groupOffsets{}, moved: time.Now()}
 }
 
 // poll finds the letters that have an outcome now.
-func (o *outcomes) poll(ctx context.Context) (l pollResult) {
+func (o *outcomes) poll(ctx context.Context) (result pollResult) {
 	quiet := time.Now().Add(-o.rec.Pace.Window)
-	l.verdicts, l.err = o.verdicts(ctx)
-	if l.err != nil {
+	result.verdicts, result.err = o.verdicts(ctx)
+	if result.err != nil {
 		quiet = time.Time{} // the watch may not have read all failures
 	}
-	if l.judged = o.watch.flights.FirstOutcomes(quiet); l.err != nil {
-		return l
+	if result.judged = o.watch.flights.FirstOutcomes(quiet); result.err != nil {
+		return result
 	}
 	for _, g := range o.rec.Groups {
 		// on an unfollowed target, members do not matter
 		if len(o.last[g].members) == 0 && o.follows(g) {
-			l.idle = append(l.idle, g)
+			result.idle = append(result.idle, g)
 		}
 	}
 	if !o.rec.toTier() {
-		l.lag, l.err = o.behind(ctx, o.rec.Target.Topic)
+		result.lag, result.err = o.behind(ctx, o.rec.Target.Topic)
 	}
-	if now := time.Now(); len(l.verdicts) > 0 || o.watch.flights.Unfinished() == 0 {
+	if now := time.Now(); len(result.verdicts) > 0 || o.watch.flights.Unfinished() == 0 {
 		o.moved = now
 	} else if now.Sub(o.moved) >= heldAfter {
-		l.held = heldBack(ctx, o.watch.adm, o.watch.flights.Fronts())
+		result.held = heldBack(ctx, o.watch.adm, o.watch.flights.Fronts())
 	}
-	return l
+	return result
 }
 
 // behind returns the groups' lag on the named target.

@@ -173,17 +173,17 @@ func TestOutcomes_NameTheTransactionThatHidesTheCanary(t *testing.T) {
 		if err := errors.Join(stranger.BeginTransaction(), stranger.ProduceSync(t.Context(), &kgo.Record{Topic: "orders.retry.5s", Value: []byte("x")}).FirstErr()); err != nil {
 			t.Fatal(err)
 		}
-		began, told := time.Now(), time.Duration(0)
+		began, named := time.Now(), time.Duration(0)
 		succeeds(t, 3)(r.Run(within(t, 20*time.Minute), p, ann(redrive.Pace{}, first(func(e redrive.Event) bool {
 			return strings.Contains(e.Waiting, "another producer's transaction, open since offset 0 of orders.retry.5s/0, hides letters")
 		}, func() {
-			told = time.Since(began)
+			named = time.Since(began)
 			if err := stranger.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
 				t.Error(err)
 			}
 		}))))
-		if told == 0 || told > 10*time.Second {
-			t.Errorf("the run named it after %v", told)
+		if named == 0 || named > 10*time.Second {
+			t.Errorf("the run named it after %v", named)
 		}
 	})
 }

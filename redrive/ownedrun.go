@@ -36,16 +36,16 @@ type ownedRun struct {
 }
 
 // snapshot returns a copy for a goroutine beside the engine's, which changes the run.
-func (h *ownedRun) snapshot() *ownedRun {
-	own, rec := *h, *h.rec
+func (run *ownedRun) snapshot() *ownedRun {
+	own, rec := *run, *run.rec
 	own.rec = &rec
 	return &own
 }
 
-// noteDuplicates records the duplicates that have no entry yet. Without an entry, a duplicate would
-// be open again once its letter has expired. A letter that was resolved since the plan is left out,
-// because its duplicate may be a later failure.
-func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
+// recordDuplicates writes entries for the duplicates that have no entry yet. Without an entry, a
+// duplicate would be open again once its letter has expired. A letter that was resolved since the
+// plan is left out, because its duplicate may be a later failure.
+func (run *ownedRun) recordDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledger) error {
 	const most = 10_000 // an entry takes some hundred bytes
 	for some := range slices.Chunk(p.duplicates, most) {
 		var entries []*kgo.Record
@@ -53,72 +53,72 @@ func (h *ownedRun) noteDuplicates(ctx context.Context, p *Plan, ledger *dlq.Ledg
 			of := letters.At(d.Partition, d.letter)
 			outdated := p.chosen.Has(of) && ledger.State(d.Partition, d.letter).Resolves()
 			if !outdated && !ledger.State(d.Partition, d.Offset).Resolves() {
-				entries = append(entries, h.entry(d.Place, dlq.Entry{State: dlq.Duplicate, Target: of.In(h.topics.dlq)}))
+				entries = append(entries, run.entry(d.Place, dlq.Entry{State: dlq.Duplicate, Target: of.In(run.topics.dlq)}))
 			}
 		}
-		if err := h.write(ctx, 0, entries); err != nil {
+		if err := run.write(ctx, 0, entries); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write writes notes in as many transactions as they need. The producer which writes the first, and
-// then they take turns.
-func (h *ownedRun) write(ctx context.Context, which int, notes []*kgo.Record) error {
-	for len(notes) > 0 {
-		n, bytes := h.load.some(notes)
+// write writes ledger records in as many transactions as they need. The producer which writes the
+// first, and then they take turns.
+func (run *ownedRun) write(ctx context.Context, which int, records []*kgo.Record) error {
+	for len(records) > 0 {
+		n, bytes := run.load.some(records)
 		began := time.Now()
-		if err := h.writers.Write(ctx, which, notes[:n]...); err != nil {
-			return h.load.overdue(began, n, bytes, err)
+		if err := run.writers.Write(ctx, which, records[:n]...); err != nil {
+			return run.load.overdue(began, n, bytes, err)
 		}
-		notes, which = notes[n:], 1-which
+		records, which = records[n:], 1-which
 	}
 	return nil
 }
 
 // recount derives the counts of an unfinished run from the entries. The entries committed with the
 // copies, but the counts in the run's record are some seconds old.
-func (h *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
-	h.rec.Counts = Counts{Selected: h.rec.Counts.Selected}
+func (run *ownedRun) recount(entries *ledgerView, ledger *dlq.Ledger) {
+	run.rec.Counts = Counts{Selected: run.rec.Counts.Selected}
 	entries.each(func(at letters.Place, e dlq.Entry) {
-		if h.left.Remove(at) { // entries about letters outside the selection do not count
-			h.count(at, e)
+		if run.left.Remove(at) { // entries about letters outside the selection do not count
+			run.count(at, e)
 		}
 	})
-	for at := range h.left.Clone().All() { // resolved by other processes
+	for at := range run.left.Clone().All() { // resolved by other processes
 		if ledger.State(at.Partition, at.Offset).Resolves() {
-			h.rec.Counts.addSkipped(SkippedResolved)
-			h.left.Remove(at)
+			run.rec.Counts.addSkipped(SkippedResolved)
+			run.left.Remove(at)
 		}
 	}
-	h.rec.Counts.Pending = int64(len(h.inFlight))
-	for why, n := range h.rec.Counts.Skipped {
-		if h.skipped == nil {
-			h.skipped = map[string]int64{}
+	run.rec.Counts.Pending = int64(len(run.inFlight))
+	for why, n := range run.rec.Counts.Skipped {
+		if run.skipped == nil {
+			run.skipped = map[string]int64{}
 		}
-		h.skipped[why] = max(h.skipped[why], n)
+		run.skipped[why] = max(run.skipped[why], n)
 	}
 }
 
 // recountGroups adds consumers' discard reports about pending letters to the counts of a finished
 // run. It does not count the entries, because later runs may have redriven the letters again. So a
-// letter that was pending, and is redriven no more, was discarded: by a report, which somebody may
-// have revoked since to reopen the letter. Other outcomes are written together with the counts.
-func (h *ownedRun) recountGroups(entries *ledgerView) {
-	c, reopened := &h.rec.Counts, int64(0)
+// letter that was pending, and is redriven no more, was discarded: by a report, which an operator
+// may have revoked since to reopen the letter. Other outcomes are written together with the counts.
+func (run *ownedRun) recountGroups(entries *ledgerView) {
+	c, reopened := &run.rec.Counts, int64(0)
 	entries.each(func(at letters.Place, e dlq.Entry) {
 		switch {
 		case e.State == dlq.Reopened: // while it was pending, since no consumer can have its copy
 			reopened++
-		case e.State == dlq.Redriven && h.followsSent():
-			h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
+		case e.State == dlq.Redriven && run.followsSent():
+			run.inFlight = append(run.inFlight, inflight.SentTo(at, "", e.Target))
 		case e.State == dlq.Redriven:
-			h.unfollowed = append(h.unfollowed, inflight.SentTo(at, "", e.Target))
+			run.unfollowed = append(run.unfollowed, inflight.SentTo(at, "", e.Target))
 		}
 	})
-	pending := int64(len(h.inFlight))
-	if h.followsSent() {
+	pending := int64(len(run.inFlight))
+	if run.followsSent() {
 		reopened = min(reopened, max(0, c.Pending-pending))
 		c.Unknown += reopened
 		c.Discarded += max(0, c.Pending-pending-reopened)
@@ -127,8 +127,8 @@ func (h *ownedRun) recountGroups(entries *ledgerView) {
 }
 
 // count adds an entry about a letter of the run.
-func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
-	c := &h.rec.Counts
+func (run *ownedRun) count(at letters.Place, e dlq.Entry) {
+	c := &run.rec.Counts
 	switch e.State {
 	case dlq.Duplicate:
 	case dlq.Expired:
@@ -138,11 +138,11 @@ func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 		c.Unfollowed++
 	case dlq.Redriven:
 		c.Sent++
-		if !h.followsSent() {
+		if !run.followsSent() {
 			c.Unfollowed++
 			return
 		}
-		h.inFlight = append(h.inFlight, inflight.SentTo(at, "", e.Target))
+		run.inFlight = append(run.inFlight, inflight.SentTo(at, "", e.Target))
 	default:
 		c.Sent++
 		c.add(e)
@@ -150,22 +150,22 @@ func (h *ownedRun) count(at letters.Place, e dlq.Entry) {
 }
 
 // entry returns the ledger's entry about a letter of the run.
-func (h *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
-	e.TopicID, e.Epochs, e.Run, e.At, e.By, e.Why = h.topicID, h.rec.Epochs[at.Partition], h.rec.ID, time.Now(), h.rec.By, h.rec.Why
-	return e.Record(h.topics.ledger, at.Partition, at.Offset)
+func (run *ownedRun) entry(at letters.Place, e dlq.Entry) *kgo.Record {
+	e.TopicID, e.Epochs, e.Run, e.At, e.By, e.Why = run.topicID, run.rec.Epochs[at.Partition], run.rec.ID, time.Now(), run.rec.By, run.rec.Why
+	return e.Record(run.topics.ledger, at.Partition, at.Offset)
 }
 
 // applyVerdict returns the entry about a letter's outcome, and a tombstone for the consumer's
 // discard report, which is not needed any more. The entry's Since is the run's claim, because the
 // time of sending is not kept.
-func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
-	v.Entry.Since = h.rec.Started
-	notes := []*kgo.Record{h.entry(v.Letter, v.Entry)}
+func (run *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
+	v.Entry.Since = run.rec.Started
+	records := []*kgo.Record{run.entry(v.Letter, v.Entry)}
 	if v.Reported {
-		cleared := dlq.Entry{Run: h.rec.ID}
-		notes = append(notes, cleared.DiscardReport(h.topics.ledger, v.Letter.Partition, v.Letter.Offset))
+		cleared := dlq.Entry{Run: run.rec.ID}
+		records = append(records, cleared.DiscardReport(run.topics.ledger, v.Letter.Partition, v.Letter.Offset))
 	}
-	return notes
+	return records
 }
 
 // The outcome of a letter follows from its group's committed offsets, and from the copies that the
@@ -174,9 +174,9 @@ func (h *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 // records that, which resolves them.
 
 // settled returns the letters that have an outcome, by state, but for those that failed.
-func (h *ownedRun) settled() map[dlq.State]letters.Set {
+func (run *ownedRun) settled() map[dlq.State]letters.Set {
 	sets := map[dlq.State]letters.Set{}
-	for o, set := range h.outcomes {
+	for o, set := range run.outcomes {
 		if o.class == "" && o.state != dlq.Failed {
 			sets[o.state] = set
 		}
@@ -185,21 +185,21 @@ func (h *ownedRun) settled() map[dlq.State]letters.Set {
 }
 
 // follows reports whether the outcomes of a group's letters can be known.
-func (h *ownedRun) follows(group string) bool {
-	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && group != ""
+func (run *ownedRun) follows(group string) bool {
+	return run.rec.toTier() || run.rec.Target.Topic == run.topics.source && group != ""
 }
 
 // followsSent reports whether a letter is followed whose entry says that it was sent, but not for
 // which group. Current versions write such entries only about followed letters. Earlier versions
 // wrote them about all letters; then the run has Groupless letters, and each letter may be one of
 // them.
-func (h *ownedRun) followsSent() bool {
-	return h.rec.toTier() || h.rec.Target.Topic == h.topics.source && h.rec.Groupless == 0
+func (run *ownedRun) followsSent() bool {
+	return run.rec.toTier() || run.rec.Target.Topic == run.topics.source && run.rec.Groupless == 0
 }
 
 // sameTopic checks that the dead-letter topic is the run's topic.
-func (h *ownedRun) sameTopic(found kadm.TopicDetails) error {
-	if d, ok := found[h.topics.dlq]; ok && d.Err == nil && isOther(h.topicID, d.ID) {
+func (run *ownedRun) sameTopic(found kadm.TopicDetails) error {
+	if d, ok := found[run.topics.dlq]; ok && d.Err == nil && isOther(run.topicID, d.ID) {
 		return ErrTopicRecreated
 	}
 	return nil

@@ -149,7 +149,7 @@ func TestFollows_UnfollowedLettersDoNotBlockPrune(t *testing.T) {
 			r := redriver(t, k)
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "inspect"}})
 			ends(t, redrive.Counts{Unfollowed: 20})(r.Run(t.Context(), p, ann(redrive.Pace{Ramp: -1, Window: time.Second}, nil)))
-			if before { // a run told of all letters alike
+			if before { // a run had the same entry for all letters
 				for offset := range int64(20) {
 					e := dlq.Entry{State: dlq.Redriven, Run: p.ID, At: time.Now(), Target: headers.Position{Topic: "inspect", Offset: offset}}
 					k.Produce(e.Record("orders.dlq.ledger", 0, offset))

@@ -110,7 +110,7 @@ func (p *Plan) again(ctx context.Context, cl *kgo.Client) (*Plan, error) {
 	return &now, nil
 }
 
-// withoutMembers tells of groups that have none.
+// withoutMembers returns a warning of groups that have no members.
 func withoutMembers(groups []string) string {
 	return fmt.Sprintf("no consumer would run the records: %s without members", strings.Join(groups, ", "))
 }
@@ -152,15 +152,15 @@ func (p *Plan) refuseWithoutHome() error {
 	case other == 0:
 		return p.topics.refuse(RefusedNothing, "%s: %d without a group, and %d with damaged headers, as %s: name a target topic", all, nameless, damaged, p.first[SkippedDamaged])
 	}
-	apart := ", "
+	kinds := ", "
 	switch {
 	case damaged > 0:
-		apart = fmt.Sprintf(": %d without a group, %d with damaged headers, and %d ", nameless, damaged, other)
+		kinds = fmt.Sprintf(": %d without a group, %d with damaged headers, and %d ", nameless, damaged, other)
 	case nameless > 0:
-		apart = fmt.Sprintf(": %d without a group, and %d ", nameless, other)
+		kinds = fmt.Sprintf(": %d without a group, and %d ", nameless, other)
 	}
 	return p.topics.refuse(RefusedNothing, "%s%sof another source topic than %s: export them and import them into its dead-letter topic, or name a target topic",
-		all, apart, p.topics.source)
+		all, kinds, p.topics.source)
 }
 
 // resolveTiers finds the retry topics of the letters. Letters for which there is none stay, unless

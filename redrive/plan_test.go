@@ -217,8 +217,8 @@ func TestPlan_CountsLettersOfAnotherSourceApart(t *testing.T) {
 }
 
 // The group lives, and no member of it reads a letter's lane: its consumer has another topic now,
-// or the source was recreated with fewer partitions. The run sent the letters where nobody reads,
-// and the plan had no warning.
+// or the source was recreated with fewer partitions. The run sent the letters where no consumer
+// reads, and the plan had no warning.
 func TestPlan_WarnsOfLanesThatNoMemberHas(t *testing.T) {
 	t.Parallel()
 	virtual(t, "another topic", func(t *testing.T, k *consumertest.Kafka) {
@@ -306,8 +306,8 @@ func TestPlan_NoLetterGoesIntoALaneThatCannotExist(t *testing.T) {
 	})
 }
 
-// One letter that somebody made up refused every plan without a filter. Letters with damaged
-// headers were called letters without a group, and the summary counted others as damaged.
+// One forged letter refused every plan without a filter. Letters with damaged headers were called
+// letters without a group, and the summary counted others as damaged.
 func TestPlan_JudgesLettersOneByOne(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -41,8 +41,8 @@ func (p *Plan) unreadIn(ledger *dlq.Ledger) string {
 		unread, ledger.Name(), named)
 }
 
-// warnOfLanes warns of letters whose lanes no member of their group has: nobody would run their
-// copies.
+// warnOfLanes warns of letters whose lanes no member of their group has: no consumer would run
+// their copies.
 func (p *Plan) warnOfLanes(lanes []destination) {
 	var names []string
 	letters := int64(0)
@@ -101,8 +101,8 @@ func (p *Plan) warnOfLetters() {
 	}
 }
 
-// withoutPartition tells of letters whose partition their target does not have. Adding partitions
-// brings their lanes back.
+// withoutPartition returns a warning of letters whose partition their target does not have. Adding
+// partitions brings their lanes back.
 func (p *Plan) withoutPartition() string {
 	topic, other := p.topics.source, "name a target topic that has enough"
 	if !p.toTier {

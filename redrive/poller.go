@@ -68,19 +68,19 @@ func (p *poller) begin(ctx context.Context) {
 }
 
 // take keeps the result of the poll under way.
-func (p *poller) take(l pollResult) {
+func (p *poller) take(result pollResult) {
 	p.cancel()
-	p.cancel, p.ended, p.err = nil, time.Now(), l.err
-	if l.err == nil {
-		p.asOf, p.idle, p.lag, p.held, p.behind = p.began, l.idle, l.lag, l.held, false
+	p.cancel, p.ended, p.err = nil, time.Now(), result.err
+	if result.err == nil {
+		p.asOf, p.idle, p.lag, p.held, p.behind = p.began, result.idle, result.lag, result.held, false
 	}
 }
 
 // last waits for the poll under way, cancels it after a grace, and returns its result.
 func (p *poller) last(grace time.Duration) pollResult {
 	select {
-	case l := <-p.results:
-		return l
+	case result := <-p.results:
+		return result
 	case <-time.After(grace):
 		p.cancel()
 		return <-p.results

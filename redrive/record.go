@@ -70,7 +70,7 @@ type record struct {
 	Classes    []string  `json:"classes"` // keys from classKey
 	// hashes of many classes, in place of Classes
 	ClassHashes []byte `json:"classHashes,omitempty"`
-	// letters without a group, in a run whose entries do not tell them from others
+	// letters without a group, in a run whose entries do not distinguish them from others
 	Groupless int64  `json:"groupless,omitempty"`
 	Counts    Counts `json:"counts"`
 	// number of the selection's pieces, under run/<id>/selection/<n>
@@ -247,8 +247,8 @@ func (r *record) silentAfter() time.Duration { return lively + 2*r.Timeout }
 // ahead by more than that age comes from a wrong clock, and shows nothing.
 func (r *record) isFresh(now time.Time) bool { return now.Sub(r.Heartbeat).Abs() <= r.silentAfter() }
 
-// note returns the ledger's record of the run.
-func (r *record) note(ledger string) *kgo.Record {
+// ledgerRecord returns the ledger's record of the run.
+func (r *record) ledgerRecord(ledger string) *kgo.Record {
 	value, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // its fields always marshal
@@ -260,11 +260,11 @@ func (r *record) note(ledger string) *kgo.Record {
 // selection. They may need two transactions. A run without its selection could be neither resumed
 // nor aborted, but a selection without a run is harmless.
 func (r *record) last(ledger string) []*kgo.Record {
-	notes := []*kgo.Record{r.note(ledger)}
+	records := []*kgo.Record{r.ledgerRecord(ledger)}
 	for n := range r.Pieces {
-		notes = append(notes, dlq.RunRecord(ledger, pieceName(r.ID, n), nil))
+		records = append(records, dlq.RunRecord(ledger, pieceName(r.ID, n), nil))
 	}
-	return notes
+	return records
 }
 
 func (r *record) outcome(topic string) Outcome {
@@ -286,15 +286,15 @@ type piece struct {
 }
 
 // piecesOf returns the records that keep a run's selection.
-func piecesOf(s letters.Set, ledger, id string) (notes []*kgo.Record) {
+func piecesOf(s letters.Set, ledger, id string) (records []*kgo.Record) {
 	for n, p := range piecesIn(s) {
 		value, err := json.Marshal(p)
 		if err != nil {
 			panic(err)
 		}
-		notes = append(notes, dlq.RunRecord(ledger, pieceName(id, n), value))
+		records = append(records, dlq.RunRecord(ledger, pieceName(id, n), value))
 	}
-	return notes
+	return records
 }
 
 // piecesIn splits a selection, in the order of the partitions.

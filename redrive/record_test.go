@@ -48,7 +48,7 @@ func TestRecord_IsAsInItsGoldenFile(t *testing.T) {
 	for _, offset := range []int64{0, 1, 2, 7, 300, 1 << 40} {
 		chosen.Add(letters.At(3, offset))
 	}
-	written := append([]*kgo.Record{run.note("orders.dlq.ledger")}, piecesOf(chosen, "orders.dlq.ledger", run.ID)...)
+	written := append([]*kgo.Record{run.ledgerRecord("orders.dlq.ledger")}, piecesOf(chosen, "orders.dlq.ledger", run.ID)...)
 	var lines strings.Builder
 	for _, r := range written {
 		lines.WriteString(string(r.Key) + " " + string(r.Value) + "\n")
@@ -95,7 +95,7 @@ func TestRecord_KnowsItsClasses(t *testing.T) {
 		}
 		r := &record{V: 1, ID: "r", State: Canary}
 		r.setClasses(classes)
-		value := r.note("orders.dlq.ledger").Value
+		value := r.ledgerRecord("orders.dlq.ledger").Value
 		if len(value) > maxRecord {
 			t.Errorf("%d classes take %d bytes", n, len(value))
 		}
@@ -189,9 +189,9 @@ func FuzzRecord_RoundTrips(f *testing.F) {
 			_ = unreadable("orders.dlq.ledger", "x", err).Error()
 			return
 		}
-		again, err := parseRecord(r.note("l").Value)
-		if err != nil || !bytes.Equal(again.note("l").Value, r.note("l").Value) {
-			t.Fatalf("%q is read, and its own form %q is not the same: %v", value, r.note("l").Value, err)
+		again, err := parseRecord(r.ledgerRecord("l").Value)
+		if err != nil || !bytes.Equal(again.ledgerRecord("l").Value, r.ledgerRecord("l").Value) {
+			t.Fatalf("%q is read, and its own form %q is not the same: %v", value, r.ledgerRecord("l").Value, err)
 		}
 		if r.silentAfter() < lively {
 			t.Errorf("its heartbeats may come %v apart, want %v at least", r.silentAfter(), lively)

@@ -25,12 +25,12 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, o *RunOptions) (*ownedRun
 	t, l, on := p.topics, newLoad(r.cfg.MaxBufferedBytes/2), o.On
 	return r.contend(ctx, t, l, func(w *txn.Writers) (*ownedRun, error) {
 		return r.tryClaim(ctx, p, o, w, l)
-	}, func(h *ownedRun, why error) (*ownedRun, error) {
-		if h != nil { // its claim may be committed, and a new try would find it and be refused
+	}, func(run *ownedRun, why error) (*ownedRun, error) {
+		if run != nil { // its claim may be committed, and a new try would find it and be refused
 			if _, expired := errors.AsType[*expiredError](why); on != nil && (expired || !txn.IsFenced(why)) {
-				on(Event{Outcome: h.rec.outcome(t.dlq), Message: "the run is not claimed yet: " + why.Error()})
+				on(Event{Outcome: run.rec.outcome(t.dlq), Message: "the run is not claimed yet: " + why.Error()})
 			}
-			again, err := r.retake(ctx, h, why, on)
+			again, err := r.retake(ctx, run, why, on)
 			if err == nil || !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrTaken) {
 				return again, err
 			}
@@ -53,24 +53,24 @@ func (r *Redriver) claim(ctx context.Context, p *Plan, o *RunOptions) (*ownedRun
 // ids again would fence it. So contend waits, and calls again with the result of try before it
 // tries again. again returns the run if it has taken it, and an error if the other process has.
 func (r *Redriver) contend(ctx context.Context, t *topics, l *load, try func(*txn.Writers) (*ownedRun, error),
-	again func(h *ownedRun, why error) (*ownedRun, error),
+	again func(run *ownedRun, why error) (*ownedRun, error),
 ) (*ownedRun, error) {
 	for n := 1; ; n++ {
 		w, err := txn.Open(ctx, r.cfg.Kafka, t.dlq, l.timeout, l.large)
 		if err != nil {
 			return nil, err
 		}
-		h, err := try(w)
+		run, err := try(w)
 		if err == nil {
-			return h, nil
+			return run, nil
 		}
 		w.Close()
 		if !errors.Is(err, txn.ErrUncertain) {
 			return nil, err
 		}
 		pause(ctx, standBack(n))
-		if h, err = again(h, err); h != nil || err != nil {
-			return h, err
+		if run, err = again(run, err); run != nil || err != nil {
+			return run, err
 		}
 	}
 }
@@ -116,12 +116,12 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	rec.TopicID, rec.Watch, rec.WatchIDs, rec.Counts.Skipped = idText(ledger.TopicID()), watch, ids, skipped
 	pieces := piecesOf(p.chosen, t.ledger, p.ID)
 	rec.Pieces = len(pieces)
-	h := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
+	run := &ownedRun{r: r, topics: t, rec: rec, writers: w, load: l, topicID: ledger.TopicID(), left: left}
 	if err := refuseLarge(t, rec); err != nil {
 		return nil, err
 	}
-	if err := h.noteDuplicates(ctx, p, ledger); err != nil {
-		return h, err
+	if err := run.recordDuplicates(ctx, p, ledger); err != nil {
+		return run, err
 	}
 	// No other run is unfinished, so these pieces belong to a process that was fenced before its
 	// claim, or crashed. Compaction would keep them.
@@ -134,8 +134,8 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	// The selection comes before the claim. A claim without its selection could not be resumed, and
 	// a resumed run does not look for duplicates. A large selection takes several transactions: the
 	// claim is in the last.
-	err = h.write(ctx, 0, slices.Concat(gone, pieces, []*kgo.Record{rec.note(t.ledger)}))
-	return h, err
+	err = run.write(ctx, 0, slices.Concat(gone, pieces, []*kgo.Record{rec.ledgerRecord(t.ledger)}))
+	return run, err
 }
 
 // newRecord returns a plan's run in its first state.
@@ -162,11 +162,11 @@ func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
 // run that change refuses is not disturbed.
 func (r *Redriver) take(ctx context.Context, t *topics, id string, l *load, patience time.Duration, change func(*ownedRun) error) (*ownedRun, error) {
 	refused := func(patience time.Duration) error {
-		h, err := r.peek(ctx, t, id, patience)
-		if h == nil || err != nil {
+		run, err := r.peek(ctx, t, id, patience)
+		if run == nil || err != nil {
 			return err
 		}
-		return change(h)
+		return change(run)
 	}
 	if patience > 0 {
 		if err := refused(patience); err != nil {
@@ -193,47 +193,47 @@ const (
 func (r *Redriver) peek(ctx context.Context, t *topics, id string, patience time.Duration) (*ownedRun, error) {
 	first, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	h, err := r.read(first, t, id)
+	run, err := r.read(first, t, id)
 	if err != nil && first.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return h, err
+	return run, err
 }
 
 func (r *Redriver) tryTake(ctx context.Context, t *topics, id string, l *load, change func(*ownedRun) error, w *txn.Writers) (*ownedRun, error) {
 	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, t.ledger); err != nil {
 		return nil, err
 	}
-	h, err := r.read(ctx, t, id)
+	run, err := r.read(ctx, t, id)
 	if err != nil {
 		return nil, err
 	}
-	h.writers, h.load = w, l
-	if err := change(h); err != nil {
+	run.writers, run.load = w, l
+	if err := change(run); err != nil {
 		return nil, err
 	}
-	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, h.rec.targets()...); err != nil {
+	if err := w.Fence(ctx, r.cfg.Kafka, t.ledger, run.rec.targets()...); err != nil {
 		return nil, err
 	}
-	return h, w.Write(ctx, 0, h.rec.note(t.ledger))
+	return run, w.Write(ctx, 0, run.rec.ledgerRecord(t.ledger))
 }
 
 // read reads a run from the ledger: the letters without an entry, and the letters that are in
 // flight.
 func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, error) {
-	h := &ownedRun{r: r, topics: t}
+	run := &ownedRun{r: r, topics: t}
 	entries, reported := newLedgerView(), letters.Set{}
 	pieces := map[string][]byte{}
 	var bad error
 	ledger, err := r.readLedger(ctx, t, func(n *dlq.LedgerRecord) {
-		switch run, report := n.DiscardReport(); {
-		case report && run != id:
+		switch of, report := n.DiscardReport(); {
+		case report && of != id:
 		case report && n.Entry.State == dlq.Discarded:
 			reported.Add(letters.At(n.Record.Partition, n.Letter))
 		case report:
 			reported.Remove(letters.At(n.Record.Partition, n.Letter))
 		case n.Run == id && n.Record.Value != nil:
-			h.rec, bad = parseRecord(n.Record.Value)
+			run.rec, bad = parseRecord(n.Record.Value)
 		case strings.HasPrefix(n.Run, id+selectionKey):
 			pieces[n.Run] = n.Record.Value
 		case n.Run == "" && n.Err == nil && n.Letter >= 0:
@@ -251,23 +251,23 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 	if bad != nil {
 		return nil, unreadable(t.ledger, id, bad)
 	}
-	if h.rec == nil {
+	if run.rec == nil {
 		return nil, fmt.Errorf("run %s: %w", id, ErrNoRun)
 	}
-	h.topicID, h.skipped = ledger.TopicID(), h.rec.Counts.Skipped
-	if isOther(h.rec.topicID(), h.topicID) {
-		h.topicID, h.recreated = h.rec.topicID(), true
-		return h, nil // the ledger skips entries of the deleted topic
+	run.topicID, run.skipped = ledger.TopicID(), run.rec.Counts.Skipped
+	if isOther(run.rec.topicID(), run.topicID) {
+		run.topicID, run.recreated = run.rec.topicID(), true
+		return run, nil // the ledger skips entries of the deleted topic
 	}
 	entries.confirm(reported)
-	h.outcomes = entries.sets
-	if h.rec.State.Finished() {
-		h.recountGroups(entries)
-		return h, nil
+	run.outcomes = entries.sets
+	if run.rec.State.Finished() {
+		run.recountGroups(entries)
+		return run, nil
 	}
-	if h.left, err = joinPieces(id, h.rec.Pieces, pieces); err != nil {
+	if run.left, err = joinPieces(id, run.rec.Pieces, pieces); err != nil {
 		return nil, unreadable(t.ledger, id, err)
 	}
-	h.recount(entries, ledger)
-	return h, nil
+	run.recount(entries, ledger)
+	return run, nil
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // leftover is a transaction of an earlier owner of a run's id that stands open on a partition, as
-// brokers tell that have had trouble. The embedded broker has none, so it only says so; it ends
-// with a marker.
+// brokers report after trouble. The embedded broker has none, so it only says so; it ends with a
+// marker.
 type leftover struct {
 	topic     string
 	partition int32

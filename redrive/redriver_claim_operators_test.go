@@ -87,7 +87,7 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 		}
 		for by, why := range refused {
 			if !strings.Contains(why, winner+" on ") {
-				t.Errorf("%s has the run, and %s is told: %s", winner, by, why)
+				t.Errorf("%s has the run, and %s gets: %s", winner, by, why)
 			}
 		}
 		time.Sleep(time.Second) // what is on its way arrives

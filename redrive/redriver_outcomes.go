@@ -75,12 +75,12 @@ func (r *Redriver) writeOutcomes(ctx context.Context, t *topics, id string) (int
 // the ledger to its end. The broker refuses them if another process has initialised the ids. So
 // they do not touch a letter that another run has redriven since.
 func (r *Redriver) tryWriteOutcomes(ctx context.Context, t *topics, id string) (int64, error) {
-	h, err := r.read(ctx, t, id)
+	run, err := r.read(ctx, t, id)
 	if err != nil {
 		return 0, err
 	}
-	verdicts, counts, err := h.derive(ctx)
-	if err != nil || len(verdicts)+len(h.unfollowed) == 0 {
+	verdicts, counts, err := run.derive(ctx)
+	if err != nil || len(verdicts)+len(run.unfollowed) == 0 {
 		return 0, err
 	}
 	// a run that began meanwhile must not be fenced

@@ -71,7 +71,7 @@ func TestWriteOutcomes_WritesLateOutcomesOnce(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		r, s, o := overWithPending(t, k, 20)
 		if n, err := r.WriteOutcomes(t.Context(), "orders.dlq"); n != 0 || err != nil {
-			t.Errorf("%d letters are resolved that nobody has run, %v", n, err)
+			t.Errorf("%d letters are resolved that no consumer has run, %v", n, err)
 		}
 		s.set(succeeding)
 		s.stop(t)

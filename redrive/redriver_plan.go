@@ -118,7 +118,7 @@ func (r *Redriver) adopt(p *Plan) (*Plan, error) {
 
 // refuseLarge refuses a run whose record is too large for the ledger.
 func refuseLarge(t *topics, r *record) error {
-	if n := len(r.note(t.ledger).Value); n > maxRecord {
+	if n := len(r.ledgerRecord(t.ledger).Value); n > maxRecord {
 		return t.refuse(RefusedLarge, "the run's record in %s would have %d bytes, and %d are the most: it has an edit of %d bytes, and %d bytes about classes: select letters of fewer classes, or edit less",
 			t.ledger, n, maxRecord, len(r.Edit.Patch)+len(r.Edit.Value), len(r.ClassHashes))
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Whoever follows a run asks every second, and must not read all of the ledger for that.
+// A client that follows a run asks every second, and must not read all of the ledger for that.
 func TestProgress_IsWhatTheRunRecordedLast(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -72,7 +72,8 @@ func TestProgress_IsWhatTheRunRecordedLast(t *testing.T) {
 	})
 }
 
-// A transaction of the run is open while somebody asks. The answer waits for it, but not for long.
+// A transaction of the run is open while an operator asks for its progress. The answer waits for
+// it, but not for long.
 func TestProgress_WaitsASecondForTransactions(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -41,16 +41,16 @@ func (r *Redriver) Run(ctx context.Context, p *Plan, o RunOptions) (Outcome, err
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
-	h, err := r.claim(ctx, p, &o)
+	run, err := r.claim(ctx, p, &o)
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
 	for _, w := range p.Warnings {
 		if o.On != nil && !slices.Contains(known, w) {
-			o.On(Event{Outcome: h.rec.outcome(topic), Message: "warning: " + w})
+			o.On(Event{Outcome: run.rec.outcome(topic), Message: "warning: " + w})
 		}
 	}
-	return r.drive(ctx, h, o.On)
+	return r.drive(ctx, run, o.On)
 }
 
 // recheck plans the targets again and returns that plan. It comes before the claim, because a claim
@@ -98,9 +98,9 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 			return Outcome{}, within(topic, err)
 		}
 	}
-	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(h *ownedRun) error {
-		rec := h.rec
-		if h.recreated {
+	run, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(run *ownedRun) error {
+		rec := run.rec
+		if run.recreated {
 			return fmt.Errorf("run %s: %w: abort it", id, ErrTopicRecreated)
 		}
 		if rec.State.Finished() {
@@ -116,7 +116,7 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 	if err != nil {
 		return Outcome{}, within(topic, err)
 	}
-	return r.drive(ctx, h, o.On)
+	return r.drive(ctx, run, o.On)
 }
 
 // Abort ends an unfinished run from any machine. Copies that its process has not committed never
@@ -135,8 +135,8 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, 
 	if rec, err := r.poll(ctx, t, w); err != nil || rec != nil && rec.State.Finished() {
 		return within(topic, err)
 	}
-	h, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(h *ownedRun) error {
-		rec := h.rec
+	run, err := r.take(ctx, t, id, newLoad(r.cfg.MaxBufferedBytes/2), 0, func(run *ownedRun) error {
+		rec := run.rec
 		if rec.State.Finished() { // meanwhile, by its own process
 			return errOver
 		}
@@ -144,7 +144,7 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, 
 			return err
 		}
 		now := time.Now()
-		rec.Counts.Skipped = h.skipped
+		rec.Counts.Skipped = run.skipped
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), now, "", time.Time{}
 		cause := byHand + rec.Owner
 		if o.Why != "" {
@@ -154,8 +154,8 @@ func (r *Redriver) Abort(ctx context.Context, topic, id string, o AbortOptions, 
 		return nil
 	})
 	if err == nil {
-		err = h.write(ctx, 1, h.rec.last(t.ledger)[1:])
-		h.writers.Close()
+		err = run.write(ctx, 1, run.rec.last(t.ledger)[1:])
+		run.writers.Close()
 	}
 	if errors.Is(err, errOver) || errors.Is(err, txn.ErrUncertain) {
 		return nil // another run may own the ids by now
@@ -168,48 +168,48 @@ var errOver = errors.New("the run is finished")
 
 // drive continues a run through failures of the network and of brokers, until the run is over or
 // another process owns it.
-func (r *Redriver) drive(ctx context.Context, h *ownedRun, on func(Event)) (Outcome, error) {
+func (r *Redriver) drive(ctx context.Context, run *ownedRun, on func(Event)) (Outcome, error) {
 	for {
 		began := time.Now()
-		err := runEngine(ctx, h, on)
-		h.writers.Close()
+		err := runEngine(ctx, run, on)
+		run.writers.Close()
 		again := errors.Is(err, txn.ErrUncertain) || errors.Is(err, errUnwatched)
 		if again && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		if !again || ctx.Err() != nil {
-			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
+			return run.rec.outcome(run.topics.dlq), within(run.topics.dlq, err)
 		}
 		if on != nil {
 			what := err.Error() + "; reading the ledger"
 			if _, expired := errors.AsType[*expiredError](err); txn.IsFenced(err) && !expired {
 				what = "the broker fenced this process: reading the ledger for the run's owner"
 			}
-			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: what})
+			on(Event{Outcome: run.rec.outcome(run.topics.dlq), Message: what})
 		}
 		pause(ctx, time.Until(began.Add(time.Second)))
-		back, err := r.retake(ctx, h, err, on)
+		back, err := r.retake(ctx, run, err, on)
 		if err != nil {
-			return h.rec.outcome(h.topics.dlq), within(h.topics.dlq, err)
+			return run.rec.outcome(run.topics.dlq), within(run.topics.dlq, err)
 		}
-		back.abortErr = h.abortErr
-		h = back
+		back.abortErr = run.abortErr
+		run = back
 	}
 }
 
 // retake takes a run back after its producers were fenced, or after a commit without an answer. It
 // fails if another process owns the run, or if the dead-letter topic is gone.
-func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(Event)) (*ownedRun, error) {
+func (r *Redriver) retake(ctx context.Context, run *ownedRun, why error, on func(Event)) (*ownedRun, error) {
 	var (
 		reported throttle
 		absent   []time.Time
 	)
 	for {
-		again, err := r.takeBack(ctx, h, why)
+		again, err := r.takeBack(ctx, run, why)
 		if !errors.Is(err, dlq.ErrNoTopic) {
 			absent = nil
 		} else if absent = append(absent, time.Now()); isGone(absent) {
-			return nil, fmt.Errorf("run %s: %w: abort it", h.rec.ID, ErrTopicRecreated)
+			return nil, fmt.Errorf("run %s: %w: abort it", run.rec.ID, ErrTopicRecreated)
 		}
 		// An operator has to grant a denied permission, and then resume. What a broker refuses for
 		// good it refuses again.
@@ -221,9 +221,9 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 			return nil, context.Cause(ctx)
 		}
 		if text := err.Error(); on != nil && reported.first(text) {
-			on(Event{Outcome: h.rec.outcome(h.topics.dlq), Message: text + "; trying again"})
+			on(Event{Outcome: run.rec.outcome(run.topics.dlq), Message: text + "; trying again"})
 		}
-		r.log.Warn("redrive: trying again", "topic", h.topics.dlq, "run", h.rec.ID, "error", err)
+		r.log.Warn("redrive: trying again", "topic", run.topics.dlq, "run", run.rec.ID, "error", err)
 		pause(ctx, time.Second)
 	}
 }
@@ -231,11 +231,11 @@ func (r *Redriver) retake(ctx context.Context, h *ownedRun, why error, on func(E
 // poll reads a run before it is claimed, so that a refused claim does not disturb the run. It
 // returns nil if the ledger cannot be read in time.
 func (r *Redriver) poll(ctx context.Context, t *topics, w *taking) (*record, error) {
-	h, err := r.peek(ctx, t, w.id, pollPatience)
-	if h == nil || err != nil {
+	run, err := r.peek(ctx, t, w.id, pollPatience)
+	if run == nil || err != nil {
 		return nil, err
 	}
-	rec := h.rec
+	rec := run.rec
 	if rec.State.Finished() || len(w.conditions) == 0 {
 		return rec, nil
 	}

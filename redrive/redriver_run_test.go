@@ -19,8 +19,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Trap 26: the dead-letter topic is consumed to be handled, and nobody sees any more how much is in
-// it. A run leaves the letters there.
+// Trap 26: the dead-letter topic is consumed to be handled, and its size no longer says how many
+// letters are open. A run leaves the letters there.
 func TestRun_RedrivesAFixedClass(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -255,8 +255,8 @@ func TestAbort_EndsTheRunThoughItIsFenced(t *testing.T) {
 	}
 }
 
-// Trap 23: a replay has no group and no ledger: nobody sees how far it is, and it reads what it
-// wrote.
+// Trap 23: a replay has no group and no ledger: no operator sees how far it is, and it reads what
+// it wrote.
 func TestRun_SendsTheLettersOfItsPlanOnly(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -274,7 +274,7 @@ func TestRun_SendsTheLettersOfItsPlanOnly(t *testing.T) {
 			}
 		})))
 		if !halfway {
-			t.Error("nobody could see how far it was")
+			t.Error("its progress was never halfway")
 		}
 		if again := plan(t, r); again.Letters != 100 {
 			t.Errorf("%d letters are open after all came back, want 100", again.Letters)

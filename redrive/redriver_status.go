@@ -17,18 +17,18 @@ func (r *Redriver) Status(ctx context.Context, topic, id string) (Outcome, error
 	if err != nil {
 		return Outcome{}, err
 	}
-	h, err := r.read(ctx, t, id)
+	run, err := r.read(ctx, t, id)
 	if err != nil {
 		return Outcome{}, within(topic, overtime(ctx, err))
 	}
-	h.rec.Counts.Skipped = h.skipped
-	o := h.rec.outcome(topic)
-	_, counts, err := h.derive(ctx)
+	run.rec.Counts.Skipped = run.skipped
+	o := run.rec.outcome(topic)
+	_, counts, err := run.derive(ctx)
 	if err != nil {
 		return o, within(topic, overtime(ctx, err))
 	}
 	o.Counts = counts
-	return o, within(topic, overtime(ctx, h.refailed(ctx, &o.Counts)))
+	return o, within(topic, overtime(ctx, run.refailed(ctx, &o.Counts)))
 }
 
 // overtime adds to an error that its context has ended. The client returns the last error of a

@@ -113,7 +113,7 @@ func TestStatus_ShowsARunningRun(t *testing.T) {
 			t.Errorf("it was disturbed: %v, %+v", err, o)
 		}
 		if !halfway.Load() {
-			t.Error("nobody saw how far it was")
+			t.Error("its progress was never halfway")
 		}
 		if end := asked(t, k, second, p.ID); end.State != redrive.Done || end.Counts.Succeeded != 100 || end.Ended.IsZero() {
 			t.Errorf("at the end it is %+v", end)
@@ -129,15 +129,15 @@ func TestStatus_KeepsSkippedLetters(t *testing.T) {
 		letters(t, k, 30, succeeding)
 		r, p := planned(t, k)
 		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.InvalidRecord, Count: -1})
-		var told []string
+		var messages []string
 		skipped := redrive.Counts{Skipped: map[string]int64{redrive.SkippedRefused: 30}}
 		ends(t, skipped)(r.Run(t.Context(), p, ann(redrive.Pace{}, func(e redrive.Event) {
 			if strings.Contains(e.Message, "stay") {
-				told = append(told, e.Message)
+				messages = append(messages, e.Message)
 			}
 		})))
-		if len(told) != 11 || told[10] != "more letters stay: the counts of skipped letters have them" {
-			t.Errorf("it tells %d lines of letters: %q", len(told), told)
+		if len(messages) != 11 || messages[10] != "more letters stay: the counts of skipped letters have them" {
+			t.Errorf("it reports %d lines of letters: %q", len(messages), messages)
 		}
 		ends(t, skipped)(asked(t, k, r, p.ID), nil)
 	})

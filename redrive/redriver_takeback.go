@@ -32,19 +32,19 @@ func taken(rec *record) error {
 
 // takeBack is one try of retake. It reads the ledger first, because initialising the ids would
 // fence a process that owns the run by now.
-func (r *Redriver) takeBack(ctx context.Context, h *ownedRun, why error) (*ownedRun, error) {
+func (r *Redriver) takeBack(ctx context.Context, run *ownedRun, why error) (*ownedRun, error) {
 	patience := peekOpen
 	if txn.IsFenced(why) {
 		patience = peekFenced
 	}
-	return r.take(ctx, h.topics, h.rec.ID, h.load, patience, func(now *ownedRun) error {
+	return r.take(ctx, run.topics, run.rec.ID, run.load, patience, func(now *ownedRun) error {
 		switch rec := now.rec; {
-		case rec.Token != h.rec.Token:
+		case rec.Token != run.rec.Token:
 			return taken(rec)
 		case now.recreated:
 			return fmt.Errorf("run %s: %w: abort it", rec.ID, ErrTopicRecreated)
 		}
-		now.rec.Heartbeat, now.rec.Timeout = time.Now(), h.load.raised()
+		now.rec.Heartbeat, now.rec.Timeout = time.Now(), run.load.raised()
 		return nil
 	})
 }

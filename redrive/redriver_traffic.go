@@ -25,7 +25,7 @@ const (
 //
 // Traffic counts neither retry topics, nor offsets that went back, nor offsets that an operator set
 // while the group was stopped. It polls every second to see that, with the limits that [Outcome]
-// names. It cannot tell a consumer that skips records by itself.
+// names. It cannot detect a consumer that skips records by itself.
 //
 // It returns a *[RefusedError] with the reason [RefusedNoTraffic] if a group finished nothing in
 // that time, or if no letter of the plan names a group.

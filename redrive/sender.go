@@ -27,7 +27,7 @@ type sender struct {
 	reads   *memoryBudget  // bounds the letters in memory
 	buffer  []*outgoing    // read, and not in a transaction
 	taken   int64          // letters added to transactions, also by earlier processes
-	notes   []*kgo.Record  // ledger records for the next transaction
+	records []*kgo.Record  // ledger records for the next transaction
 
 	open   *transaction
 	next   int             // the producer whose turn it is
@@ -48,8 +48,8 @@ func newSender(run *ownedRun, aborts <-chan struct{}, now time.Time) *sender {
 	return s
 }
 
-// note adds ledger records to the next transaction.
-func (s *sender) note(records ...*kgo.Record) { s.notes = append(s.notes, records...) }
+// record adds ledger records to the next transaction.
+func (s *sender) record(records ...*kgo.Record) { s.records = append(s.records, records...) }
 
 // done reports whether nothing is left to send.
 func (s *sender) done() bool {
@@ -135,12 +135,12 @@ func (s *sender) pump(may func() bool) (wait time.Duration, err error) {
 }
 
 // tick hands over a transaction that was open for long enough. Without an open transaction it hands
-// over the notes.
+// over the ledger records.
 func (s *sender) tick(now time.Time) error {
 	switch {
 	case s.open != nil && now.Sub(s.open.began) >= txnLength:
 		s.handOver()
-	case s.open == nil && len(s.notes) > 0 && s.mayBegin():
+	case s.open == nil && len(s.records) > 0 && s.mayBegin():
 		if err := s.begin(); err != nil {
 			return err
 		}
@@ -155,9 +155,9 @@ func (s *sender) handOver() {
 	if t == nil {
 		return
 	}
-	n, bytes := s.run.load.some(s.notes)
+	n, bytes := s.run.load.some(s.records)
 	t.bytes += bytes
-	t.notes, s.notes = s.notes[:n:n], s.notes[n:]
+	t.notes, s.records = s.records[:n:n], s.records[n:]
 	s.open, s.busy[t.which], s.next = nil, true, 1-t.which
 	before, after := s.before, make(chan struct{})
 	s.before, s.sent = after, t.sent
@@ -187,7 +187,7 @@ func (s *sender) ended(done *transaction) (stays *skip, err error) {
 		}
 		return s.refused(done), nil
 	case !done.committed: // the run aborts, and writes the notes with its final record
-		s.note(unsent(done.notes)...)
+		s.record(unsent(done.notes)...)
 	case len(done.copies) > 0:
 		s.run.load.accepted(done)
 		s.reads.free(done.held)
@@ -245,7 +245,7 @@ func (s *sender) refused(done *transaction) (stays *skip) {
 		s.run.load.refused(len(done.refused))
 	}
 	s.buffer = append(again, s.buffer...)
-	s.notes = append(done.notes, s.notes...)
+	s.records = append(done.notes, s.records...)
 	return stays
 }
 

@@ -75,20 +75,20 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 
 // report writes a transaction's notes and the entries about its copies.
 func (s *sender) report(ctx context.Context, t *transaction) error {
-	h := s.run
+	run := s.run
 	for _, r := range t.notes {
 		t.cl.Produce(ctx, r, t.promise)
 	}
 	e := dlq.Entry{
-		TopicID: h.topicID, Run: h.rec.ID, At: time.Now(), By: h.rec.By, Why: h.rec.Why, Edited: h.rec.Edit.what(),
+		TopicID: run.topicID, Run: run.rec.ID, At: time.Now(), By: run.rec.By, Why: run.rec.Why, Edited: run.rec.Edit.what(),
 	}
 	for _, o := range t.copies {
 		e.State = dlq.Redriven
-		if !h.follows(o.group) {
+		if !run.follows(o.group) {
 			e.State = dlq.Unfollowed
 		}
-		e.Epochs, e.Target = h.rec.Epochs[o.Partition], o.target()
-		t.write(ctx, e.Record(h.topics.ledger, o.Partition, o.Offset))
+		e.Epochs, e.Target = run.rec.Epochs[o.Partition], o.target()
+		t.write(ctx, e.Record(run.topics.ledger, o.Partition, o.Offset))
 	}
 	if err := t.cl.Flush(ctx); err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	for name, fault := range map[string]kfake.Fault{
-		"a commit of which nobody knows":  {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1},
+		"a commit without a known end":    {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: 1},
 		"commits that are refused":        {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.CoordinatorNotAvailable, Count: 3},
 		"a producer that is fenced":       {Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ProducerFenced, Count: 1},
 		"copies that are refused":         {Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.retry.5s", Err: kerr.NotEnoughReplicas, Count: 3},
@@ -64,10 +64,10 @@ func TestSender_SendsEachLetterOnceThroughFaults(t *testing.T) {
 // sooner, and the letter had succeeded before it ran.
 func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 	t.Helper()
-	told := map[string]string{}
+	targets := map[string]string{}
 	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.LedgerRecord) {
 		if n.Entry.Run == run {
-			told[headers.Position{Topic: "orders.dlq", Partition: n.Record.Partition, Offset: n.Letter}.String()] = n.Entry.Target.String()
+			targets[headers.Position{Topic: "orders.dlq", Partition: n.Record.Partition, Offset: n.Letter}.String()] = n.Entry.Target.String()
 		}
 	})
 	if err != nil {
@@ -80,15 +80,15 @@ func onTheirTargets(t *testing.T, k *consumertest.Kafka, run string, n int) {
 				continue
 			}
 			from, at := m.Redrive.From.String(), headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
-			if told[from] != at.String() {
-				t.Errorf("letter %s is at %v, and the ledger says at %q", from, at, told[from])
+			if targets[from] != at.String() {
+				t.Errorf("letter %s is at %v, and the ledger says at %q", from, at, targets[from])
 			}
-			delete(told, from)
+			delete(targets, from)
 			n--
 		}
 	}
-	if n != 0 || len(told) > 0 {
-		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(told))
+	if n != 0 || len(targets) > 0 {
+		t.Errorf("%d letters are not on their target, or too often, and of %d only the ledger says so", n, len(targets))
 	}
 }
 

@@ -23,10 +23,10 @@ func TestSender_KeepsTheNotesOfAStoppedTransaction(t *testing.T) {
 	if _, err := s.ended(&transaction{notes: []*kgo.Record{note}}); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.notes) != 1 {
-		t.Fatalf("%d notes are left, want 1", len(s.notes))
+	if len(s.records) != 1 {
+		t.Fatalf("%d notes are left, want 1", len(s.records))
 	}
-	n := s.notes[0]
+	n := s.records[0]
 	if got := dlq.ParseLedgerRecord(n); got.Err != nil || got.Letter != want.Letter || got.Entry.State != want.Entry.State || n.Topic != "orders.dlq.ledger" || n.Partition != 3 || n.Offset != 0 || n.ProducerID != 0 {
 		t.Errorf("what is left is %+v", n)
 	}
@@ -34,13 +34,13 @@ func TestSender_KeepsTheNotesOfAStoppedTransaction(t *testing.T) {
 
 func TestSender_KeepsTheNotesOfARefusedTransaction(t *testing.T) {
 	t.Parallel()
-	s := &sender{run: &ownedRun{load: newLoad(1 << 20)}, taken: 3, notes: []*kgo.Record{{Value: []byte("later")}}}
+	s := &sender{run: &ownedRun{load: newLoad(1 << 20)}, taken: 3, records: []*kgo.Record{{Value: []byte("later")}}}
 	refused := []*outgoing{{Place: letters.At(0, 1)}, {Place: letters.At(0, 2)}}
 	if stays := s.refused(&transaction{copies: refused, notes: []*kgo.Record{{Value: []byte("first")}}, refused: refused}); stays != nil {
 		t.Errorf("letter %v stays, of two that were refused", stays.at)
 	}
-	if len(s.notes) != 2 || string(s.notes[0].Value) != "first" || len(s.buffer) != 2 || s.taken != 1 {
-		t.Errorf("it has the notes %v, and %d letters of which %d are taken", s.notes, len(s.buffer), s.taken)
+	if len(s.records) != 2 || string(s.records[0].Value) != "first" || len(s.buffer) != 2 || s.taken != 1 {
+		t.Errorf("it has the notes %v, and %d letters of which %d are taken", s.records, len(s.buffer), s.taken)
 	}
 }
 

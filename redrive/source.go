@@ -44,10 +44,10 @@ type skip struct {
 
 // readLetters reads the letters that are left of the selection, and makes their copies. It closes
 // the channel at its end, at the latest when ctx ends.
-func readLetters(ctx context.Context, h *ownedRun, buffered *memoryBudget) <-chan reading {
-	h = h.snapshot()
+func readLetters(ctx context.Context, run *ownedRun, buffered *memoryBudget) <-chan reading {
+	run = run.snapshot()
 	out := make(chan reading, 4)
-	s := &source{ownedRun: h, copier: newCopier(h), todo: h.left.Clone(), buffered: buffered, out: out}
+	s := &source{ownedRun: run, copier: newCopier(run), todo: run.left.Clone(), buffered: buffered, out: out}
 	go func() {
 		defer close(out)
 		defer s.copier.originals.close()

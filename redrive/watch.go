@@ -55,8 +55,8 @@ func watchFrom(ctx context.Context, kafka []kgo.Opt, t *topics, groups []string)
 }
 
 // startWatch starts reading at the position at which the run's watch began.
-func startWatch(ctx context.Context, h *ownedRun, fl *inflight.Letters, a *alarm, problem func(error)) (*watch, error) {
-	cl, err := client.New(append(slices.Clip(h.r.cfg.Kafka),
+func startWatch(ctx context.Context, run *ownedRun, fl *inflight.Letters, a *alarm, problem func(error)) (*watch, error) {
+	cl, err := client.New(append(slices.Clip(run.r.cfg.Kafka),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.WithContext(context.WithoutCancel(ctx)),
 	)...)
@@ -64,26 +64,26 @@ func startWatch(ctx context.Context, h *ownedRun, fl *inflight.Letters, a *alarm
 		return nil, err
 	}
 	w := &watch{
-		adm: kadm.NewClient(cl), topics: h.topics, run: h.rec.ID, groups: h.rec.Groups, flights: fl, alarm: a,
+		adm: kadm.NewClient(cl), topics: run.topics, run: run.rec.ID, groups: run.rec.Groups, flights: fl, alarm: a,
 		ids: map[string]kadm.TopicID{},
 	}
-	for topic, id := range h.rec.WatchIDs {
+	for topic, id := range run.rec.WatchIDs {
 		w.ids[topic] = parseID(id)
 	}
 	w.Tail = tail.New(cl, w.observe, problem)
-	if err := w.began(ctx, h); err != nil {
+	if err := w.began(ctx, run); err != nil {
 		cl.Close()
 		return nil, err
 	}
-	w.Add(h.rec.Watch)
+	w.Add(run.rec.Watch)
 	w.Start(ctx)
 	return w, nil
 }
 
 // began compares the topics with their state at the run's begin, and skips records of the run's own
 // producers.
-func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
-	names := slices.Collect(maps.Keys(h.rec.Watch))
+func (w *watch) began(ctx context.Context, run *ownedRun) (err error) {
+	names := slices.Collect(maps.Keys(run.rec.Watch))
 	from, err := bounds.Starts(ctx, w.adm, names)
 	if err != nil {
 		return err
@@ -91,14 +91,14 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 	if w.live, err = bounds.EndsOfExisting(ctx, w.adm, names); err != nil {
 		return err
 	}
-	if h.writers != nil {
-		ids, err := h.writers.IDs(ctx)
+	if run.writers != nil {
+		ids, err := run.writers.IDs(ctx)
 		if err != nil {
 			return fmt.Errorf("initialise transactional ids: %w", err)
 		}
 		w.SkipProducers(ids)
 	}
-	for topic, partitions := range h.rec.Watch {
+	for topic, partitions := range run.rec.Watch {
 		for p, at := range partitions {
 			end, ok := w.live[topic][p]
 			if from[topic][p] > at || ok && end < at { // records expired, or a recreated topic
@@ -112,7 +112,7 @@ func (w *watch) began(ctx context.Context, h *ownedRun) (err error) {
 // observe handles one record.
 func (w *watch) observe(r *kgo.Record) {
 	if r.Topic == w.topics.ledger {
-		w.seeEntry(r)
+		w.applyReport(r)
 		return
 	}
 	dead := r.Topic == w.topics.dlq
@@ -164,9 +164,9 @@ func (w *watch) recent(r *kgo.Record) (recent bool, came time.Time) {
 // discarded is part of the value of every entry with the state discarded.
 var discarded = []byte(`"` + dlq.Discarded + `"`)
 
-// seeEntry handles a consumer's report that it discarded a redriven letter. Whoever reopens the
-// letter revokes the report.
-func (w *watch) seeEntry(r *kgo.Record) {
+// applyReport handles a consumer's report that it discarded a redriven letter. An operator who
+// reopens the letter revokes the report.
+func (w *watch) applyReport(r *kgo.Record) {
 	// cheaper than parsing, and most entries are the run's own
 	if r.Value != nil && !bytes.Contains(r.Value, discarded) {
 		return

@@ -101,7 +101,7 @@ func (f *Letters) Sent(letters []Sent, unfollowed []letters.Place) {
 		f.out.Add(l.At)
 		if fl := f.seen[l.At]; fl != nil { // the watch read a copy before the answer to the commit
 			fl.group, fl.hops = l.Group, max(fl.hops, 1)
-			f.enter(l.At, fl)
+			f.addCopy(l.At, fl)
 		} else {
 			f.staged[fresh]++
 		}
@@ -112,8 +112,8 @@ func (f *Letters) Sent(letters []Sent, unfollowed []letters.Place) {
 	}
 }
 
-// enter counts a letter with an observed copy, and queues it at that copy's position.
-func (f *Letters) enter(letter letters.Place, fl *letterState) {
+// addCopy counts a letter with an observed copy, and queues it at that copy's position.
+func (f *Letters) addCopy(letter letters.Place, fl *letterState) {
 	f.staged[fl.stage()]++
 	switch {
 	case fl.stage() == landed:
@@ -140,7 +140,7 @@ func (f *Letters) count(letter letters.Place) (fl *letterState, changed func()) 
 	return fl, func() {
 		if was != *fl {
 			f.staged[was.stage()]--
-			f.enter(letter, fl)
+			f.addCopy(letter, fl)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (f *Letters) correct(letter letters.Place) {
 			set.Remove(letter)
 			f.counts.remove(state)
 			f.out.Add(letter)
-			f.enter(letter, fl)
+			f.addCopy(letter, fl)
 		}
 	}
 }

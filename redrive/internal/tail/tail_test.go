@@ -152,8 +152,8 @@ func TestTail_ABrokerThatHangsHidesNoOther(t *testing.T) {
 	}
 }
 
-// What the run wrote is passed over, and not one offset more: that could be a failure that nobody
-// saw.
+// What the run wrote is passed over, and not one offset more: that could be a failure that the
+// watch did not see.
 func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 	t.Parallel()
 	const n = 300
@@ -181,7 +181,7 @@ func TestTail_PassesOverWhatTheRunWrote(t *testing.T) {
 			p.pass()
 			for o := before; o < p.at; o++ {
 				if !own[o] {
-					t.Fatalf("seed %d: offset %d is of somebody else, and was passed over", seed, o)
+					t.Fatalf("seed %d: offset %d is of another writer, and was passed over", seed, o)
 				}
 			}
 			if len(answers) > 0 {

@@ -6,6 +6,6 @@
 // and its ledger entry are visible together, or never.
 //
 // An error that wraps [ErrUncertain] means that the last transaction may be committed or not, or
-// that another process owns the producers now; only the ledger can tell. The package knows nothing
-// of runs, plans or pace. It reads only a copy's position from the ledger's entries.
+// that another process owns the producers now; only the ledger says which. The package knows
+// nothing of runs, plans or pace. It reads only a copy's position from the ledger's entries.
 package txn

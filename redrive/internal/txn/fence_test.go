@@ -51,7 +51,7 @@ func TestIDFence_TakesNoSilentBrokerForAnOldOne(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if f := (&idFence{adm: kadm.NewClient(cl)}); f.tooOld(ctx, io.EOF) {
-		t.Error("a broker that nobody can ask is taken for one that does not know the request")
+		t.Error("a broker that cannot be asked is taken for one that does not know the request")
 	}
 }
 

@@ -24,7 +24,7 @@ func (b behind) OnProduceRecordBuffered(r *kgo.Record) {
 }
 
 // A client sends a topic's first record before it stores the topic's partitions. If the answer came
-// sooner, the commit was an abort, and no error told it.
+// sooner, the commit was an abort, without an error.
 func TestWrite_CommitsBeforeTheClientStoredTheTopic(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
