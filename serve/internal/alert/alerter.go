@@ -19,13 +19,13 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
-// Alerter follows the incidents of the topics that a server owns, and tells the receivers. One
+// Alerter follows the incidents of the topics that a server owns, and notifies the receivers. One
 // goroutine at a time uses it.
 type Alerter struct {
 	cfg      Config
 	sending  sync.WaitGroup // the receivers
 	followed map[incidentKey]*followed
-	news     int         // how many changes were told
+	news     int         // how many changes receivers were notified of
 	answers  chan answer // has room, so that receivers go on during a long round
 	me       string      // stands for this server in notes
 }
@@ -40,7 +40,7 @@ type followed struct {
 	noted   string          // the note that was read last
 	unnoted atomic.Bool     // a note of what was known could not be written
 	left    time.Time       // when this server ceased to own the topic; zero while it owns it
-	ended   bool            // this server told that it is over, since the topic was gone
+	ended   bool            // this server notified that it is over, since the topic was gone
 }
 
 type incidentKey struct{ topic, kind string }
@@ -67,7 +67,7 @@ func (r *Receiver) wants(topic string, s incident.Severity) bool {
 type answer struct {
 	incidentKey
 	receiver string
-	news     int // the change that was told
+	news     int // the change that the message was about
 	err      error
 }
 
@@ -111,7 +111,7 @@ func (a *Alerter) AwaitAnswers(ctx context.Context, tick <-chan time.Time) bool 
 }
 
 // Close ends the alerter, after the end of its context. What a receiver accepted meanwhile is
-// noted: the next server must not tell it again.
+// noted: the next server must not send it again.
 func (a *Alerter) Close(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
@@ -135,7 +135,7 @@ func (a *Alerter) Close(ctx context.Context) {
 func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rules []rule.Rule, guards []api.Guard) {
 	progress := t.Book.Progress()
 	if progress.Read.IsZero() {
-		return // what nobody knows is no reason to alert
+		return // what is unknown is no reason to alert
 	}
 	var held dlq.Filter
 	for i := range guards {
@@ -150,7 +150,7 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 		if stays && due == nil {
 			follows.Stay()
 		}
-		changed := (due != nil || watch.IsWhole(progress.Problem) && !stays) && follows.See(now, due)
+		changed := (due != nil || watch.IsWhole(progress.Problem) && !stays) && follows.Observe(now, due)
 		if changed {
 			a.changed(ctx, key, follows)
 		}
@@ -160,7 +160,7 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 	}
 	if note := t.Classes.Remember(); note != nil && t.MayNote(now) {
 		t.Classes.Remembers(note)
-		a.note(ctx, t, watch.ClassesNote, note, func() { t.Classes.Remembers(nil) })
+		a.writeNote(ctx, t, watch.ClassesNote, note, func() { t.Classes.Remembers(nil) })
 	}
 }
 
@@ -202,7 +202,7 @@ func (a *Alerter) parse(t *watch.Topic, kind string) (incident.State, error) {
 func (a *Alerter) noteOf(kind string) string { return watch.AlertNote(a.cfg.Group, kind) }
 
 // stands reports whether what this server knows of an incident counts, and not the note. While the
-// server was suspended, another one may have owned the topic, and told people: then its note
+// server was suspended, another one may have owned the topic, and notified people: then its note
 // counts. A note that is gone is written anew.
 func (a *Alerter) stands(f *followed, note []byte) bool {
 	if string(note) == f.noted {
@@ -225,15 +225,15 @@ func (a *Alerter) stands(f *followed, note []byte) bool {
 func (a *Alerter) noteIncident(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
 	f.By = a.me
 	f.unnoted.Store(false)
-	a.note(ctx, t, a.noteOf(key.kind), f.Note(), func() { f.unnoted.Store(true) })
+	a.writeNote(ctx, t, a.noteOf(key.kind), f.Note(), func() { f.unnoted.Store(true) })
 }
 
 // retryNotes is how long after a note that could not be written the next one is tried.
 const retryNotes = 30 * time.Second
 
-// note writes a note to the topic's ledger in the background, and calls failed if that was in vain.
-// After that the ledger rests, unless it is another one now.
-func (a *Alerter) note(ctx context.Context, t *watch.Topic, name string, value []byte, failed func()) {
+// writeNote writes a note to the topic's ledger in the background, and calls failed if that was in
+// vain. After that the ledger rests, unless it is another one now.
+func (a *Alerter) writeNote(ctx context.Context, t *watch.Topic, name string, value []byte, failed func()) {
 	if t.HasLedger() != nil { // the log has it
 		failed()
 		return
@@ -250,16 +250,16 @@ func (a *Alerter) note(ctx context.Context, t *watch.Topic, name string, value [
 	})
 }
 
-// changed begins to tell of a change: what was sent before counts no more.
+// changed begins to notify of a change: what was sent before counts no more.
 func (a *Alerter) changed(ctx context.Context, key incidentKey, f *followed) {
 	a.news++
 	f.news, f.asked, f.refused = a.news, map[string]bool{}, false
-	a.cfg.Log.Log(ctx, slog.LevelWarn, "siding: an incident of a dead-letter topic", "topic", key.topic, "alert", key.kind, "severity", f.Severity, "text", f.Text, "over", !f.On(), "receivers", len(a.untold(key, f)))
+	a.cfg.Log.Log(ctx, slog.LevelWarn, "siding: an incident of a dead-letter topic", "topic", key.topic, "alert", key.kind, "severity", f.Severity, "text", f.Text, "over", !f.On(), "receivers", len(a.awaiting(key, f)))
 }
 
-// untold returns the receivers that want the last change of an incident, and were not asked to take
-// it yet.
-func (a *Alerter) untold(key incidentKey, f *followed) (to []Receiver) {
+// awaiting returns the receivers that want the last change of an incident, and were not asked to
+// take it yet.
+func (a *Alerter) awaiting(key incidentKey, f *followed) (to []Receiver) {
 	for _, r := range a.cfg.Receivers {
 		if r.wants(key.topic, f.Severity) && f.Awaits(r.Name) && !f.asked[r.Name] {
 			to = append(to, r)
@@ -272,7 +272,7 @@ func (a *Alerter) untold(key incidentKey, f *followed) (to []Receiver) {
 // otherwise by then. It reports whether that is to be noted. One that has no room is asked again
 // the next time.
 func (a *Alerter) send(key incidentKey, f *followed, drop func() bool) (noted bool) {
-	to := a.untold(key, f)
+	to := a.awaiting(key, f)
 	if len(to) == 0 {
 		return false
 	}
@@ -300,7 +300,7 @@ func (a *Alerter) send(key incidentKey, f *followed, drop func() bool) (noted bo
 	return noted
 }
 
-// answeredAll notes the answers that have come, and waits for no further ones. topics returns a
+// answeredAll registers the answers that have come, and waits for no further ones. topics returns a
 // topic by its name, or nil.
 func (a *Alerter) answeredAll(ctx context.Context) {
 	for {
@@ -313,11 +313,11 @@ func (a *Alerter) answeredAll(ctx context.Context) {
 	}
 }
 
-// answered notes what became of a message.
+// answered registers what became of a message.
 func (a *Alerter) answered(ctx context.Context, got answer) {
 	f := a.followed[got.incidentKey]
 	if f == nil || f.news != got.news || f.ended {
-		return // there is newer news, or none for this server to tell
+		return // there is newer news, or none for this server to send
 	}
 	switch {
 	case errors.Is(got.err, notify.ErrDropped):

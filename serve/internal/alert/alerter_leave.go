@@ -12,8 +12,8 @@ import (
 const leaves = time.Minute
 
 // Leave decides about the incidents of topics that this server does not own any more. Their next
-// owner goes on with what their ledgers have. If the topic is gone, or its note, nobody else knows
-// that people were told of an incident: then this server tells that it is over.
+// owner goes on with what their ledgers have. If the topic is gone, or its note, no other server
+// knows that people were notified of an incident: then this server notifies them that it is over.
 func (a *Alerter) Leave(ctx context.Context, now time.Time) {
 	for key, f := range a.followed {
 		switch {
@@ -59,9 +59,9 @@ func (a *Alerter) Leave(ctx context.Context, now time.Time) {
 	}
 }
 
-// noteEnd notes that this server told of the end of an incident, if that could not be noted before
-// the topic came back. Otherwise its owner would take people for told that it goes on. t is nil if
-// the topic is not back.
+// noteEnd notes that this server notified of the end of an incident, if that could not be noted
+// before the topic came back. Otherwise the topic's owner would assume that people know of an
+// incident that goes on. t is nil if the topic is not back.
 func (a *Alerter) noteEnd(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
 	if t == nil || !f.unnoted.Load() {
 		return
@@ -71,6 +71,6 @@ func (a *Alerter) noteEnd(ctx context.Context, t *watch.Topic, key incidentKey, 
 	}
 	a.followed[key] = f // until the ledger was read with the note
 	if t.MayNote(time.Now()) {
-		a.note(ctx, t, a.noteOf(key.kind), f.Note(), func() {})
+		a.writeNote(ctx, t, a.noteOf(key.kind), f.Note(), func() {})
 	}
 }

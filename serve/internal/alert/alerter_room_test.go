@@ -16,12 +16,12 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
-// More incidents begin at once than a receiver has room for: a shared service is down. Each is told
-// in the end, and none counts as told before.
+// More incidents begin at once than a receiver has room for: a shared service is down. The receiver
+// gets each in the end, and none counts as accepted before.
 func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 	t.Parallel()
-	told := make(chan struct{}, 10)
-	h := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told <- struct{}{} }))
+	delivered := make(chan struct{}, 10)
+	h := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered <- struct{}{} }))
 	defer h.Close()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	pager, err := notify.New("pager", "generic+"+h.URL, 2, log)
@@ -39,18 +39,18 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 			a.send(key, f, nil)
 		}
 	}
-	count := func() (waiting, refused, told int) {
+	count := func() (waiting, refused, accepted int) {
 		for _, f := range a.followed {
 			switch {
 			case !f.Awaits("pager"):
-				told++
+				accepted++
 			case f.refused:
 				refused++
 			default:
 				waiting++
 			}
 		}
-		return waiting, refused, told
+		return waiting, refused, accepted
 	}
 	for _, name := range []string{"a.dlq", "b.dlq", "c.dlq", "d.dlq", "e.dlq"} {
 		topics[name] = &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: name}}
@@ -59,8 +59,8 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 	}
 	sendAll()
 	sendAll()
-	if waiting, refused, told := count(); waiting != 2 || refused != 3 || told != 0 {
-		t.Errorf("%d wait, %d are refused and %d told, want 2, 3 and 0", waiting, refused, told)
+	if waiting, refused, accepted := count(); waiting != 2 || refused != 3 || accepted != 0 {
+		t.Errorf("%d wait, %d are refused and %d accepted, want 2, 3 and 0", waiting, refused, accepted)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -71,18 +71,18 @@ func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 	for range a.followed {
 		got := <-a.answers
 		a.answered(t.Context(), got)
-		<-told
+		<-delivered
 		sendAll()
 	}
-	if waiting, refused, all := count(); all != len(a.followed) || len(told) > 0 {
-		t.Errorf("%d wait, %d are refused and %d told, and %d were told twice", waiting, refused, all, len(told))
+	if waiting, refused, all := count(); all != len(a.followed) || len(delivered) > 0 {
+		t.Errorf("%d wait, %d are refused and %d accepted, and %d came twice", waiting, refused, all, len(delivered))
 	}
 	cancel()
 	<-ended
 }
 
-// A server ends, and has not read yet what receivers answered. All that they accepted counts as
-// told.
+// A server ends, and has not read yet what receivers answered. All messages that they accepted
+// count.
 func TestAlerter_ReadsAllAnswersBeforeItEnds(t *testing.T) {
 	t.Parallel()
 	of := &watch.Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "a.dlq"}}
@@ -100,7 +100,7 @@ func TestAlerter_ReadsAllAnswersBeforeItEnds(t *testing.T) {
 	a.Close(t.Context())
 	for key, f := range a.followed {
 		if f.Awaits("pager") {
-			t.Errorf("%s does not count as told", key.kind)
+			t.Errorf("%s does not count as accepted", key.kind)
 		}
 	}
 }

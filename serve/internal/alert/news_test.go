@@ -8,8 +8,8 @@ import (
 )
 
 // A pager closes by its key what it opened. The key hashed the link, which is by default the
-// address of the server that tells, so what one server opened stayed open when another one told its
-// end.
+// address of the server that notifies, so what one server opened stayed open when another one
+// notified of its end.
 func TestNews_TheKeyIsOfTheIncidentAlone(t *testing.T) {
 	t.Parallel()
 	begun := incident.State{Severity: incident.Page, Text: "12 letters open", Since: time.Date(2026, 11, 22, 1, 40, 0, 7, time.UTC)}

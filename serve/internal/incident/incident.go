@@ -30,12 +30,13 @@ const (
 	// settles is how long an alert must be away before its incident is over, and how long after a
 	// change further parts have to wait: many of them are one message.
 	settles = time.Minute
-	// mostParts bounds the parts of an incident, and so its note. Nobody is told of further ones.
+	// mostParts bounds the parts of an incident, and so its note. Further ones are in no
+	// notification.
 	mostParts = 100
 )
 
 // State is the state of one kind of incident of a topic. The zero value is that of none. Receivers
-// have names, so servers with other ones know whom they have to tell.
+// have names, so servers with other ones know whom they have to notify.
 type State struct {
 	V        int       `json:"v"`
 	Severity Severity  `json:"severity,omitempty"`
@@ -48,11 +49,11 @@ type State struct {
 	// that did not, with the reason: it was given up for them.
 	ToldTo  []string          `json:"toldTo,omitempty"`
 	GivenUp map[string]string `json:"givenUp,omitempty"`
-	// Addressed are the receivers to which news of the incident were sent: they hear of its end. In
+	// Addressed are the receivers to which news of the incident were sent: they get its end. In
 	// notes of older versions, which have none, it is nil, and all receivers do.
 	Addressed []string `json:"addressed"`
-	// Told is from notes of older versions: all receivers of their server, if it had any, were told
-	// of the last change.
+	// Told is from notes of older versions: all receivers of their server, if it had any, were
+	// notified of the last change.
 	Told bool `json:"told,omitempty"`
 	// By stands for the process that wrote the note.
 	By string `json:"by,omitempty"`
@@ -61,8 +62,8 @@ type State struct {
 // On reports whether the incident lasts.
 func (s *State) On() bool { return !s.Since.IsZero() && s.Over.IsZero() }
 
-// Awaits reports whether a receiver has to be told of the last change: it was not, and the incident
-// lasts, or it heard of the beginning.
+// Awaits reports whether a receiver has to be notified of the last change: it was not, and the
+// incident lasts, or it got the beginning.
 func (s *State) Awaits(receiver string) bool {
 	if s.Since.IsZero() || s.Told || slices.Contains(s.ToldTo, receiver) {
 		return false
@@ -70,7 +71,8 @@ func (s *State) Awaits(receiver string) bool {
 	return s.On() || s.Addressed == nil || slices.Contains(s.Addressed, receiver)
 }
 
-// Address notes that news of the incident are sent to a receiver, and reports whether that is new.
+// Address registers that news of the incident are sent to a receiver, and reports whether that is
+// new.
 func (s *State) Address(receiver string) bool {
 	if s.Addressed == nil || slices.Contains(s.Addressed, receiver) {
 		return false
@@ -79,7 +81,7 @@ func (s *State) Address(receiver string) bool {
 	return true
 }
 
-// Accepted notes that a receiver was told of the last change.
+// Accepted keeps that a receiver accepted the last change.
 func (s *State) Accepted(receiver string) {
 	delete(s.GivenUp, receiver)
 	s.ToldTo = append(s.ToldTo, receiver)
@@ -88,7 +90,7 @@ func (s *State) Accepted(receiver string) {
 // mostWhy bounds the reason why a message was given up, in bytes.
 const mostWhy = 500
 
-// GiveUp notes why a receiver was not told of the last change.
+// GiveUp keeps why a receiver did not get the last change.
 func (s *State) GiveUp(receiver, why string) {
 	if s.GivenUp == nil {
 		s.GivenUp = map[string]string{}
@@ -138,9 +140,9 @@ type Follower struct {
 	away time.Time // since when the alert is away, while the incident lasts
 }
 
-// See tells the follower which alert there is now; nil for none. It reports whether the state
-// changed: then it has to be noted, and told.
-func (f *Follower) See(now time.Time, a *Alert) (changed bool) {
+// Observe gives the follower the present alert; nil for none. It reports whether the state
+// changed: then the caller notes it, and notifies the receivers.
+func (f *Follower) Observe(now time.Time, a *Alert) (changed bool) {
 	switch {
 	case a != nil && !f.On():
 		f.State, f.away = State{Severity: a.Severity, Text: a.Text, Parts: firsts(a.Parts), Since: now, Changed: now, Addressed: []string{}}, time.Time{}
@@ -152,34 +154,34 @@ func (f *Follower) See(now time.Time, a *Alert) (changed bool) {
 		f.away = now
 	case f.On() && now.Sub(f.away) >= settles:
 		f.Over = now
-		f.untold()
+		f.forgetReceivers()
 		return true
 	}
 	return false
 }
 
-// Stay tells the follower that the alert is away for a reason that makes nothing better.
+// Stay lets the incident last, although the alert is away for a reason that makes nothing better.
 func (f *Follower) Stay() { f.away = time.Time{} }
 
-// End ends the incident for a reason other than its alert, and reports whether somebody has to be
-// told: they may know of the incident, and do not of its end.
-func (f *Follower) End(now time.Time, why string) (tell bool) {
+// End ends the incident for a reason other than its alert, and reports whether people have to be
+// notified: they may know of the incident, and do not of its end.
+func (f *Follower) End(now time.Time, why string) (notify bool) {
 	if f.Since.IsZero() || f.On() && f.Addressed == nil && !f.Told && len(f.ToldTo) == 0 && f.Changed.Equal(f.Since) {
 		return false
 	}
 	if f.On() {
 		f.Over = now
-		f.untold()
+		f.forgetReceivers()
 	}
 	if f.Addressed == nil {
-		tell = !f.Told
+		notify = !f.Told
 	} else {
-		tell = slices.ContainsFunc(f.Addressed, f.Awaits)
+		notify = slices.ContainsFunc(f.Addressed, f.Awaits)
 	}
-	if tell {
+	if notify {
 		f.Text += ": " + why
 	}
-	return tell
+	return notify
 }
 
 // worsens takes over an alert that is more urgent than before, or has parts that are new.
@@ -195,10 +197,10 @@ func (f *Follower) worsens(now time.Time, a *Alert) bool {
 		f.Severity = Page
 	}
 	f.Text, f.Parts, f.Changed = a.Text, firsts(append(f.Parts, added...)), now
-	f.untold()
+	f.forgetReceivers()
 	return true
 }
 
-func (f *Follower) untold() { f.Told, f.ToldTo, f.GivenUp = false, nil, nil }
+func (f *Follower) forgetReceivers() { f.Told, f.ToldTo, f.GivenUp = false, nil, nil }
 
 func firsts(parts []string) []string { return slices.Clone(parts[:min(len(parts), mostParts)]) }

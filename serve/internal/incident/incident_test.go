@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/incident"
 )
 
-// An incident begins once, is told once more if it becomes urgent, and is over a minute after its
+// An incident begins once, is sent once more if it becomes urgent, and is over a minute after its
 // alert. An alert that is away for less does not end it.
 func TestFollower_See(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestFollower_See(t *testing.T) {
 		{111 * time.Second, nil, false, false},
 		{112 * time.Second, warn, true, true},
 	} {
-		if changed := f.See(began.Add(step.after), step.alert); changed != step.changed || f.On() != step.on {
+		if changed := f.Observe(began.Add(step.after), step.alert); changed != step.changed || f.On() != step.on {
 			t.Errorf("step %d, after %v: changed %v, on %v; want %v, %v", i, step.after, changed, f.On(), step.changed, step.on)
 		}
 		if i == 3 && (f.Severity != incident.Page || f.Text != page.Text) {
@@ -51,13 +51,13 @@ func TestFollower_Stay(t *testing.T) {
 	began := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
 	var f incident.Follower
 	f.Stay()
-	f.See(began, &incident.Alert{Severity: incident.Warn, Text: "60 letters came within 5m"})
-	f.See(began.Add(time.Minute), nil)
+	f.Observe(began, &incident.Alert{Severity: incident.Warn, Text: "60 letters came within 5m"})
+	f.Observe(began.Add(time.Minute), nil)
 	f.Stay()
-	if f.See(began.Add(10*time.Minute), nil); !f.On() {
+	if f.Observe(began.Add(10*time.Minute), nil); !f.On() {
 		t.Error("it is over at once")
 	}
-	if f.See(began.Add(11*time.Minute), nil); f.On() {
+	if f.Observe(began.Add(11*time.Minute), nil); f.On() {
 		t.Error("it is not over after a minute")
 	}
 }
@@ -79,7 +79,7 @@ func TestState_SurvivesItsNote(t *testing.T) {
 	}
 }
 
-// People want to know of each new class: an incident that gets a part is told again, but no more
+// People want to know of each new class: an incident that gets a part is sent again, but no more
 // than once a minute, however many come.
 func TestFollower_TellsOfNewPartsOnceAMinute(t *testing.T) {
 	t.Parallel()
@@ -101,24 +101,24 @@ func TestFollower_TellsOfNewPartsOnceAMinute(t *testing.T) {
 	} {
 		f.Told, f.ToldTo = true, []string{"pager"}
 		alert := &incident.Alert{Severity: incident.Warn, Text: "new", Parts: step.parts}
-		if changed := f.See(began.Add(step.after), alert); changed != step.changed {
+		if changed := f.Observe(began.Add(step.after), alert); changed != step.changed {
 			t.Errorf("step %d, after %v with %v: changed %v", i, step.after, step.parts, changed)
 		}
 		if f.Told == step.changed || step.changed && f.ToldTo != nil {
-			t.Errorf("step %d: told is %v, to %v", i, f.Told, f.ToldTo)
+			t.Errorf("step %d: Told is %v, ToldTo %v", i, f.Told, f.ToldTo)
 		}
 	}
 	many := make([]string, 1000)
 	for i := range many {
 		many[i] = string(rune('a' + i))
 	}
-	f.See(began.Add(time.Hour), &incident.Alert{Severity: incident.Warn, Parts: many})
-	if len(f.Parts) != 100 || f.See(began.Add(2*time.Hour), &incident.Alert{Severity: incident.Warn, Parts: many}) {
-		t.Errorf("an incident of 1000 parts has %d, and is told again", len(f.Parts))
+	f.Observe(began.Add(time.Hour), &incident.Alert{Severity: incident.Warn, Parts: many})
+	if len(f.Parts) != 100 || f.Observe(began.Add(2*time.Hour), &incident.Alert{Severity: incident.Warn, Parts: many}) {
+		t.Errorf("an incident of 1000 parts has %d, and is sent again", len(f.Parts))
 	}
 }
 
-// An incident whose topic is gone ends. People are told of it if they know of the incident, and not
+// An incident whose topic is gone ends. People are notified if they know of the incident, and not
 // of its end.
 func TestFollower_End(t *testing.T) {
 	t.Parallel()
@@ -146,8 +146,8 @@ func TestFollower_End(t *testing.T) {
 	}
 }
 
-// A receiver awaits news while an incident lasts, and the end of one that it heard of. Notes of
-// older versions do not say who heard of it, so everybody hears of its end.
+// A receiver awaits news while an incident lasts, and the end of one whose beginning it got. Notes
+// of older versions do not say who got it, so all receivers get its end.
 func TestState_Awaits(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
@@ -162,7 +162,7 @@ func TestState_Awaits(t *testing.T) {
 		"it lasts, and was given up":         {incident.State{Since: at, Addressed: []string{"chat"}, GivenUp: map[string]string{"chat": "404"}}, true},
 		"over":                               {incident.State{Since: at, Over: at, Addressed: []string{"chat"}}, true},
 		"over, and the receiver is new":      {incident.State{Since: at, Over: at, Addressed: []string{"pager"}}, false},
-		"over, and nobody knew of it":        {incident.State{Since: at, Over: at, Addressed: []string{}}, false},
+		"over, and no receiver knew":         {incident.State{Since: at, Over: at, Addressed: []string{}}, false},
 		"an old note, told":                  {incident.State{Since: at, Told: true}, false},
 		"an old note, told to another":       {incident.State{Since: at, ToldTo: []string{"pager"}}, true},
 		"an old note, over, told to another": {incident.State{Since: at, Over: at, ToldTo: []string{"pager"}}, true},
@@ -173,15 +173,15 @@ func TestState_Awaits(t *testing.T) {
 	}
 }
 
-// The clock of the server that noted a change was fast by minutes. The next owner tells of what is
-// new all the same, and not when its own clock has come so far.
+// The clock of the server that noted a change was fast by minutes. The next owner notifies of what
+// is new all the same, and not when its own clock has come so far.
 func TestFollower_AFastClockDelaysNoNewPart(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)
 	fast := now.Add(10 * time.Minute)
 	f := incident.Follower{State: incident.State{Severity: incident.Warn, Text: "decode came", Parts: []string{"decode"}, Since: fast, Changed: fast, Addressed: []string{}}}
 	both := &incident.Alert{Severity: incident.Warn, Text: "decode and tax came", Parts: []string{"decode", "tax"}}
-	if first, then := f.See(now, both), f.See(now.Add(time.Minute), both); !first && !then {
-		t.Error("a minute later nobody was told")
+	if first, then := f.Observe(now, both), f.Observe(now.Add(time.Minute), both); !first && !then {
+		t.Error("a minute later there was nothing to send")
 	}
 }

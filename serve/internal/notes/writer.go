@@ -28,7 +28,7 @@ type Writer struct {
 	mu      sync.Mutex
 	forgot  map[string]int // by ledger: how often kgo was made to forget it
 	closed  bool
-	writing sync.WaitGroup // notes whose end was not told
+	writing sync.WaitGroup // notes whose end was not reported
 }
 
 // New makes a writer. The caller closes it.

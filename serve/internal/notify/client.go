@@ -106,5 +106,5 @@ func isRefusal(err error) bool {
 	return errors.Is(err, errRefused)
 }
 
-// errUnanswered says that nobody knows whether a receiver accepted a message.
+// errUnanswered says that it is unknown whether a receiver accepted a message.
 var errUnanswered = fmt.Errorf("no answer within %v: it may have accepted the message", sendTime)

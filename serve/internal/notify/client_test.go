@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
 
-// A proxy in front of a webhook wants a login. Its page of 200 behind a 302 counted as told, and a
-// 307 carried the message to whatever host it named.
+// A proxy in front of a webhook wants a login. Its page of 200 behind a 302 counted as accepted,
+// and a 307 carried the message to whatever host it named.
 func TestClient_FollowsNoRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var followed atomic.Int32

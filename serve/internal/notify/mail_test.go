@@ -34,6 +34,6 @@ func TestMail_ASilentServerEndsWithTheTry(t *testing.T) {
 	defer conn.Close()
 	cancel()
 	if err := <-ended; err == nil {
-		t.Error("it counts as told")
+		t.Error("it counts as accepted")
 	}
 }

@@ -17,9 +17,10 @@ type Message struct {
 	// closes by them what it opened. A newer message of a key takes the place of one that waits.
 	Key  string
 	Over bool
-	// Urgent tells whether somebody has to look at once.
+	// Urgent says that an operator has to look at once.
 	Urgent bool
-	// Drop reports that nobody has to be told any more: another process tells. Nil never does.
+	// Drop reports that the message is not needed any more: another process sends it. Nil never
+	// does.
 	Drop func() bool
 	// Done is called once, from a goroutine of the receiver: with nil when the receiver accepted
 	// the message, with [ErrDropped], or with the error for which the message was given up. It is

@@ -144,7 +144,7 @@ func (r *Receiver) try(ctx context.Context, m *Message, newer <-chan struct{}) e
 			return err
 		}
 		pause := min(time.Second<<min(n, 10), longest)
-		if errors.Is(err, errUnanswered) { // it may be told twice by a further try
+		if errors.Is(err, errUnanswered) { // a further try may deliver it twice
 			pause = longest
 		}
 		if e, ok := errors.AsType[*statusError](err); ok { // each try before may put it off

@@ -45,8 +45,8 @@ func TestReceiver_OneThatIsRefusedHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A webhook that answers after 17 s was told seven times in four minutes: the next try began while
-// the one before went on.
+// A webhook that answers after 17 s got a message seven times in four minutes: the next try began
+// while the one before went on.
 func TestReceiver_OneThatAnswersLateIsToldSeldom(t *testing.T) {
 	var times, now, most atomic.Int32
 	virtually(t, func(http.ResponseWriter, *http.Request) {
@@ -58,13 +58,13 @@ func TestReceiver_OneThatAnswersLateIsToldSeldom(t *testing.T) {
 		ended := ends(t, r, notify.Message{Title: "t"})
 		time.Sleep(4 * time.Minute)
 		if n := times.Load(); n != 1 {
-			t.Errorf("it was told %d times in four minutes, want once", n)
+			t.Errorf("it got the message %d times in four minutes, want once", n)
 		}
 		if err := <-ended; err == nil || most.Load() != 1 {
 			t.Errorf("it ended with %v, and %d tries went on at once", err, most.Load())
 		}
 		if n := times.Load(); n > 4 {
-			t.Errorf("it was told %d times in all", n)
+			t.Errorf("it got the message %d times in all", n)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func TestReceiver_OneThatHungIsNotDead(t *testing.T) {
 }
 
 // An incident is over while its beginning still waits for a receiver that is down. The receiver
-// hears of the end, and not of the beginning behind it: a pager would stay open.
+// gets the end, and not the beginning after it: a pager would stay open.
 func TestReceiver_NewerNewsTakeThePlaceOfOlder(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
@@ -130,7 +130,7 @@ func TestReceiver_NewerNewsTakeThePlaceOfOlder(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(got) != 2 || slices.ContainsFunc(got, func(m string) bool { return strings.Contains(m, `"title":"begun"`) }) {
-			t.Errorf("told %q", got)
+			t.Errorf("sent %q", got)
 		}
 	})
 }

@@ -50,7 +50,7 @@ func sends(t *testing.T, r *notify.Receiver, m notify.Message) {
 	}
 }
 
-// A webhook gets a message as JSON, with what a program needs to tell incidents apart.
+// A webhook gets a message as JSON, with what a program needs to distinguish incidents.
 func TestReceiver_AWebhookGetsFields(t *testing.T) {
 	t.Parallel()
 	got := make(chan map[string]string, 1)
@@ -220,7 +220,7 @@ func TestNew_RefusesWhatIsNoURL(t *testing.T) {
 	}
 }
 
-// A receiver was down while the topic got another owner, which tells by itself.
+// A receiver was down while the topic got another owner, which sends the message itself.
 func TestReceiver_DropsWhatAnotherProcessTells(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 10)
@@ -239,11 +239,11 @@ func TestReceiver_DropsWhatAnotherProcessTells(t *testing.T) {
 	}
 	sends(t, r, notify.Message{Title: "new", Drop: func() bool { return false }})
 	if text := <-got; !strings.Contains(text, "new") {
-		t.Errorf("told %q", text)
+		t.Errorf("sent %q", text)
 	}
 }
 
-// The server ends while a receiver takes a message: the next server must not tell it again.
+// The server ends while a receiver takes a message: the next server must not send it again.
 func TestReceiver_KnowsWhatWasAcceptedAsItEnded(t *testing.T) {
 	t.Parallel()
 	there, ended := make(chan struct{}), make(chan struct{})
@@ -275,6 +275,6 @@ func TestReceiver_KnowsWhatWasAcceptedAsItEnded(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	default:
-		t.Error("nobody knows that it was accepted")
+		t.Error("it is not known that it was accepted")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
 
-// lines is a log that hands over its lines, as long as somebody takes them.
+// lines is a log that hands over its lines, as long as the test takes them.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {

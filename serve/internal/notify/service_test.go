@@ -64,14 +64,14 @@ func TestService_EachGoesOverTheOneClient(t *testing.T) {
 				r.Run(ctx)
 				close(ended)
 			}()
-			told := ends(t, r, notify.Message{Title: "t", Text: "x", Link: "http://siding/"})
+			result := ends(t, r, notify.Message{Title: "t", Text: "x", Link: "http://siding/"})
 			select {
 			case line := <-log:
 				if !strings.Contains(line, "redirects are not followed") {
 					t.Errorf("the log has %s", line)
 				}
-			case err := <-told:
-				t.Errorf("a redirect counts as told: %v", err)
+			case err := <-result:
+				t.Errorf("a redirect counts as accepted: %v", err)
 			}
 			cancel()
 			<-ended
