@@ -47,8 +47,9 @@ const (
 // mostAnswer bounds an answer of the provider.
 const mostAnswer = 1 << 20
 
-// sparing sends requests to a provider as often as its limit allows, since anybody can send tokens
-// that name keys which the provider does not have. Between, its last answer stands, if it was good.
+// sparing sends requests to a provider as often as its limit allows, since any sender can send
+// tokens that name keys which the provider does not have. Between, its last answer stands, if it
+// was good.
 type sparing struct {
 	limit *rate.Limiter
 

@@ -40,7 +40,7 @@ type Authenticator struct {
 
 // New returns an authenticator for the ways that are not nil; open opens the OpenID provider, and
 // is nil to check the configuration only. Without any, each request from this machine is one of an
-// admin named local. log gets a line each time that the provider's word lets nobody in.
+// admin named local. log gets a line each time that the provider's word lets no user in.
 func New(tokens *Tokens, proxy *Proxy, oidc *OIDC, open func(*OIDC) Provider, log *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{tokens: tokens, proxy: proxy}
 	var all []error
@@ -134,7 +134,7 @@ func (a *Authenticator) Who(r *http.Request) (*Identity, error) {
 // with one of them comes from somewhere else, though the proxy itself runs on this machine.
 var ofProxies = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Cf-Connecting-Ip"}
 
-// fromHere refuses requests that this machine did not send. Whoever is far away can send any Host
+// fromHere refuses requests that this machine did not send. A remote sender can send any Host
 // header, so the peer's address counts. A page of another site can make a browser on this machine
 // send requests by a name of its own, so the name counts, too.
 func fromHere(r *http.Request) error {
@@ -184,7 +184,7 @@ func (a *Authenticator) isProxy(r *http.Request) bool {
 	return err == nil && slices.ContainsFunc(a.from, func(p netip.Prefix) bool { return p.Contains(peer.Addr().Unmap()) })
 }
 
-// proxied returns whom the proxy names; nil if the request is not of the proxy, or names nobody.
+// proxied returns whom the proxy names; nil if the request is not of the proxy, or has no name.
 func (a *Authenticator) proxied(r *http.Request) *Identity {
 	if !a.isProxy(r) {
 		return nil

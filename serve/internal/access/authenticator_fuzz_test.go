@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/serve/oidc"
 )
 
-// The headers of a proxy have what somebody far away may have sent to it. A group counts if one of
-// the names between the commas is its own, and from the proxy only; nobody becomes somebody else.
+// The headers of a proxy have what a remote sender may have sent to it. A group counts if one of
+// the names between the commas is its own, and from the proxy only; no user becomes another one.
 func FuzzProxy_GroupsAreWholeNames(f *testing.F) {
 	for _, groups := range []string{"", "admins", "dev, admins", "admins,", ",admins ,", "admin", "adminss", "Admins", "admins;dev", "dev\tadmins", "*", "a\x00dmins", "admins\u00a0", "\"admins\"", ",,,", "admins=x"} {
 		f.Add("ada", groups)

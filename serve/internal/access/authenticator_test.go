@@ -34,7 +34,8 @@ func TestAuthenticator_OpenAnswersThisMachineOnly(t *testing.T) {
 			t.Errorf("host %q: %v", host, err)
 		}
 	}
-	// A handler that was mounted on a public listener let everybody in who sent the host localhost.
+	// A handler that was mounted on a public listener let every sender in who sent the host
+	// localhost.
 	for remote, want := range map[string]bool{
 		"127.8.9.1:5000": true, "[::1]:5000": true, "[::ffff:127.0.0.1]:5000": true,
 		"10.0.0.1:5000": false, "192.0.2.1:5000": false, "[2001:db8::1]:5000": false, "@": false, "": false, "127.0.0.1": false,

@@ -30,7 +30,7 @@ const (
 )
 
 // NewBrowser returns what signs people in. key encrypts their cookies: servers with one key share
-// their sessions, and without a key a restart signs everybody out. address is the URL under which
+// their sessions, and without a key a restart signs all users out. address is the URL under which
 // people reach the server. secret is the server's for the OpenID provider; it may be empty.
 func NewBrowser(who *Authenticator, key []byte, address, secret string) (*Browser, error) {
 	u, err := url.Parse(address)
@@ -95,7 +95,7 @@ func (b *Browser) begin(w http.ResponseWriter, r *http.Request, s session) error
 	return nil
 }
 
-// WithToken begins a session with a bearer token. The error wraps ErrNobody if nobody has it.
+// WithToken begins a session with a bearer token. The error wraps ErrNobody if no user has it.
 func (b *Browser) WithToken(w http.ResponseWriter, r *http.Request, token string) error {
 	token = strings.TrimSpace(token)
 	if b.who.tokens == nil || token == "" || b.who.tokens.Find(token) == nil {

@@ -14,7 +14,7 @@ func asBrowsersRead(address string) string {
 	return strings.NewReplacer("\t", "", "\r", "", "\n", "", `\`, "/").Replace(address)
 }
 
-// Whatever somebody writes into a link for signing in, nobody comes to another site by it.
+// Whatever an attacker writes into a link for signing in, it leads no user to another site.
 func FuzzBack_StaysHere(f *testing.F) {
 	for _, path := range []string{
 		"", "/", "/topics/a?class=b%2Fc&x=//y#z", "//evil.example", `/\evil.example`, `\/evil.example`, "/\t/evil.example", "/ /evil.example", "https://evil.example", "https:evil.example", "javascript:x",

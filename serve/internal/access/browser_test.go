@@ -43,7 +43,7 @@ func whoIs(b *access.Browser, jar map[string]*http.Cookie) (id *access.Identity,
 	return id, err
 }
 
-// A session by a token ends when the token is withdrawn, when somebody signs out, and when its
+// A session by a token ends when the token is withdrawn, when its user signs out, and when its
 // cookie was changed.
 func TestBrowser_SignsInWithAToken(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestBrowser_SignsInWithAToken(t *testing.T) {
 	}
 }
 
-// people signs somebody in at a provider: the browser leaves for it, and comes back with a code.
+// people signs a user in at a provider: the browser leaves for it, and comes back with a code.
 type people struct {
 	*provider
 	nonce, challenge, code string
@@ -186,7 +186,7 @@ func (p *people) begin(t *testing.T, b *access.Browser, back string, jar map[str
 }
 
 // People sign in at a provider by the code flow with PKCE. What was not begun by the same browser,
-// or is not for this sign-in, signs nobody in.
+// or is not for this sign-in, signs no user in.
 func TestBrowser_SignsInAtAProvider(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t)
@@ -306,7 +306,7 @@ func TestBrowser_TwoTabsSignInAtOnce(t *testing.T) {
 	}
 }
 
-// However often somebody begins to sign in, the browser's requests stay as small as with one long
+// However often a user begins to sign in, the browser's requests stay as small as with one long
 // cookie, and the last sign-in counts.
 func TestBrowser_SignInsUnderWayAreBounded(t *testing.T) {
 	t.Parallel()
@@ -369,8 +369,8 @@ func TestBrowser_UsesTheMethodThatTheProviderAnnounces(t *testing.T) {
 	}
 }
 
-// Each rule that refuses a sign-in has a line in the log, and no page quotes the provider. What
-// names nobody begins no session.
+// Each rule that refuses a sign-in has a line in the log, and no page quotes the provider. An
+// answer without a name begins no session.
 func TestBrowser_ARefusedSignInIsLoggedWithItsRule(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t)
@@ -380,8 +380,8 @@ func TestBrowser_ARefusedSignInIsLoggedWithItsRule(t *testing.T) {
 		rule, says string
 		try        func(jar map[string]*http.Cookie) url.Values
 	}{
-		"that nobody began": {"state", "another browser", func(map[string]*http.Cookie) url.Values { return url.Values{"state": {"x"}} }},
-		"without a state":   {"state", "another browser", func(map[string]*http.Cookie) url.Values { return nil }},
+		"that no browser began": {"state", "another browser", func(map[string]*http.Cookie) url.Values { return url.Values{"state": {"x"}} }},
+		"without a state":       {"state", "another browser", func(map[string]*http.Cookie) url.Values { return nil }},
 		"of another browser": {"state", "another browser", func(map[string]*http.Cookie) url.Values {
 			return url.Values{"state": {p.begin(t, b, "", map[string]*http.Cookie{})}, "code": {p.code}}
 		}},
@@ -403,7 +403,7 @@ func TestBrowser_ARefusedSignInIsLoggedWithItsRule(t *testing.T) {
 			p.token = func(string) string { return own("x") }
 			return url.Values{"state": {p.begin(t, b, "", jar)}, "code": {p.code}}
 		}},
-		"of nobody": {"name", "names nobody", func(jar map[string]*http.Cookie) url.Values {
+		"without a name": {"name", "names nobody", func(jar map[string]*http.Cookie) url.Values {
 			p.token = func(nonce string) string {
 				return p.provider.token(t, "siding", time.Now().Add(time.Hour), map[string]any{"sub": "", "nonce": nonce})
 			}

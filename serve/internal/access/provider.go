@@ -36,7 +36,7 @@ type OIDC struct {
 }
 
 // Provider asks an OpenID provider. Its errors are a [*RefusedError], a [*DownError] or one that
-// neither is logged nor means that somebody is refused. It is safe for concurrent use.
+// neither is logged nor means that a user is refused. It is safe for concurrent use.
 type Provider interface {
 	// Claims returns what a valid token says.
 	Claims(ctx context.Context, token string) (*Claims, error)
@@ -78,7 +78,7 @@ func (e *DownError) Error() string {
 	return fmt.Sprintf("the OpenID provider gave no answer of use when it was asked for %s: try again; the server's log has its answer", e.Asked)
 }
 
-// openID takes the word of an OpenID provider, and logs when that lets nobody in.
+// openID takes the word of an OpenID provider, and logs when that lets no user in.
 type openID struct {
 	*OIDC
 	provider Provider
@@ -136,7 +136,7 @@ func (p *openID) claims(r *http.Request, token string) (name string, groups []st
 	claim := orDefault(p.NameClaim, "email")
 	name, _ = claimOf(is.All, claim).(string)
 	if claim == "email" && is.All["email_verified"] != true {
-		name = "" // it may be somebody else's
+		name = "" // it may be another user's
 	}
 	switch name = orDefault(name, is.Subject); {
 	case name == "":

@@ -117,8 +117,8 @@ func TestProvider_TokensOfAnOpenIDProvider(t *testing.T) {
 	}
 }
 
-// Anybody can send tokens that name keys which the provider does not have. It is asked for its keys
-// now and then, and not each time; meanwhile tokens by the keys that it has count.
+// Any sender can send tokens that name keys which the provider does not have. It is asked for its
+// keys now and then, and not each time; meanwhile tokens by the keys that it has count.
 func TestProvider_AsksTheProviderForKeysSparingly(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -162,8 +162,8 @@ func with(token string) *http.Request {
 	return request("10.0.0.1:1", "x", "Authorization", "Bearer "+token)
 }
 
-// Some providers send no email_verified, or a text: only true says that an address is somebody's
-// own. Whoever is named by another claim needs none.
+// Some providers send no email_verified, or a text: only true says that an address is the user's
+// own. A user who is named by another claim needs none.
 func TestProvider_OnlyAVerifiedEmailIsAName(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -268,7 +268,7 @@ func TestProvider_KeysThatCannotBeFetchedRefuseNobody(t *testing.T) {
 	}
 }
 
-// A token that names nobody would be of "openid ", whoever sends it.
+// A token without a name would be of "openid ", whoever sends it.
 func TestProvider_ATokenWithoutANameIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -280,7 +280,7 @@ func TestProvider_ATokenWithoutANameIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever is refused asks an operator why. The log says which rule refused, and has no token.
+// A user who is refused asks an operator why. The log says which rule refused, and has no token.
 func TestProvider_ARefusalIsLoggedWithItsRule(t *testing.T) {
 	t.Parallel()
 	p, other := newProvider(t), newProvider(t)
@@ -291,7 +291,7 @@ func TestProvider_ARefusalIsLoggedWithItsRule(t *testing.T) {
 		"expired":             {p.token(t, "siding", time.Now().Add(-time.Hour), nil), "token", "expired"},
 		"of another provider": {other.token(t, "siding", later, nil), "token", "signature"},
 		"junk":                {"a.b.c", "token", "malformed"},
-		"of nobody":           {p.token(t, "siding", later, map[string]any{"sub": ""}), "name", "names nobody"},
+		"without name":        {p.token(t, "siding", later, map[string]any{"sub": ""}), "name", "names nobody"},
 		"of a long name":      {p.token(t, "siding", later, map[string]any{"sub": strings.Repeat("e", 1001)}), "name", "1001 bytes"},
 	} {
 		log.Reset()

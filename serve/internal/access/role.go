@@ -89,12 +89,12 @@ func granted(of map[string][]Grant, groups []string) (all []Grant) {
 // ErrNobody reports a request without valid credentials. The error around it says what is wrong.
 var ErrNobody = errors.New("access")
 
-// Identity is somebody, or something, that sends requests.
+// Identity is a person or a program that sends requests.
 type Identity struct {
 	// Name is written to ledgers, as who did it, and stands for the sender wherever one is counted
 	// or remembered. Its first word is the way by which the server knows the sender, as in "token
-	// ci". So nobody has the name of somebody else, or of what the server does by itself, as in
-	// "rule gateway".
+	// ci". So no two senders have the same name, and none has that of what the server does by
+	// itself, as in "rule gateway".
 	Name   string
 	Grants []Grant
 }
@@ -106,7 +106,7 @@ const (
 	byOpenID = "openid"
 )
 
-// mostName bounds a name, in bytes: each entry of a ledger that somebody causes has it.
+// mostName bounds a name, in bytes: each entry of a ledger has that of its sender.
 const mostName = 1000
 
 // identityOf returns the identity of a name by one way.
@@ -114,8 +114,8 @@ func identityOf(way, name string, grants []Grant) *Identity {
 	return &Identity{Name: way + " " + name, Grants: grants}
 }
 
-// Guest is somebody who signs in, and whom nobody knows yet. Limits count them by their address,
-// apart from others who are not known.
+// Guest is a sender who signs in, and is not known yet. Limits count them by their address, apart
+// from others who are not known.
 var Guest = &Identity{Name: "guest"}
 
 // Rights stands for all that the identity may do: two with the same rights see the same.

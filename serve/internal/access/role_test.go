@@ -12,9 +12,9 @@ import (
 	"github.com/sidingkafka/siding/serve/oidc"
 )
 
-// Whatever people are called, nobody has the name of somebody whom the server knows in another way,
-// nor one of the server itself: not even one who signed in at the provider as "rule gateway", whom
-// only the API refused.
+// Whatever people are called, none has the name of one whom the server knows in another way, nor
+// one of the server itself: not even one who signed in at the provider as "rule gateway", whom only
+// the API refused.
 func TestIdentity_NoNameIsOneOfAnotherWay(t *testing.T) {
 	t.Parallel()
 	names := []string{"ann", "local", "retention", "nobody", "rule gateway", "token ann", "proxy ann", "openid ann"}
@@ -69,7 +69,7 @@ func TestIdentity_NoNameIsOneOfAnotherWay(t *testing.T) {
 		}
 	}, "https://siding.example.com/admin/sign-in/callback?code=the+code&state="+state, jar)
 	if id, err := whoIs(b, jar); err != nil || id.Name != "openid rule gateway" {
-		t.Errorf("a session of somebody called rule gateway: %+v, %v", id, err)
+		t.Errorf("a session of a user called rule gateway: %+v, %v", id, err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// sessionTime is how long somebody stays signed in, and loginTime how long a sign-in may take.
+// sessionTime is how long a user stays signed in, and loginTime how long a sign-in may take.
 const (
 	sessionTime = 8 * time.Hour
 	loginTime   = 10 * time.Minute

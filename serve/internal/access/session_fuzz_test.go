@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A cookie comes from anybody. Nothing but what the server sealed under this name is opened.
+// A cookie comes from any sender. Nothing but what the server sealed under this name is opened.
 func FuzzSealer_OpensItsOwnOnly(f *testing.F) {
 	s, err := newSealer([]byte(strings.Repeat("k", 32)))
 	if err != nil {

@@ -102,7 +102,7 @@ func parseTokens(name string, text []byte) (map[[sha256.Size]byte]*Identity, err
 	return known, file.At(errors.Join(mistakes, file.Further(errors.Join(all...), nil)))
 }
 
-// Find returns who a token is of; nil if nobody has it. While the file is gone, empty or broken,
+// Find returns who a token is of; nil if no user has it. While the file is gone, empty or broken,
 // the tokens before count, and the log says where it is wrong, once.
 func (t *Tokens) Find(token string) *Identity {
 	hash := sha256.Sum256([]byte(token))

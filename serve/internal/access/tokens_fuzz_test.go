@@ -9,7 +9,7 @@ import (
 )
 
 // A token file is taken whole or refused with its name, and never quoted: neither the log nor a
-// terminal shows a hash. Whoever is in a file that was taken has a name and a role.
+// terminal shows a hash. Each user in a file that was taken has a name and a role.
 func FuzzTokenList_IsTakenWholeOrRefused(f *testing.F) {
 	hash := strings.Repeat("9f", 32)
 	entry := "name: ada, sha256: " + hash + ", grants: [{role: operator, topics: [orders*]}]"

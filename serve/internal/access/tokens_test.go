@@ -93,7 +93,7 @@ func TestTokens_SeesAnotherContentOfTheSameTimeAndSize(t *testing.T) {
 	})
 }
 
-// The token file is gone, empty or half written, as an editor leaves it for a moment: nobody is
+// The token file is gone, empty or half written, as an editor leaves it for a moment: no user is
 // locked out, and the log says where it is wrong, once.
 func TestTokens_KeepTheirOwnersWhileTheFileIsBroken(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestTokens_KeepTheirOwnersWhileTheFileIsBroken(t *testing.T) {
 					t.Errorf("%s: ada counts: %v, bob: %v", what, tokens.Find("ada") != nil, tokens.Find("bob") != nil)
 				}
 			}
-			if told := strings.Count(words.String(), "level=ERROR"); says != "" && (told != 1 || !strings.Contains(words.String(), says)) || says == "" && told > 0 {
+			if logged := strings.Count(words.String(), "level=ERROR"); says != "" && (logged != 1 || !strings.Contains(words.String(), says)) || says == "" && logged > 0 {
 				t.Errorf("%s: the log has %q", what, words.String())
 			}
 		}
@@ -151,7 +151,7 @@ func TestTokens_KeepTheirOwnersWhileTheFileIsBroken(t *testing.T) {
 	})
 }
 
-// A token that was withdrawn a while ago counts for no request, though nobody asked meanwhile.
+// A token that was withdrawn a while ago counts for no request, though no request came meanwhile.
 func TestTokens_AWithdrawnTokenDoesNotCountOnceMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

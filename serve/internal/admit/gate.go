@@ -24,9 +24,9 @@ func New(who *access.Authenticator) *Gate {
 // Who returns who sends a request.
 func (g *Gate) Who(r *http.Request) (*access.Identity, error) { return g.who.Who(r) }
 
-// Enter keeps a request to the limits of its sender, who is nil while nobody knows them. ctx ends
-// when the request has taken as long as it may; the caller calls end after the answer. The error is
-// a problem, and the headers say when to ask again.
+// Enter keeps a request to the limits of its sender, who is nil while unknown. ctx ends when the
+// request has taken as long as it may; the caller calls end after the answer. The error is a
+// problem, and the headers say when to ask again.
 func (g *Gate) Enter(w http.ResponseWriter, r *http.Request, who *access.Identity, length access.Length) (ctx context.Context, end func(), err error) {
 	sender := g.senderOf(r, who)
 	if !g.limits.allow(sender) {
@@ -74,7 +74,7 @@ func (g *Gate) senderOf(r *http.Request, who *access.Identity) string {
 	return who.Name
 }
 
-// Limited answers whoever it is, within the limits. err is why nobody knows the sender.
+// Limited answers any sender, within the limits. err is why the sender is unknown.
 func (g *Gate) Limited(h func(w http.ResponseWriter, r *http.Request, id *access.Identity, err error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, err := g.who.Who(r)

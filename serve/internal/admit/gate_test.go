@@ -13,7 +13,7 @@ import (
 )
 
 // A request ends after 30 seconds, and one that may read a whole topic after ten minutes. A stream
-// goes on while somebody reads it.
+// goes on while a client reads it.
 func TestGate_HasATimeForEachLength(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

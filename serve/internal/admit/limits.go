@@ -79,7 +79,7 @@ func (l *limits) begin(table map[string]int, sender string, most int) (end func(
 	}, true
 }
 
-// forget drops the senders who have not asked for a while; all, if nobody is left out.
+// forget drops the senders who have not asked for a while; all, if none is left out.
 func (l *limits) forget() {
 	for sender, is := range l.of {
 		if is.Tokens() >= float64(l.atOnce) {

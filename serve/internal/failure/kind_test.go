@@ -41,7 +41,7 @@ func TestKindOf_EachErrorHasItsKind(t *testing.T) {
 	check(&net.DNSError{IsTimeout: true}, api.Timeout)
 	check(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}, api.Kafka)
 	check(kerr.BrokerNotAvailable, api.Kafka)
-	// A denial is what somebody can mend, and waiting longer does not help.
+	// A denial is what an operator can mend, and waiting longer does not help.
 	check(errors.Join(context.DeadlineExceeded, kerr.TopicAuthorizationFailed), api.KafkaDenied)
 	if IsDenial(nil) {
 		t.Error("nil is a denial")

@@ -7,8 +7,8 @@ import (
 	"github.com/sidingkafka/siding/internal/redact"
 )
 
-// addresses match what Go's network errors say of addresses. They are nobody's business who may
-// not connect to the brokers.
+// addresses match what Go's network errors say of addresses. A user who may not connect to the
+// brokers must not see them.
 var addresses = []struct {
 	is   *regexp.Regexp
 	says string

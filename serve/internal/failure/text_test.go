@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The texts of errors had the brokers' addresses and names, for everybody who may see a topic.
+// The texts of errors had the brokers' addresses and names, for every user who may see a topic.
 func TestText_HasNoAddressesOfBrokers(t *testing.T) {
 	t.Parallel()
 	from, to := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 50123}, &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 9092}

@@ -21,9 +21,9 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/held"
 )
 
-// Groups hold a topic, among a thousand. Whoever may not be seen has no guard, and is no problem.
-// A coordinator that fails is a problem, told once; what was known before counts for a minute. What
-// is read again counts at once.
+// Groups hold a topic, among a thousand. A group that may not be seen has no guard, and is no
+// problem. A coordinator that fails is a problem, logged once; what was known before counts for a
+// minute. What is read again counts at once.
 func TestWatch_KnowsWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestWatch_KnowsWhatIsHeld(t *testing.T) {
 
 		var log bytes.Buffer
 		w := held.New(func() []string { return []string{"orders", "bills", "orders"} }, slog.New(slog.NewTextHandler(&log, nil)))
-		w.Look(t.Context()) // nobody runs it
+		w.Look(t.Context()) // Run does not run
 		known := make(chan struct{})
 		ended := make(chan struct{})
 		go func() {

@@ -130,9 +130,9 @@ func (h *API) admit(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithContext(ctx, access.Asking(access.With(with, id), r, id, h.cfg.Gate.Who)))
 }
 
-// told gives problems that the library made their types and texts, and hides in all of them what
-// the server hides: the text of an error may quote a letter.
-func (h *API) told(schemas huma.Registry) huma.Transformer {
+// finishProblem gives problems that the library made their types and texts, and hides in all of
+// them what the server hides: the text of an error may quote a letter.
+func (h *API) finishProblem(schemas huma.Registry) huma.Transformer {
 	return func(ctx huma.Context, _ string, v any) (any, error) {
 		p, ok := v.(*huma.ErrorModel)
 		if !ok {
@@ -148,7 +148,7 @@ func (h *API) told(schemas huma.Registry) huma.Transformer {
 				kind = api.TooSlow
 			case p.Status < http.StatusInternalServerError:
 				kind = api.InvalidRequest
-				tellFaults(&with, ctx.Operation(), schemas)
+				explainFaults(&with, ctx.Operation(), schemas)
 			}
 			with.Type = kind.Type()
 		}

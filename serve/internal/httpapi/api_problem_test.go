@@ -20,13 +20,13 @@ func TestAPI_TextsOfErrorsHideWhatIsHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := New(Config{Redact: rules})
-	told, err := h.told(nil)(nil, "", admit.ModelOf(failure.NewProblem(api.EditFailed, "the value hunter2 is no object")))
-	if p, ok := told.(*huma.ErrorModel); err != nil || !ok || p.Detail != "the value [redacted] is no object" || p.Type != api.EditFailed.Type() {
-		t.Errorf("the problem is %+v, %v", told, err)
+	finished, err := h.finishProblem(nil)(nil, "", admit.ModelOf(failure.NewProblem(api.EditFailed, "the value hunter2 is no object")))
+	if p, ok := finished.(*huma.ErrorModel); err != nil || !ok || p.Detail != "the value [redacted] is no object" || p.Type != api.EditFailed.Type() {
+		t.Errorf("the problem is %+v, %v", finished, err)
 	}
 	const broker, clean = "unable to dial: dial tcp 10.9.8.7:9092: connection refused", "unable to dial: dial tcp: connection refused"
-	told, err = h.told(nil)(nil, "", admit.ModelOf(failure.NewProblem(api.Kafka, "%s", broker)))
-	if p, ok := told.(*huma.ErrorModel); err != nil || !ok || p.Detail != clean {
-		t.Errorf("the problem is %+v, %v", told, err)
+	finished, err = h.finishProblem(nil)(nil, "", admit.ModelOf(failure.NewProblem(api.Kafka, "%s", broker)))
+	if p, ok := finished.(*huma.ErrorModel); err != nil || !ok || p.Detail != clean {
+		t.Errorf("the problem is %+v, %v", finished, err)
 	}
 }

@@ -22,7 +22,7 @@ func (h *API) Add(mux *http.ServeMux) huma.API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil // bodies have no $schema
 	config.RejectUnknownQueryParameters = true
-	config.Transformers = append(config.Transformers, h.told(config.Components.Schemas))
+	config.Transformers = append(config.Transformers, h.finishProblem(config.Components.Schemas))
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer", Description: "A token of the server's file, or of its OpenID provider."}}
 	// None where the server asks for none, or a proxy vouches.
 	config.Security = []map[string][]string{{"bearer": {}}, {}}

@@ -11,9 +11,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// tellFaults has a problem with a request say what is allowed. The library's words are for whoever
-// knows its code.
-func tellFaults(p *huma.ErrorModel, o *huma.Operation, schemas huma.Registry) {
+// explainFaults has a problem with a request say what is allowed. The library's words are for
+// readers of its code.
+func explainFaults(p *huma.ErrorModel, o *huma.Operation, schemas huma.Registry) {
 	if p.Detail == "request body is required" {
 		p.Detail = "the request lacks its body: a JSON object, at least {}"
 	}

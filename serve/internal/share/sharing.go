@@ -86,7 +86,7 @@ func (s *Sharing) Owns(topic string) bool {
 	return s.owned[topic]
 }
 
-// failures hears of what ended a session of the group. The client tries again.
+// failures gets what ended a session of the group. The client tries again.
 type failures struct{ s *Sharing }
 
 // OnGroupManageError implements kgo.HookGroupManageError.

@@ -28,7 +28,7 @@ func Parse(name string, text []byte) (*File, error) {
 	f := &File{name: name, text: text, lines: map[string]int{}}
 	parsed, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, f.told(err)
+		return nil, f.atLine(err)
 	}
 	for _, d := range parsed.Docs {
 		switch {
@@ -57,13 +57,13 @@ func Decode(name string, text []byte, into any) (*File, error) {
 		return f, err
 	}
 	if err := yaml.UnmarshalWithOptions(text, into, yaml.Strict(), yaml.CustomUnmarshaler(setDuration)); err != nil {
-		return nil, f.told(err)
+		return nil, f.atLine(err)
 	}
 	return f, nil
 }
 
-// told puts an error of the YAML library into one line with the file and the line of it.
-func (f *File) told(err error) error {
+// atLine puts an error of the YAML library into one line with the file and the line of it.
+func (f *File) atLine(err error) error {
 	var at yaml.Error
 	if !errors.As(err, &at) || at.GetToken() == nil {
 		return &lineError{file: f.name, err: err}

@@ -1,6 +1,6 @@
 package yamlfile
 
-// nearest returns the name that somebody meant, as far as one can know: the one with the fewest
+// nearest returns the name that the author meant, as far as one can know: the one with the fewest
 // letters to change, at most a third of them. It is empty if there is none.
 func nearest(typed string, names []string) (best string) {
 	least := max(1, len(typed)/3) + 1

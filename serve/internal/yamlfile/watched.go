@@ -94,21 +94,21 @@ func (w *Watched[T]) take(text []byte) error {
 func (w *Watched[T]) look() {
 	text, changed, err := w.read()
 	if err != nil {
-		w.tell(err)
+		w.logChange(err)
 		return
 	}
 	before := w.seen
 	w.seen = sha256.Sum256(text)
 	switch {
 	case w.seen == w.is:
-		w.tell(nil)
+		w.logChange(nil)
 	case w.seen == before || time.Since(changed) >= looksEvery:
-		w.tell(w.take(text))
+		w.logChange(w.take(text))
 	}
 }
 
-// tell writes to the log what is wrong with the file, once, and that it is right again.
-func (w *Watched[T]) tell(err error) {
+// logChange writes to the log what is wrong with the file, once, and that it is right again.
+func (w *Watched[T]) logChange(err error) {
 	switch {
 	case err == nil && w.wrong != "":
 		w.log.Info("siding: a file can be read again", "file", w.name)
