@@ -1,3 +1,3 @@
-// Package apply does what nobody has to ask for: it redrives letters as rules say, goes on with
-// runs of servers that ended, and deletes letters as retentions say.
+// Package apply does what needs no request: it redrives letters as rules say, goes on with runs of
+// servers that ended, and deletes letters as retentions say.
 package apply

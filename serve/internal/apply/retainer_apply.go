@@ -49,11 +49,11 @@ func (k *Retainer) DryRun(ctx context.Context, name string) (*Report, error) {
 	return report, nil
 }
 
-// Apply does now what the server does by the clock, and returns what it did. by is who
-// asks, for the ledger. It is for the owner of the topic; others do no harm. While a run of the
-// topic is unfinished it deletes nothing. The error wraps [failure.ErrNoRetention] if there is no
-// retention, [failure.ErrNoLedger] if nothing was deleted because nobody could read later who did,
-// and [failure.ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
+// Apply does now what the server does by the clock, and returns what it did. by is who asks, for
+// the ledger. It is for the owner of the topic; others do no harm. While a run of the topic is
+// unfinished it deletes nothing. The error wraps [failure.ErrNoRetention] if there is no retention,
+// [failure.ErrNoLedger] if nothing was deleted because the ledger could not say later who did, and
+// [failure.ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
 func (k *Retainer) Apply(ctx context.Context, name, by string) (*Report, error) {
 	t, is, err := k.retentionOf(name)
 	if err != nil {

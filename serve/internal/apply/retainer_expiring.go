@@ -60,7 +60,7 @@ func expiringLetters(t *watch.Topic, now time.Time) expiring {
 	return e
 }
 
-// archiveExpiring archives letters that Kafka's own retention is about to delete, and notes that.
+// archiveExpiring archives letters that Kafka's own retention is about to delete, and records that.
 func (k *Retainer) archiveExpiring(ctx context.Context, t *watch.Topic, folder *archive.Target, report *Report, do *toRetain) error {
 	e := do.expiring
 	a, err := k.archive(ctx, t, folder, dlq.Cursor{At: e.from, End: e.until}, 0)

@@ -37,7 +37,8 @@ type Rules struct{ cfg RulesConfig }
 // NewRules returns what applies the rules.
 func NewRules(cfg RulesConfig) *Rules { return &Rules{cfg} }
 
-// settle notes the ends of a rule's runs that no server has noted, and which decisions have no run.
+// settle records the ends of a rule's runs that no server has recorded, and which decisions have no
+// run.
 func (a *Rules) settle(ctx context.Context, t *watch.Topic, r *rule.Rule, now time.Time) (any bool, err error) {
 	state, err := watch.RuleState(t, r.Name, now)
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *Rules) applyRule(ctx context.Context, t *watch.Topic, r *rule.Rule) err
 	}
 	now := time.Now()
 	if paused := watch.Paused(t, r.Name); paused != nil && paused.By == watch.RuleName(r) {
-		return nil // nobody knows what came home, so the rule does not go on with runs either
+		return nil // it is unknown what came home, so the rule does not go on with runs either
 	}
 	if any, err := a.settle(ctx, t, r, now); any || err != nil {
 		return err // the next round decides
@@ -214,7 +215,7 @@ var errForbidden = errors.New("the rule would not begin it any more")
 
 // stands checks a decision of a rule while its run is being claimed. This server may have been
 // suspended for hours since it decided. So it asks the rule again, with all that the ledger has by
-// now: that somebody paused the rule, or aborted its run, that another server owns the topic and
+// now: that an operator paused the rule, or aborted its run, that another server owns the topic and
 // has opened the circuit. The file may have another rule, or none. And groups may hold the source.
 func (a *Rules) stands(ctx context.Context, t *watch.Topic, r *rule.Rule, do rule.Action) error {
 	if err := t.Reread(ctx); err != nil {
@@ -265,7 +266,7 @@ func (a *Rules) goOn(ctx context.Context, t *watch.Topic, r *rule.Rule, left *re
 	return err
 }
 
-// runRule runs a redrive of a rule, and notes how it ended.
+// runRule runs a redrive of a rule, and records how it ended.
 func (a *Rules) runRule(ctx context.Context, t *watch.Topic, r *rule.Rule, d *watch.Decision, run func(func(redrive.Event)) (redrive.Outcome, error)) error {
 	f := a.cfg.Desk.Runner.Follow(t.DeadLetterTopic.Topic)
 	o, err := run(f.See)
@@ -282,7 +283,7 @@ func (a *Rules) runRule(ctx context.Context, t *watch.Topic, r *rule.Rule, d *wa
 		}
 		return errors.Join(err, operate.Decided(ctx, a.cfg.Desk, t, r.Name, d), t.Book.Refresh(ctx))
 	default:
-		return err // settle notes the end of a run that somebody else has
+		return err // settle records the end of a run that another process has
 	}
 	// This server may have been suspended, and another one has settled the run, and decided anew.
 	if err := t.Reread(ctx); err != nil || !slices.Contains(a.cfg.Cluster.Owned(), t) {

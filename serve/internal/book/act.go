@@ -8,7 +8,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Act is what somebody did to letters without a run, by one command: they discarded or reopened
+// Act is what a person did to letters without a run, by one command: they discarded or reopened
 // them, or the like.
 type Act struct {
 	// State is what the letters became.
@@ -68,8 +68,8 @@ func (a *acts) add(n *dlq.LedgerRecord) {
 }
 
 // Acts returns what people did to letters without a run, the latest first: the last 500 acts. The
-// ledger keeps the last entry about a letter, so an act loses the letters that somebody decided
-// about again.
+// ledger keeps the last entry about a letter, so an act loses the letters about which a person
+// decided again.
 func (b *Book) Acts() []Act {
 	b.mu.RLock()
 	all := slices.Clone(b.acts.all)

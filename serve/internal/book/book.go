@@ -30,8 +30,8 @@ type Book struct {
 	turn   chan struct{} // has an element during a refresh, which owns ledger
 	ledger *dlq.Ledger
 	// ledgerID is that of the ledger's topic, lastID that of the last one that existed, and
-	// failures counts the refreshes in a row that could not read it. They are of whoever has the
-	// turn.
+	// failures counts the refreshes in a row that could not read it. The goroutine that has the
+	// turn owns them.
 	ledgerID, lastID [16]byte
 	failures         int
 	ledgerEnds       ends // of what was read
@@ -55,7 +55,7 @@ type Book struct {
 	forgotten  time.Time // when their ledger was found to be another one, and
 	lost       time.Time // when it was found to have lost its end
 	changes    uint64    // grows with each change of a row
-	became     [11]int64 // outcomes while somebody looked (see Flow), by index of states
+	became     [11]int64 // outcomes since the book was complete (see Flow), by index of states
 	summary    *Summary  // of that number of changes
 	summarized uint64
 }
@@ -242,8 +242,8 @@ func (b *Book) compareLedgers() {
 }
 
 // Forgotten returns when the book noticed that the ledger was created after letters of the topic,
-// or has lost its end, as after an unclean election. So nobody knows which of them came home. It is
-// zero otherwise. A book does not notice what happened before its first refresh.
+// or has lost its end, as after an unclean election. So it is unknown which of them came home. It
+// is zero otherwise. A book does not notice what happened before its first refresh.
 func (b *Book) Forgotten() time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

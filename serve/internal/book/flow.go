@@ -2,9 +2,9 @@ package book
 
 import "github.com/sidingkafka/siding/dlq"
 
-// Flow counts what happened while somebody looked: since the book was first complete, or the
-// letter's partition was first read to its end. Its numbers never fall, whatever retention deletes,
-// until the topic is recreated.
+// Flow counts what happened under observation: since the book was first complete, or the letter's
+// partition was first read to its end. Its numbers never fall, whatever retention deletes, until
+// the topic is recreated.
 type Flow struct {
 	// Written counts by class the letters that came, duplicates not among them.
 	Written map[string]int64
@@ -15,7 +15,7 @@ type Flow struct {
 // Outcomes are the states that end a redrive of a letter.
 var Outcomes = []dlq.State{dlq.Succeeded, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Unknown, dlq.Unfollowed}
 
-// Flow returns what happened while somebody looked.
+// Flow returns what happened under observation.
 func (b *Book) Flow() Flow {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -32,8 +32,8 @@ func (b *Book) Flow() Flow {
 	return f
 }
 
-// Came counts the letters of some classes, duplicates not among them, that came while somebody
-// looked: see [Flow].
+// Came counts the letters of some classes, duplicates not among them, that came under observation:
+// see [Flow].
 func (b *Book) Came(f *dlq.Filter) (n int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -61,7 +61,7 @@ func (b *Book) came(r *row) {
 
 // turned counts a letter whose state changed. The caller holds the lock.
 func (b *Book) turned(from, to uint8) {
-	// Operators discard letters that nobody redrove, too: these have no outcome.
+	// Operators discard letters that were not redriven, too: these have no outcome.
 	if from == to || states[to] == dlq.Discarded && states[from] != dlq.Redriven {
 		return
 	}

@@ -37,6 +37,6 @@ func TestBook_FlowCountsWhatComes(t *testing.T) {
 		t.Errorf("the book saw %v come", f.Written)
 	}
 	if f.Outcomes[dlq.Discarded] != 0 {
-		t.Errorf("letters that nobody redrove have outcomes: %v", f.Outcomes)
+		t.Errorf("letters that were not redriven have outcomes: %v", f.Outcomes)
 	}
 }

@@ -38,7 +38,7 @@ type kindData struct {
 	Kind
 	sample string // that letter's message
 	at     place
-	came   int64 // letters while somebody looked (see Flow), duplicates not among them
+	came   int64 // letters under observation (see Flow), duplicates not among them
 }
 
 // place is a letter's partition and offset.
@@ -110,7 +110,7 @@ func (b *Book) forgetKinds() {
 	}
 }
 
-// letter returns a letter with nothing but what a kind tells, for [dlq.Filter.Selects].
+// letter returns a letter with nothing but what a kind says, for [dlq.Filter.Selects].
 func (k *Kind) letter() *dlq.Letter {
 	return &dlq.Letter{Record: &kgo.Record{}, Meta: headers.Meta{Class: k.Class, Fingerprint: k.Fingerprint, Reason: k.Reason, Group: k.Group, Version: k.Version}}
 }

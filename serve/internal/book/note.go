@@ -13,8 +13,8 @@ import (
 // records of a run that does not exist, as every version of siding does.
 const notesPrefix = "serve/"
 
-// Note returns a record by which servers tell each other something about the topic, to be written
-// to the ledger. The last one of a name counts, and one without a value deletes it.
+// Note returns a record by which servers inform each other about the topic, to be written to the
+// ledger. The last one of a name counts, and one without a value deletes it.
 func (b *Book) Note(name string, value []byte) *kgo.Record {
 	return dlq.RunRecord(b.ledgerTopic, notesPrefix+name, value)
 }

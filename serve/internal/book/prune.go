@@ -12,10 +12,10 @@ import (
 // mostPrunes bounds the deletions of a book; beyond it the oldest are forgotten.
 const mostPrunes = 500
 
-// prunes are the deletions that one ledger tells of, by id.
+// prunes are the deletions that one ledger has, by id.
 type prunes map[string]dlq.PruneRecord
 
-// add takes a record of the ledger over, if it tells of a deletion or withdraws that. A later
+// add takes a record of the ledger over, if it is about a deletion or withdraws that. A later
 // record of the same deletion says how it ended. One that cannot be read is left out.
 func (all prunes) add(n *dlq.LedgerRecord) (changed bool) {
 	if n.Record.Value == nil {
@@ -27,7 +27,7 @@ func (all prunes) add(n *dlq.LedgerRecord) (changed bool) {
 	if p == nil || err != nil {
 		return false
 	}
-	p.Until = nil // nobody asks for it
+	p.Until = nil // no caller needs it
 	all[p.ID] = *p
 	if len(all) > mostPrunes {
 		delete(all, slices.Min(slices.Collect(maps.Keys(all)))) // ids sort by time

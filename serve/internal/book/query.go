@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Decides reports whether a book can tell which letters a filter selects. Otherwise the letters
-// have to be read: their keys, headers or values decide.
+// Decides reports whether a book knows which letters a filter selects. Otherwise the letters have
+// to be read: their keys, headers or values decide.
 func Decides(f *dlq.Filter) bool { return len(f.Keys)+len(f.Headers) == 0 && f.Match == nil }
 
 // selectsAll reports whether a filter, for which Decides holds, leaves nothing out.
@@ -88,7 +88,7 @@ func (b *Book) row(partition int32, r *row) Row {
 
 // Page returns the n letters that came last, of those that a filter selects and that stand before a
 // cursor's end; of the whole topic, if the cursor has no end. Only the filter's fields for which
-// [Decides] holds count. resolved tells whether resolved letters and duplicates are among them.
+// [Decides] holds count. resolved says whether resolved letters and duplicates are among them.
 //
 // next is the cursor of the next page. Letters that come meanwhile change no page after the first.
 // more reports whether there may be a next page.

@@ -87,7 +87,7 @@ func TestRows_AreWhatWasAdded(t *testing.T) {
 	}
 }
 
-// Times that a record cannot have are as near as a row can tell.
+// Times that a record cannot have are as near as a row can hold.
 func TestRows_TimesBeyondTheirs(t *testing.T) {
 	t.Parallel()
 	var rs rows

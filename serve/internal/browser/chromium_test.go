@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// asked skips a test that nobody asked for.
+// asked skips a test that make browser did not ask for.
 func asked(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SIDING_BROWSER") == "" {

@@ -139,7 +139,7 @@ func TestFlows_RunOutlastsARestart(t *testing.T) {
 	}
 }
 
-// The process of a run is gone. Its page says so, somebody resumes it there, and its letters come
+// The process of a run is gone. Its page says so, a user resumes it there, and its letters come
 // home.
 func TestFlows_RunWithoutAProcessIsResumed(t *testing.T) {
 	i := newIncident(t)
@@ -166,7 +166,7 @@ func TestFlows_RunWithoutAProcessIsResumed(t *testing.T) {
 	}
 }
 
-// What somebody changes in a letter is shown as a diff, and is what the service gets.
+// What a user changes in a letter is shown as a diff, and is what the service gets.
 func TestFlows_LetterWithAnEdit(t *testing.T) {
 	i := newIncident(t)
 	s := i.serve(serve.Config{})
@@ -202,7 +202,7 @@ func TestFlows_LetterWithAnEdit(t *testing.T) {
 	tb.visit(s, path, "succeeded after it was brought back")
 }
 
-// Letters are discarded by somebody who types how many they are, and why; one is reopened.
+// Letters are discarded by a user who types how many they are, and why; one is reopened.
 func TestFlows_DiscardAndReopen(t *testing.T) {
 	i := newIncident(t)
 	s := i.serve(serve.Config{})
@@ -235,8 +235,8 @@ func TestFlows_DiscardAndReopen(t *testing.T) {
 	tb.visit(s, "/topics/orders.dlq", "331 open")
 }
 
-// Two people who act on the same letters do not act twice: the second one is told, and sees the run
-// of the first.
+// Two people who act on the same letters do not act twice: the second one gets a message, and sees
+// the run of the first.
 func TestFlows_TwoPeopleAtOnce(t *testing.T) {
 	i := newIncident(t)
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
@@ -297,7 +297,7 @@ func ruleFile(t *testing.T) string {
 	return file
 }
 
-// Somebody keeps a rule from acting, and lets it go on; its history has who and why.
+// A user keeps a rule from acting, and lets it go on; its history has who and why.
 func TestFlows_RuleIsPaused(t *testing.T) {
 	i := newIncident(t)
 	s := i.serve(serve.Config{RulesFile: ruleFile(t)})
@@ -321,7 +321,7 @@ func TestFlows_RuleIsPaused(t *testing.T) {
 	tb.sees("!document.querySelector('#main').innerText.includes('paused by')")
 }
 
-// An outage passes, and its letters come home with nobody's hand. A bug stays: a rule tries one
+// An outage passes, and its letters come home without an operator. A bug stays: a rule tries one
 // letter, and nothing more moves.
 func TestFlows_RulesActByThemselves(t *testing.T) {
 	i := newIncident(t)

@@ -40,7 +40,7 @@ const (
 )
 
 // newIncident makes an incident: letters of three classes in orders.dlq, the oldest first, some in
-// payments.dlq, none in mails.dlq, and what somebody decided about them.
+// payments.dlq, none in mails.dlq, and what operators decided about them.
 func newIncident(t *testing.T) *incident {
 	t.Helper()
 	asked(t)

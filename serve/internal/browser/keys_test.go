@@ -49,7 +49,7 @@ func TestKeys_GoEverywhere(t *testing.T) {
 	tb.at("/topics/orders.dlq?class=http.*")
 	tb.reads("#live", "payments: service unavailable")
 	tb.live()
-	// ? tells the keys.
+	// ? lists the keys.
 	tb.press("?")
 	tb.sees("document.querySelector('#keys').open")
 	tb.checkAll("keys")

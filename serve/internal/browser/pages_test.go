@@ -68,7 +68,7 @@ func (tb *tab) visit(s *server, path, text string) {
 	if eval[bool](tb, fmt.Sprintf("document.querySelector('main').innerText.includes(%q)", text)) {
 		return
 	}
-	// The server has not read it yet, and tells when it has.
+	// The server has not read it yet, and says so when it has.
 	tb.reads("main", text)
 }
 

@@ -77,7 +77,7 @@ func (tb *tab) picture(dir, name string) {
 }
 
 // paletted returns a picture in 256 colors, which more than halves its file: the most frequent
-// ones, but none that the eye cannot tell from another.
+// ones, but none that looks like another.
 func paletted(whole image.Image) *image.Paletted {
 	counts := map[color.Color]int{}
 	in := whole.Bounds()

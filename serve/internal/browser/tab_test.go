@@ -29,7 +29,7 @@ type tab struct {
 
 	mu sync.Mutex
 	// lenient is true while the server is away, or answers with an error on purpose: the browser
-	// tells of each request that failed.
+	// reports each request that failed.
 	lenient bool
 	faults  []string
 }
@@ -56,7 +56,7 @@ func newTab(t *testing.T) *tab {
 			t.Error(f)
 		}
 	})
-	if err := chromedp.Listen(ctx, tb.hear); err != nil { // begins the tab
+	if err := chromedp.Listen(ctx, tb.observe); err != nil { // begins the tab
 		t.Fatal(err)
 	}
 	tb.do(command(audits.Enable, cdp.Empty{}))
@@ -64,9 +64,9 @@ func newTab(t *testing.T) *tab {
 	return tb
 }
 
-// hear notes what the browser complains about: exceptions, messages of scripts, files that are
+// observe keeps what the browser complains about: exceptions, messages of scripts, files that are
 // missing, and what the content security policy forbids.
-func (tb *tab) hear(event any) {
+func (tb *tab) observe(event any) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	switch e := event.(type) {

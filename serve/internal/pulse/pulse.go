@@ -42,7 +42,7 @@ func (p *Pulse) Use(admin *kadm.Client) *kadm.Client {
 	return admin
 }
 
-// Beat notes that brokers answered.
+// Beat registers that brokers answered.
 func (p *Pulse) Beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -71,8 +71,8 @@ func (r *Rule) Ended(now time.Time, s State, cause string) State {
 // ZoneName returns the time zone of times.
 func (r *Rule) ZoneName() string { return r.zone.String() }
 
-// Selects returns what selects the rule's letters of a topic, as far as a book can tell: those that
-// no rule before it fits, whatever that one does about them, and whose delay is over.
+// Selects returns what selects the rule's letters of a topic, as far as a book knows: those that no
+// rule before it fits, whatever that one does about them, and whose delay is over.
 func (r *Rule) Selects(topic string, now time.Time) dlq.Filter {
 	f := r.selects
 	if over := now.Add(-r.Delay); r.Delay > 0 && (f.EnteredUntil.IsZero() || over.Before(f.EnteredUntil)) {
@@ -101,13 +101,13 @@ func (r *Rule) Earlier(topic string) iter.Seq[*Rule] {
 	}
 }
 
-// isByKind reports whether a book's kinds of letters tell which of them the rule selects.
+// isByKind reports whether a book's kinds of letters say which of them the rule selects.
 func (r *Rule) isByKind() bool {
 	f := &r.selects
 	return !selection.ReadsLetters(&r.Filter) && f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero()
 }
 
-// Reads reports whether letters of a topic have to be read to tell which of them the rule selects,
+// Reads reports whether letters of a topic have to be read to know which of them the rule selects,
 // or a rule before it.
 func (r *Rule) Reads(topic string) bool {
 	for b := range r.Earlier(topic) {
@@ -126,7 +126,7 @@ func (r *Rule) Fits(topic string, hidden *redact.Rules) (fits func(*dlq.Letter) 
 		if err != nil { // the file would have been refused
 			sel = &selection.Selection{Reads: func(*dlq.Letter) bool { return false }}
 		}
-		sel.Quotes = false // whoever sees a rule may not read letters
+		sel.Quotes = false // a user who sees a rule may not read letters
 		return sel
 	}
 	own := chosen(r)

@@ -43,7 +43,7 @@ func TestRead_KeepsTheRulesWhileTheFileIsBroken(t *testing.T) {
 					t.Errorf("%s: %d rules, want %d", what, len(got), want)
 				}
 			}
-			if told := strings.Count(log.String(), "level=ERROR"); says != "" && (told != 1 || !strings.Contains(log.String(), says)) || says == "" && told > 0 {
+			if logged := strings.Count(log.String(), "level=ERROR"); says != "" && (logged != 1 || !strings.Contains(log.String(), says)) || says == "" && logged > 0 {
 				t.Errorf("%s: the log has %s", what, log.String())
 			}
 		}

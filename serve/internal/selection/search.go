@@ -20,9 +20,9 @@ const (
 	searchLongest = 5 * time.Second
 )
 
-// Search looks among open letters for one that fits, where only reading tells. It reads each letter
-// that does not fit once: what a letter carries never changes. Its methods are safe for concurrent
-// use, but for Find, which is for one goroutine at a time.
+// Search looks among open letters for one that fits, where only reading decides. It reads each
+// letter that does not fit once: what a letter carries never changes. Its methods are safe for
+// concurrent use, but for Find, which is for one goroutine at a time.
 type Search struct {
 	fits    func(*dlq.Letter) bool
 	problem func() string

@@ -33,7 +33,7 @@ func (sel *Selection) Whole() dlq.Filter {
 	return f
 }
 
-// Problem tells of letters on which the expression failed: they count as not selected. It is empty
+// Problem describes letters on which the expression failed: they count as not selected. It is empty
 // if there are none.
 func (sel *Selection) Problem() string {
 	if sel.where == nil || sel.where.Failed == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// A filter of the API comes from anybody. It is refused, or it can be used.
+// A filter of the API comes from any sender. It is refused, or it can be used.
 func FuzzSelection_RefusesOrSelects(f *testing.F) {
 	for _, text := range []string{
 		"{}", `{"class":["http.*"],"state":["open"],"partition":[0],"offset":["0:1-5"],"attempts":"3-","where":"value.a > 1","header":["a=b"],"key":["k"]}`,

@@ -26,8 +26,9 @@ type brokerConfig struct {
 	// forgets says that the ledger loses entries while the topic has their letters: letters that
 	// came home would be open again.
 	forgets error
-	// The brokers did not tell of the topic, and of one of both: what was known before counts.
-	untold, partly bool
+	// The brokers did not answer about the topic, and about one of both: what was known before
+	// counts.
+	unanswered, partly bool
 }
 
 // brokerConfigs returns the configurations of dead-letter topics by their names. A client of
@@ -60,11 +61,11 @@ func brokerConfigs(ctx context.Context, cl *kgo.Client, topics []redrive.DeadLet
 		values[r.ResourceName], failed[r.ResourceName] = of, kerr.ErrorForCode(r.ErrorCode)
 	}
 	for _, t := range topics {
-		c := brokerConfig{retention: keeps(values[t.Topic]), untold: failed[t.Topic] != nil}
+		c := brokerConfig{retention: keeps(values[t.Topic]), unanswered: failed[t.Topic] != nil}
 		if err := failed[t.Topic]; failure.IsDenial(err) {
 			c.unknown = &redrive.DeniedError{Operation: "DESCRIBE_CONFIGS", Resource: "topic", Name: t.Topic, Err: err}
 		}
-		if c.partly = c.untold || failed[t.Ledger] != nil; !c.partly {
+		if c.partly = c.unanswered || failed[t.Ledger] != nil; !c.partly {
 			c.forgets = forgets(&t, values[t.Ledger], c.retention)
 		}
 		all[t.Topic] = c

@@ -36,7 +36,7 @@ func Circuits(t *Topic, rules []rule.Rule, now time.Time) (all []Circuit) {
 		if !r.Covers(t.DeadLetterTopic.Topic) {
 			continue
 		}
-		lastFailed(t, r, now) // each server observes failures, whoever owns the topic
+		lastFailed(t, r, now) // each server observes failures, whichever owns the topic
 		if state, err := RuleState(t, r.Name, now); err == nil {
 			state, _ = Settled(t, r, state, now)
 			state.Why = failure.Outside(t.hidden, state.Why)

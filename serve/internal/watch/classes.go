@@ -9,11 +9,12 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/book"
 )
 
-// ClassesNote is the note that tells when the first letter of each class was written. So a class is
+// ClassesNote is the note that says when the first letter of each class was written. So a class is
 // known, although its letters were pruned or retention deleted them.
 const ClassesNote = "classes"
 
-// mostClasses bounds the classes of the note. Of later ones the topic's letters alone tell.
+// mostClasses bounds the classes of the note. Of later ones only the topic's letters say when they
+// were first.
 const mostClasses = 1000
 
 type knownClasses struct {
@@ -42,7 +43,7 @@ func (c *Classes) remembered() map[string]int64 {
 			c.wrote = "" // to the ledger before
 		}
 		if err := json.Unmarshal([]byte(note), &c.known); err != nil || c.known.V > 1 {
-			c.known = knownClasses{} // the letters tell as well
+			c.known = knownClasses{} // the letters say it as well
 		}
 	}
 	return c.known.First
@@ -89,7 +90,7 @@ func (c *Classes) Remember() []byte {
 	return note
 }
 
-// Remembers notes that what remember returned was written.
+// Remembers registers that what remember returned was written.
 func (c *Classes) Remembers(note []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

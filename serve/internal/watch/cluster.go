@@ -107,7 +107,7 @@ func (c *Cluster) Round(ctx context.Context, running *sync.WaitGroup) {
 		}
 		c.sharing.Set(slices.Collect(maps.Keys(c.All()))...)
 	}
-	c.note(ctx, cmp.Or(err, c.refresh(ctx, c.admin, running)))
+	c.keepError(ctx, cmp.Or(err, c.refresh(ctx, c.admin, running)))
 	c.setGroupDenied(c.sharing.Problem())
 }
 
@@ -142,8 +142,8 @@ func (c *Cluster) AwaitListed(ctx context.Context) bool {
 	return false
 }
 
-// note keeps the error of a round, and logs a change of it.
-func (c *Cluster) note(ctx context.Context, err error) {
+// keepError keeps the error of a round, and logs a change of it.
+func (c *Cluster) keepError(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil && ctx.Err() == nil && (c.why == nil || c.why.Error() != err.Error()) {
@@ -219,7 +219,7 @@ func (c *Cluster) discover(ctx context.Context, cl *kgo.Client) error {
 	}
 	select {
 	case <-c.listed:
-		c.noteChanges(now)
+		c.logChanges(now)
 	default:
 		defer close(c.listed) // as soon as they are taken over
 	}
@@ -227,8 +227,8 @@ func (c *Cluster) discover(ctx context.Context, cl *kgo.Client) error {
 	return err
 }
 
-// noteChanges logs which topics came and which are gone. mu is held.
-func (c *Cluster) noteChanges(now map[string]*Topic) {
+// logChanges logs which topics came and which are gone. mu is held.
+func (c *Cluster) logChanges(now map[string]*Topic) {
 	for name := range now {
 		if c.topics[name] == nil {
 			c.cfg.Log.Info("siding: a dead-letter topic came", "topic", name)
@@ -305,21 +305,21 @@ func (c *Cluster) refresh(ctx context.Context, admin *kadm.Client, running *sync
 func (c *Cluster) read(ctx context.Context, t *Topic, at position, asked time.Time) {
 	err := c.reading.read(ctx, t.isSmall(at), t.refreshFailed(), t.Book.Records, func(tuned ...kgo.Opt) error { return t.refresh(ctx, at, asked, tuned...) })
 	t.endRefresh(c.Denied(ctx, t, err), time.Now())
-	c.noteTrouble(ctx, t)
+	c.logTrouble(ctx, t)
 }
 
-// positionOf sums the offsets that the brokers told of a topic and of its ledger.
+// positionOf sums the offsets that the brokers answered for a topic and its ledger.
 func positionOf(topic, ledger string, starts, ends kadm.ListedOffsets) (at position) {
-	sum := func(of kadm.ListedOffsets, topic string, told *int) (n int64) {
+	sum := func(of kadm.ListedOffsets, topic string, answered *int) (n int64) {
 		for _, o := range of[topic] {
 			if o.Err == nil {
 				n += o.Offset
-				*told++
+				*answered++
 			}
 		}
 		return n
 	}
-	at.start, at.end, at.ledger = sum(starts, topic, &at.told), sum(ends, topic, &at.told), sum(ends, ledger, &at.told)
+	at.start, at.end, at.ledger = sum(starts, topic, &at.answered), sum(ends, topic, &at.answered), sum(ends, ledger, &at.answered)
 	return at
 }
 
@@ -336,8 +336,8 @@ func listOffsets(ctx context.Context, admin *kadm.Client, names, ledgers []strin
 	return starts, ends, errors.Join(err1, err2)
 }
 
-// noteTrouble logs why a topic is not read, or not all of it, if that is new.
-func (c *Cluster) noteTrouble(ctx context.Context, t *Topic) {
+// logTrouble logs why a topic is not read, or not all of it, if that is new.
+func (c *Cluster) logTrouble(ctx context.Context, t *Topic) {
 	if err := t.trouble(); err != nil && ctx.Err() == nil {
 		c.cfg.Log.Warn("siding: a dead-letter topic, or a part of what its ledger has, is not read; the server tries again", "topic", t.DeadLetterTopic.Topic, "error", err)
 	}

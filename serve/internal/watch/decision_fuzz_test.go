@@ -8,9 +8,9 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/incident"
 )
 
-// What a ledger has about rules, incidents, classes and runs may come from anybody, and
-// is never a panic. An incident is read as it was written, and a decision withdraws no later pause:
-// that would let a rule run that was paused.
+// What a ledger has about rules, incidents, classes and runs may come from any client, and is never
+// a panic. An incident is read as it was written, and a decision withdraws no later pause: that
+// would let a rule run that was paused.
 func FuzzDecision_NeverPanic(f *testing.F) {
 	for _, text := range []string{"", "null", "{}", "[]", `{"v":9}`, `{"v":1,"opened":"2026-11-23T00:00:00Z","wait":-1}`, `{"v":1,"at":"9999-12-31T23:59:59Z","do":"resumed"}`, `{"first":{"a":1e99}}`} {
 		f.Add([]byte(text))

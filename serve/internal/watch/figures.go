@@ -104,8 +104,8 @@ func lastRun(runs []redrive.Outcome, now time.Time) (last redrive.Outcome) {
 	for i := range runs {
 		r, n := &runs[i], &runs[i].Counts
 		old := !r.Ended.IsZero() && now.Sub(r.Ended) >= lastRunFor
-		tells := n.Succeeded+n.Failed > 0 || r.State == redrive.Aborted || r.State == redrive.Done && n.Sent > 0
-		if !old && tells {
+		conclusive := n.Succeeded+n.Failed > 0 || r.State == redrive.Aborted || r.State == redrive.Done && n.Sent > 0
+		if !old && conclusive {
 			last = *r
 		}
 	}

@@ -49,7 +49,7 @@ func TestReadPlaces_BoundSilentTopics(t *testing.T) {
 				}
 			}
 			if len(p.small)+len(p.large)+len(p.again)+len(p.beside) > 0 {
-				t.Errorf("places are held by nobody: %d, %d, %d and %d", len(p.small), len(p.large), len(p.again), len(p.beside))
+				t.Errorf("places are held for no reader: %d, %d, %d and %d", len(p.small), len(p.large), len(p.again), len(p.beside))
 			}
 		})
 	}

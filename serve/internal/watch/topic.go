@@ -54,7 +54,7 @@ type Topic struct {
 	read  position    // of the brokers' when the book was last refreshed
 	asked time.Time   // when they were asked for it
 	came  uint64      // records of the book, and
-	moved time.Time   // when these grew while somebody looked
+	moved time.Time   // when these grew under observation
 	ours  time.Time   // since when this server owns the topic; zero if it does not
 	ids   [2][16]byte // of the topic and its ledger
 	brokerConfig
@@ -87,11 +87,11 @@ func newTopic(is redrive.DeadLetterTopic, configured Settings, letters *book.Boo
 }
 
 // position is how far a dead-letter topic and its ledger are: the sums of the partitions' offsets,
-// and how many of these the brokers told. A recreated topic may have the same ones, so it has the
-// ids of the two topics.
+// and how many of these the brokers answered. A recreated topic may have the same ones, so it has
+// the ids of the two topics.
 type position struct {
 	start, end, ledger int64
-	told               int
+	answered           int
 	ids                [2][16]byte
 }
 
@@ -146,7 +146,7 @@ func (t *Topic) AsOf(p *book.Progress) time.Time {
 	return t.asked
 }
 
-// follow notes whether records came since it was called last.
+// follow registers whether records came since it was called last.
 func (t *Topic) follow(now time.Time) {
 	n := t.Book.Records()
 	t.mu.Lock()
@@ -246,7 +246,7 @@ func (t *Topic) trouble() error {
 	return err
 }
 
-// unreliable returns why nobody knows which letters came home: the ledger has what this version
+// unreliable returns why it is unknown which letters came home: the ledger has what this version
 // cannot read, or it forgets; nil if all is known. Without that no rule acts on the topic.
 func (t *Topic) unreliable() error {
 	missed := t.Book.Progress().Problem
@@ -284,9 +284,9 @@ func (t *Topic) Alone(ctx context.Context) (release func(), err error) {
 }
 
 // Duties reports whether this server may decide about the topic: it owns the topic, and has read
-// what the owner before it noted. It tells of incidents as soon as it has read some partitions: one
-// that is silent must not hide the letters of the others. Only [Server.Run] calls it.
-func (t *Topic) Duties(owned bool) (tells, acts bool) {
+// what the owner before it noted. It notifies of incidents as soon as it has read some partitions:
+// one that is silent must not hide the letters of the others. Only [Server.Run] calls it.
+func (t *Topic) Duties(owned bool) (notifies, acts bool) {
 	read := t.Book.Progress().Read
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,5 +52,5 @@ func partitionsOf(ctx context.Context, topic string, kafka []kgo.Opt) (int, erro
 	if found, err := adm.ListTopics(ctx, topic); err == nil && (found[topic].Err == nil || errors.Is(found[topic].Err, kerr.UnknownTopicOrPartition)) {
 		return len(found[topic].Partitions), nil
 	}
-	return -1, nil // the plan tells of it
+	return -1, nil // the plan names it
 }

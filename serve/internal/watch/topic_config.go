@@ -9,7 +9,7 @@ import (
 func (t *Topic) configure(c brokerConfig, log *slog.Logger) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.untold {
+	if c.unanswered {
 		c.retention = t.retention
 	}
 	if c.partly {

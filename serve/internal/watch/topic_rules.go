@@ -35,7 +35,7 @@ func Judge(t *Topic, r *rule.Rule, guards []api.Guard, now time.Time) (j Judged,
 		err = t.unreliable()
 	}
 	if err != nil {
-		return j, err // what nobody knows is no permission
+		return j, err // what is unknown is no permission
 	}
 	j.State, _ = Settled(t, r, j.State, now)
 	j.Paused = Paused(t, r.Name)
@@ -57,7 +57,7 @@ func Judge(t *Topic, r *rule.Rule, guards []api.Guard, now time.Time) (j Judged,
 // lastFailed returns when a letter of a rule's classes failed last: when its service says so,
 // unless that is yet to come, or when this server observed it. The clock of the service may be
 // wrong. What the server finds at its first look failed when its letter was written, by the clock
-// of whoever sets the topic's timestamps, if that is later.
+// that sets the topic's timestamps, if that is later.
 func lastFailed(t *Topic, r *rule.Rule, now time.Time) time.Time {
 	f := dlq.Filter{Classes: r.Filter.Class}
 	came := fmt.Sprint(t.Book.Came(&f), " ", t.Book.LastFailed(&f))
@@ -118,7 +118,7 @@ func among(f dlq.Filter, group string) dlq.Filter {
 	return f
 }
 
-// LeftRun returns the run of somebody that no process owns any more; nil if there is none.
+// LeftRun returns the run of a sender that no process owns any more; nil if there is none.
 func LeftRun(t *Topic, by string) *redrive.Outcome {
 	for _, o := range t.Known() {
 		if o.By == by && t.Silent(&o) {

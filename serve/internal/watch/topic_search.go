@@ -10,7 +10,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
-// Search is the search of a rule for a letter that it selects, where only reading tells.
+// Finder is the search of a rule for a letter that it selects, where only reading decides.
 type Finder struct {
 	*selection.Search
 	of    string // the rule's filters, and the topic

@@ -14,7 +14,7 @@ import (
 const visitTime = 30 * time.Second
 
 // usable opens the first page of a topic in a Chromium, again and again, and returns how long it
-// took until somebody could work with it.
+// took until a user could work with it.
 func (s *scene) usable(ctx context.Context, visits int) (figure, error) {
 	chromium, end, err := browser.StartChromium()
 	if err != nil {
