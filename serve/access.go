@@ -52,7 +52,7 @@ func (c *Config) browser(who *access.Authenticator) (*access.Browser, error) {
 	key, err := c.Access.sessionKey()
 	secret, secretErr := c.Access.clientSecret()
 	if err = errors.Join(err, secretErr); err != nil || !isAddress(c.URL) {
-		return nil, err // of a wrong URL the check of the configuration tells
+		return nil, err // the check of the configuration reports a wrong URL
 	}
 	return access.NewBrowser(who, key, c.URL, secret)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // A program has a token named ann, a person at the provider is called ann, and the proxy vouches
-// for an ann. They were all ann once. The ledger tells them apart, none gets the run of another
+// for an ann. They were all ann once. The ledger distinguishes them, none gets the run of another
 // one's key, and none is held up because another one asks too often.
 func TestAccess_TellsIdentitiesOfOneNameApart(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestAccess_TellsIdentitiesOfOneNameApart(t *testing.T) {
 			}
 		}
 		if !strings.Contains(refused, ann.name+" sends more than") {
-			t.Errorf("%s is told %s", ann.name, refused)
+			t.Errorf("%s gets %s", ann.name, refused)
 		}
 		for _, other := range anns[i+1:] {
 			if answer := send(t, s, http.MethodGet, "/api/v1/topics", "", other.header...); answer.StatusCode != http.StatusOK {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Misspelled keys, values of the wrong kind, values out of bounds and files that are wrong are told
-// at once, each with its line. What follows from one of them is not told: listen may be right once
-// access is, and what is missing beside a misspelled key may be that one.
+// Misspelled keys, values of the wrong kind, values out of bounds and files that are wrong are
+// reported at once, each with its line. What follows from one of them is not reported: listen may
+// be right once access is, and what is missing beside a misspelled key may be that one.
 func TestLoad_TellsMistakesOfEveryKindAtOnce(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"serve.yaml": `listn: x
@@ -51,7 +51,7 @@ notify:
 		"rules.yaml:3: rules[1].clases: there is no such key; did you mean classes?",
 		`rules.yaml:3: rules[1].topics: "[" ` + aPattern,
 	}
-	if got, want := told(write(t, files)), strings.Join(want, "\n"); got != want {
+	if got, want := mistakes(write(t, files)), strings.Join(want, "\n"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

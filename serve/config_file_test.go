@@ -27,8 +27,9 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// told loads serve.yaml of a folder, and returns what the error says, without the folder's name.
-func told(dir string) string {
+// mistakes loads serve.yaml of a folder, and returns what the error says, without the folder's
+// name.
+func mistakes(dir string) string {
 	_, err := Load(filepath.Join(dir, "serve.yaml"))
 	if err == nil {
 		return ""
@@ -539,12 +540,12 @@ rule: []
 
 const topKeys = "listen, url, group, refresh, topics, max-classes, redact, rules-file, s3, access, tls, notify"
 
-// Each mistake has the file, the line, and what is allowed there, and all are told at once. None
-// quotes a secret.
+// Each mistake has the file, the line, and what is allowed there, and all are reported at once.
+// None quotes a secret.
 func TestLoad_SaysWhereWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for _, test := range wrongFiles {
-		got, want := told(write(t, test.files)), strings.Join(test.want, "\n")
+		got, want := mistakes(write(t, test.files)), strings.Join(test.want, "\n")
 		if got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.about, got, want)
 		}
@@ -554,7 +555,7 @@ func TestLoad_SaysWhereWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// There is a mistake of every key in the table: whoever adds a key adds one.
+// There is a mistake of every key in the table: a new key needs one, too.
 func TestLoad_IsTriedWithEveryKey(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
@@ -579,7 +580,7 @@ func TestLoad_IsTriedWithEveryKey(t *testing.T) {
 func TestLoad_ReadsWhatIsRight(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "# nothing\n", "---\n", "topics:\nnotify: ~\n"} {
-		if got := told(write(t, map[string]string{"serve.yaml": text})); got != "" {
+		if got := mistakes(write(t, map[string]string{"serve.yaml": text})); got != "" {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
@@ -627,7 +628,7 @@ notify:
 
 func TestLoad_NamesAFileThatIsMissing(t *testing.T) {
 	t.Parallel()
-	if got, want := told(t.TempDir()), "the configuration cannot be read: open serve.yaml: no such file or directory"; got != want {
+	if got, want := mistakes(t.TempDir()), "the configuration cannot be read: open serve.yaml: no such file or directory"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

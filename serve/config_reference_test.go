@@ -141,7 +141,7 @@ func complete(s *jsonschema.Schema) {
 	}
 }
 
-// literal returns a default as a value of the file; nil if it is told in words.
+// literal returns a default as a value of the file; nil if it is given in words.
 func literal(s *jsonschema.Schema, text string) any {
 	if strings.Contains(text, " ") || slices.Contains([]string{"none", "all", "HTTP"}, text) || s.Type == "object" || s.Type == "array" {
 		return nil
@@ -277,7 +277,7 @@ func TestConfig_ReferenceHasAllKeys(t *testing.T) {
 	}
 }
 
-// Whoever adds a key says what it means, and what it is if the file lacks it.
+// A change that adds a key says what it means, and what it is if the file lacks it.
 func TestConfig_KeysHaveCommentsWithDefaults(t *testing.T) {
 	t.Parallel()
 	all := comments(t)
@@ -361,7 +361,7 @@ func TestConfig_DefaultsAreTheDocumentedOnes(t *testing.T) {
 	var cfg Config
 	schema := schemaOf(t, reflect.TypeFor[Config](), all)
 	decode(literals(schema), &cfg)
-	cfg.URL = Config{}.withDefaults().URL // told in words
+	cfg.URL = Config{}.withDefaults().URL // given in words
 	same(cfg, Config{}.withDefaults())
 
 	var r, is rule.Rule

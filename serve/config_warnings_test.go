@@ -20,8 +20,8 @@ func warnings(c Config, dir string) string {
 	return strings.Join(all, "\n")
 }
 
-// Whoever can read a key, a token file or a receiver's URL has the secret, and whoever can change a
-// token file lets anybody in.
+// A user of the machine who can read a key, a token file or a receiver's URL has the secret, and
+// one who can change a token file lets any sender in.
 func TestConfig_WarnsOfSecretsThatOthersCanRead(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"tokens": "", "session": "", "key": "", "secret": "", "url": "", "cert": ""})
@@ -62,7 +62,7 @@ func TestConfig_WarnsOfSecretsThatOthersCanRead(t *testing.T) {
 func TestConfig_DoesNotWarnOfSecretsThatTheProcessReadsByItsGroup(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file to somebody else")
+		t.Skip("only root can give a file to another user")
 	}
 	dir := write(t, map[string]string{"tokens": ""})
 	c := Config{Access: Access{TokensFile: filepath.Join(dir, "tokens")}}
@@ -79,8 +79,8 @@ func TestConfig_DoesNotWarnOfSecretsThatTheProcessReadsByItsGroup(t *testing.T) 
 	}
 }
 
-// Tokens without TLS can be read by whoever is on the way. A proxy, or an address with https, says
-// that somebody else encrypts.
+// Tokens without TLS can be read by any host on the way. A proxy, or an address with https, says
+// that another process encrypts.
 func TestConfig_WarnsOfTokensWithoutTLS(t *testing.T) {
 	t.Parallel()
 	tokens, signIn := Access{TokensFile: "tokens.yaml"}, Access{OIDC: &access.OIDC{}}
@@ -105,7 +105,7 @@ func TestConfig_WarnsOfTokensWithoutTLS(t *testing.T) {
 	}
 }
 
-// Whoever starts the server reads the warnings in its log.
+// An operator who starts the server reads the warnings in its log.
 func TestNew_LogsTheWarnings(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"tokens.yaml": "tokens: []\n"})

@@ -17,7 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// provider is an OpenID provider at which everybody is ann, who is on call. It sends browsers back
+// provider is an OpenID provider at which every user is ann, who is on call. It sends browsers back
 // at once.
 type provider struct {
 	*httptest.Server

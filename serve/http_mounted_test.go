@@ -19,7 +19,7 @@ import (
 	"github.com/sidingkafka/siding/serve/oidc"
 )
 
-// mounted is a server below /siding of a team's own service, and somebody with a browser.
+// mounted is a server below /siding of a team's own service, and a user with a browser.
 type mounted struct {
 	t       *testing.T
 	address string // of the team's service
@@ -287,6 +287,6 @@ func TestServer_MountedPeopleSignInAndAct(t *testing.T) {
 	is("signing in at the provider", code, page, at, wanted, "openid ann")
 	code, page, at = m.get("/siding/sign-in/callback?code=x&state=y")
 	if code != http.StatusUnauthorized || !strings.Contains(page, `"/siding/sign-in/provider`) || at != "/siding/sign-in/callback?code=x&state=y" {
-		t.Errorf("a sign-in that nobody began: %d at %s: %s", code, at, page)
+		t.Errorf("a sign-in that no browser began: %d at %s: %s", code, at, page)
 	}
 }

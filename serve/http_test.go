@@ -52,7 +52,7 @@ func TestServer_LimitOfARequestEndsWithIt(t *testing.T) {
 }
 
 // Metrics are for viewers, and have the topics only on which the sender has a role. The probes are
-// for everybody.
+// for all senders.
 func TestServer_MetricsAreForViewersOfTheirTopics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")

@@ -82,8 +82,8 @@ func (s *Server) DryRunRetention(ctx context.Context, topic string) (api.Retenti
 // ApplyRetention does now what the server does by the clock, and returns what it did. by is who
 // asks, for the ledger. It is for the owner of the topic; others do no harm. While a run of the
 // topic is unfinished it deletes nothing. The error wraps [ErrNoRetention] if there is no
-// retention, [ErrNoLedger] if nothing was deleted because nobody could read later who did, and
-// [ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
+// retention, [ErrNoLedger] if nothing was deleted because the ledger could not say later who did,
+// and [ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
 func (s *Server) ApplyRetention(ctx context.Context, topic, by string) (api.RetentionReport, error) {
 	r, err := s.retainer.Apply(ctx, topic, by)
 	if err != nil {

@@ -124,8 +124,8 @@ func (s *Server) Run(ctx context.Context) error {
 		var decided []*watch.Topic
 		for name, t := range s.cluster.All() {
 			watch.Circuits(t, rules, time.Now()) // each server observes what opens
-			tells, acts := t.Duties(s.cluster.Owns(name))
-			if tells {
+			notifies, acts := t.Duties(s.cluster.Owns(name))
+			if notifies {
 				alerts.Judge(ctx, t, time.Now(), rules, s.cluster.Guards.Of(t.Source))
 			}
 			if acts {

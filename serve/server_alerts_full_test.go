@@ -34,7 +34,7 @@ func (r refusals) Handle(ctx context.Context, line slog.Record) error {
 }
 
 // A receiver with as many messages as it has room for is down, and an incident begins. When there
-// is room again, the server tells of it by itself.
+// is room again, the server notifies of it by itself.
 func TestServer_TellsWhenThereIsRoomAgain(t *testing.T) {
 	t.Parallel()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger"))
@@ -56,12 +56,12 @@ func TestServer_TellsWhenThereIsRoomAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	tried, down, told := make(chan struct{}, 2000), make(chan struct{}), make(chan struct{}, 10)
+	tried, down, delivered := make(chan struct{}, 2000), make(chan struct{}), make(chan struct{}, 10)
 	h := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		tried <- struct{}{}
 		<-down
 		if text, _ := io.ReadAll(r.Body); strings.Contains(string(text), "orders.dlq") {
-			told <- struct{}{}
+			delivered <- struct{}{}
 		}
 	}))
 	t.Cleanup(h.Close)
@@ -94,8 +94,8 @@ func TestServer_TellsWhenThereIsRoomAgain(t *testing.T) {
 	<-log.came
 	close(down)
 	select {
-	case <-told:
+	case <-delivered:
 	case <-time.After(30 * time.Second):
-		t.Fatal("nobody was told")
+		t.Fatal("no message came")
 	}
 }

@@ -52,8 +52,8 @@ func newPager(t *testing.T) *pager {
 	return p
 }
 
-// told returns the messages about something.
-func (p *pager) told(about string) (all []string) {
+// received returns the messages about something.
+func (p *pager) received(about string) (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.got {
@@ -86,7 +86,7 @@ func (p *pager) config() serve.Config {
 }
 
 // A dead-letter topic with an incident is deleted. Its incident is over: once, though two servers
-// run. The topic comes back, with the ledger that stayed: its next incident is told.
+// run. The topic comes back, with the ledger that stayed: its next incident is sent.
 func TestServer_TheIncidentOfATopicThatIsGoneIsOver(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
@@ -95,12 +95,12 @@ func TestServer_TheIncidentOfATopicThatIsGoneIsOver(t *testing.T) {
 		is.lettersOf("orders", 12)
 		is.serve(p.config())
 		is.serve(p.config())
-		is.within(2*time.Minute, "the incident is told", func() bool { return len(p.told("[page] orders.dlq")) == 1 })
+		is.within(2*time.Minute, "the incident is sent", func() bool { return len(p.received("[page] orders.dlq")) == 1 })
 		time.Sleep(time.Minute)
 		k.DeleteTopic("orders.dlq")
 		is.within(3*time.Minute, "it is over", func() bool { return p.open() == 0 })
-		if over := p.told("[over] "); len(over) != 1 || !strings.HasSuffix(over[0], "orders.dlq: 12 letters open: the topic is gone, or hidden from the server") {
-			t.Errorf("told %q", over)
+		if over := p.received("[over] "); len(over) != 1 || !strings.HasSuffix(over[0], "orders.dlq: 12 letters open: the topic is gone, or hidden from the server") {
+			t.Errorf("received %q", over)
 		}
 		if n := is.log.count(`a dead-letter topic is gone, or the server may not see it any more; its letters and runs are not shown, and nobody is told of it" topic=orders.dlq`); n != 2 {
 			t.Errorf("two servers log %d times that the topic is gone", n)
@@ -108,19 +108,19 @@ func TestServer_TheIncidentOfATopicThatIsGoneIsOver(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		k.CreateTopic("orders.dlq", 1)
 		is.lettersOf("orders", 12)
-		is.within(3*time.Minute, "the next incident is told", func() bool { return len(p.told("[page] orders.dlq")) == 2 })
+		is.within(3*time.Minute, "the next incident is sent", func() bool { return len(p.received("[page] orders.dlq")) == 2 })
 		if n := is.log.count(`a dead-letter topic came" topic=orders.dlq`); n != 2 {
 			t.Errorf("two servers log %d times that the topic came", n)
 		}
 		time.Sleep(5 * time.Minute)
-		if over := p.told("[over] "); len(over) != 1 || p.open() != 1 {
-			t.Errorf("told %q", over)
+		if over := p.received("[over] "); len(over) != 1 || p.open() != 1 {
+			t.Errorf("received %q", over)
 		}
 	})
 }
 
 // Another server owns one of two topics from now on. It goes on with the incident. If the topics
-// and their ledgers were recreated, it knows of none: then the server that told of it ends it.
+// and their ledgers were recreated, it knows of none: then the server that sent it ends it.
 func TestServer_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
 	t.Parallel()
 	for name, recreated := range map[string]bool{"the topics stay": false, "the topics are recreated": true} {
@@ -132,7 +132,7 @@ func TestServer_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
 				is.lettersOf("orders", 12)
 				is.lettersOf("bills", 12)
 				is.serve(p.config())
-				is.within(2*time.Minute, "the incidents are told", func() bool { return p.open() == 2 })
+				is.within(2*time.Minute, "the incidents are sent", func() bool { return p.open() == 2 })
 				time.Sleep(time.Minute)
 				if recreated {
 					for _, topic := range []string{"orders.dlq", "orders.dlq.ledger", "bills.dlq", "bills.dlq.ledger"} {
@@ -142,14 +142,14 @@ func TestServer_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
 				}
 				is.serve(p.config())
 				time.Sleep(10 * time.Minute)
-				switch over := p.told("[over] "); {
+				switch over := p.received("[over] "); {
 				case recreated && (p.open() != 0 || len(over) != 2):
-					t.Errorf("%d incidents go on, and told is %q", p.open(), over)
+					t.Errorf("%d incidents go on, and received is %q", p.open(), over)
 				case !recreated && len(over) > 0:
-					t.Errorf("told %q", over)
+					t.Errorf("received %q", over)
 				}
-				if begun := p.told("[page] "); len(begun) != 2 {
-					t.Errorf("told %q", begun)
+				if begun := p.received("[page] "); len(begun) != 2 {
+					t.Errorf("received %q", begun)
 				}
 				var owners []string
 				for _, topic := range []string{"orders.dlq", "bills.dlq"} {
@@ -165,8 +165,8 @@ func TestServer_AnotherOwnerLeavesNoIncidentOpen(t *testing.T) {
 	}
 }
 
-// A topic is away for less than a minute, and then has letters again, so its incident goes on.
-// Nobody is told anew, though its ledger was away, too.
+// A topic is away for less than a minute, and then has letters again, so its incident goes on. No
+// receiver gets it anew, though its ledger was away, too.
 func TestServer_ATopicThatComesBackSoonGoesOnWithItsIncident(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
@@ -174,7 +174,7 @@ func TestServer_ATopicThatComesBackSoonGoesOnWithItsIncident(t *testing.T) {
 		is := towns(t, k, "orders")
 		is.lettersOf("orders", 12)
 		is.serve(p.config())
-		is.within(2*time.Minute, "the incident is told", func() bool { return p.open() == 1 })
+		is.within(2*time.Minute, "the incident is sent", func() bool { return p.open() == 1 })
 		time.Sleep(time.Minute)
 		k.DeleteTopic("orders.dlq")
 		k.DeleteTopic("orders.dlq.ledger")
@@ -184,16 +184,16 @@ func TestServer_ATopicThatComesBackSoonGoesOnWithItsIncident(t *testing.T) {
 		is.lettersOf("orders", 12)
 		is.within(time.Minute, "the topic came", func() bool { return is.log.count("a dead-letter topic came") == 1 })
 		time.Sleep(5 * time.Minute)
-		if all := p.told(""); len(all) != 1 {
-			t.Errorf("told %q", all)
+		if all := p.received(""); len(all) != 1 {
+			t.Errorf("received %q", all)
 		}
 		p.mu.Lock()
 		p.got = nil
 		p.mu.Unlock()
 		is.serve(p.config()) // from the new ledger
 		time.Sleep(5 * time.Minute)
-		if all := p.told(""); len(all) > 0 {
-			t.Errorf("another server tells %q", all)
+		if all := p.received(""); len(all) > 0 {
+			t.Errorf("another server sends %q", all)
 		}
 	})
 }

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// A server lost its rights on a dead-letter topic and its ledger, and told that its incident was
-// over. That could not be noted. When the rights were back, the letters were still open, and nobody
-// was told: the ledger said that people knew. Nor were they if another server owns the topic then.
+// A server lost its rights on a dead-letter topic and its ledger, and notified that its incident
+// was over. That could not be noted. When the rights were back, the letters were still open, and no
+// receiver was notified: the ledger said that people knew. Nor was one if another server owned the
+// topic then.
 func TestServer_AHiddenTopicThatComesBackTellsAgain(t *testing.T) {
 	t.Parallel()
 	for servers := 1; servers <= 2; servers++ {
@@ -22,7 +23,7 @@ func TestServer_AHiddenTopicThatComesBackTellsAgain(t *testing.T) {
 			columns := serverRights(t)
 			all := slices.Concat(columns[:]...)
 			guardAs(t, cfg, all, func(is *guarded) {
-				is.within(5*time.Minute, "the incident is told", func() bool { return p.open() == 1 })
+				is.within(5*time.Minute, "the incident is sent", func() bool { return p.open() == 1 })
 				time.Sleep(time.Minute)
 				if servers > 1 {
 					is.serve(cfg)
@@ -40,10 +41,10 @@ func TestServer_AHiddenTopicThatComesBackTellsAgain(t *testing.T) {
 						is.grant(right)
 					}
 				}
-				is.within(5*time.Minute, "the incident is told again", func() bool { return p.open() == 1 })
+				is.within(5*time.Minute, "the incident is sent again", func() bool { return p.open() == 1 })
 				time.Sleep(5 * time.Minute)
-				if all := p.told(""); len(all) != 3 || p.open() != 1 {
-					is.t.Errorf("told %q", all)
+				if all := p.received(""); len(all) != 3 || p.open() != 1 {
+					is.t.Errorf("received %q", all)
 				}
 			})
 		})

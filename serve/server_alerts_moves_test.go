@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// A server was suspended, and another one owned its topic meanwhile and told of an incident. The
-// first one wakes, takes itself for the owner until its group says otherwise, and tells nobody
-// again.
+// A server was suspended, and another one owned its topic meanwhile and notified of an incident.
+// The first one wakes, takes itself for the owner until its group says otherwise, and notifies no
+// receiver again.
 func TestServer_TellsNothingThatAnotherServerTold(t *testing.T) {
 	c := newCluster(t, "orders")
 	h := newHook(t)
@@ -42,7 +42,7 @@ func TestServer_TellsNothingThatAnotherServerTold(t *testing.T) {
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 9`)
 	select {
 	case m := <-h.got:
-		t.Errorf("told again: %q", m)
+		t.Errorf("sent again: %q", m)
 	case <-time.After(3 * time.Second):
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// tells is the configuration of a server with receivers.
-func tells(to ...*pager) serve.Config {
+// notifies is the configuration of a server with receivers.
+func notifies(to ...*pager) serve.Config {
 	cfg := to[0].config()
 	cfg.Notify = nil
 	for i, p := range to {
@@ -50,17 +50,17 @@ func at(cfg serve.Config, url string) serve.Config {
 }
 
 // Servers come after one another, or are there at once, and are configured differently. Each
-// receiver hears of an incident once, and once that it is over, by the key that it knows. The first
-// one without receivers noted that people were told, and so nobody was.
+// receiver gets an incident once, and once that it is over, by the key that it knows. The first one
+// without receivers noted that people were notified, and so no receiver was.
 func TestServer_PairsThatAreConfiguredDifferently(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		of    func(a, b *pager) serve.Config
 		stays bool // beside the next one
 	}
-	both := func(a, b *pager) serve.Config { return tells(a, b) }
-	first := func(a, _ *pager) serve.Config { return tells(a) }
-	none := func(a, _ *pager) serve.Config { return mute(tells(a)) }
+	both := func(a, b *pager) serve.Config { return notifies(a, b) }
+	first := func(a, _ *pager) serve.Config { return notifies(a) }
+	none := func(a, _ *pager) serve.Config { return mute(notifies(a)) }
 	for name, c := range map[string]struct {
 		steps []step
 		a, b  int // messages that they get until the last server runs
@@ -69,15 +69,15 @@ func TestServer_PairsThatAreConfiguredDifferently(t *testing.T) {
 		"none, then one":                   {[]step{{of: none}, {of: first}}, 1, 0, true},
 		"none in another group beside one": {[]step{{func(a, b *pager) serve.Config { return inGroup(none(a, b), "look") }, true}, {of: first}}, 1, 0, true},
 		"another group of its own beside one": {[]step{
-			{func(_, b *pager) serve.Config { return inGroup(tells(b), "other") }, true},
+			{func(_, b *pager) serve.Config { return inGroup(notifies(b), "other") }, true},
 			{of: first},
-			{of: func(a, _ *pager) serve.Config { return calm(tells(a)) }},
+			{of: func(a, _ *pager) serve.Config { return calm(notifies(a)) }},
 		}, 2, 1, false},
 		"one, then another beside it":              {[]step{{of: first}, {of: both}}, 1, 1, true},
 		"both, then both":                          {[]step{{of: both}, {of: both}}, 1, 1, true},
-		"one, and it is over, then another beside": {[]step{{of: first}, {of: func(a, _ *pager) serve.Config { return calm(tells(a)) }}, {of: func(a, b *pager) serve.Config { return calm(tells(a, b)) }}}, 2, 0, false},
-		"one, and it is over for none, then one":   {[]step{{of: first}, {of: func(a, b *pager) serve.Config { return calm(none(a, b)) }}, {of: func(a, _ *pager) serve.Config { return calm(tells(a)) }}}, 2, 0, false},
-		"one, and it is over at another URL":       {[]step{{of: func(a, _ *pager) serve.Config { return at(tells(a), "https://a.example.com/x") }}, {of: func(a, _ *pager) serve.Config { return calm(at(tells(a), "https://b.example.com")) }}}, 2, 0, false},
+		"one, and it is over, then another beside": {[]step{{of: first}, {of: func(a, _ *pager) serve.Config { return calm(notifies(a)) }}, {of: func(a, b *pager) serve.Config { return calm(notifies(a, b)) }}}, 2, 0, false},
+		"one, and it is over for none, then one":   {[]step{{of: first}, {of: func(a, b *pager) serve.Config { return calm(none(a, b)) }}, {of: func(a, _ *pager) serve.Config { return calm(notifies(a)) }}}, 2, 0, false},
+		"one, and it is over at another URL":       {[]step{{of: func(a, _ *pager) serve.Config { return at(notifies(a), "https://a.example.com/x") }}, {of: func(a, _ *pager) serve.Config { return calm(at(notifies(a), "https://b.example.com")) }}}, 2, 0, false},
 		"one, and none beside it, and one again":   {[]step{{first, true}, {of: none}, {of: first}}, 1, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,19 +93,19 @@ func TestServer_PairsThatAreConfiguredDifferently(t *testing.T) {
 						stop()
 					}
 				}
-				if got := a.told(""); len(got) != c.a || (a.open() > 0) != c.open {
-					t.Errorf("the first receiver was told %q, want %d messages, and that it is on: %v", got, c.a, c.open)
+				if got := a.received(""); len(got) != c.a || (a.open() > 0) != c.open {
+					t.Errorf("the first receiver got %q, want %d messages, and that it is on: %v", got, c.a, c.open)
 				}
-				if got := b.told(""); len(got) != c.b {
-					t.Errorf("the second receiver was told %q, want %d messages", got, c.b)
+				if got := b.received(""); len(got) != c.b {
+					t.Errorf("the second receiver got %q, want %d messages", got, c.b)
 				}
 			})
 		})
 	}
 }
 
-// A note of an older version says that people were told, and not whom. They are not told again, and
-// hear of the end.
+// A note of an older version says that people were notified, and not whom. They are not notified
+// again, and get the end.
 func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
@@ -122,23 +122,23 @@ func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop := is.serve(inGroup(tells(p), "mine")) // it has no note of its own yet
+		stop := is.serve(inGroup(notifies(p), "mine")) // it has no note of its own yet
 		time.Sleep(5 * time.Minute)
 		stop()
-		if got := p.told(""); len(got) > 0 {
-			t.Errorf("told again: %q", got)
+		if got := p.received(""); len(got) > 0 {
+			t.Errorf("sent again: %q", got)
 		}
-		stop = is.serve(calm(inGroup(tells(p), "mine")))
+		stop = is.serve(calm(inGroup(notifies(p), "mine")))
 		time.Sleep(5 * time.Minute)
 		stop()
-		if got := p.told("[over] "); len(got) != 1 {
-			t.Errorf("told %q", got)
+		if got := p.received("[over] "); len(got) != 1 {
+			t.Errorf("received %q", got)
 		}
 	})
 }
 
 // The steps of "Set up in ten minutes": a look without a configuration, and then the page's own one
-// with a receiver. The receiver hears of all that is wrong by then, also of what the look saw.
+// with a receiver. The receiver gets all that is wrong by then, also of what the look saw.
 func TestServer_TheSetUpOfThePageTells(t *testing.T) {
 	page, err := os.ReadFile("../docs/serve.md")
 	if err != nil {
@@ -173,8 +173,8 @@ func TestServer_TheSetUpOfThePageTells(t *testing.T) {
 		is.serve(cfg)
 		time.Sleep(5 * time.Minute)
 		for _, about := range []string{"payments.dlq: 12 letters open", "payments.dlq: the first letters of "} {
-			if got := p.told(about); len(got) != 1 {
-				t.Errorf("of %q was told %q, want once", about, got)
+			if got := p.received(about); len(got) != 1 {
+				t.Errorf("of %q came %q, want once", about, got)
 			}
 		}
 	})
@@ -182,7 +182,7 @@ func TestServer_TheSetUpOfThePageTells(t *testing.T) {
 
 // A receiver refuses a message for good: the channel is gone. The message is given up at once, for
 // this receiver only, and the metrics, the API and the pages say so. The server's next start has a
-// URL that works: the receiver hears of what goes on.
+// URL that works: the receiver gets what goes on.
 func TestServer_SaysWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	a, b := newPager(t), newPager(t)
@@ -190,7 +190,7 @@ func TestServer_SaysWhatWasGivenUp(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := towns(t, k, "orders")
 		is.lettersOf("orders", 12)
-		stop := is.serve(tells(a, b))
+		stop := is.serve(notifies(a, b))
 		const given = `siding_notifications_given_up_total{messaging_destination_name="orders.dlq",siding_receiver_name=`
 		is.within(2*time.Minute, "it is given up", func() bool {
 			return strings.Contains(get(t, is.Server, "/metrics"), given+`"a"} 1`) && strings.Contains(get(t, is.Server, "/metrics"), given+`"b"} 0`)
@@ -206,16 +206,16 @@ func TestServer_SaysWhatWasGivenUp(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * time.Minute)
-		if n := a.asked.Load(); n != 1 || len(b.told("")) != 1 {
-			t.Errorf("the receiver was asked %d times, and the other one told %q", n, b.told(""))
+		if n := a.asked.Load(); n != 1 || len(b.received("")) != 1 {
+			t.Errorf("the receiver was asked %d times, and the other one received %q", n, b.received(""))
 		}
 		stop()
 		a.refuses.Store(false)
-		is.serve(tells(a, b))
-		is.within(2*time.Minute, "it is told", func() bool { return len(a.told("[page] ")) == 1 })
+		is.serve(notifies(a, b))
+		is.within(2*time.Minute, "it is sent", func() bool { return len(a.received("[page] ")) == 1 })
 		is.within(time.Minute, "the API says nothing", func() bool { return len(said()) == 0 })
-		if len(b.told("")) != 1 {
-			t.Errorf("the other one was told %q", b.told(""))
+		if len(b.received("")) != 1 {
+			t.Errorf("the other one received %q", b.received(""))
 		}
 	})
 }

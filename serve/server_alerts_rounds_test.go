@@ -14,7 +14,7 @@ import (
 )
 
 // A slow broker makes each round of a server longer than its refresh, and 30 incidents begin. All
-// are told while one round goes on, and noted as told when it ends.
+// are sent while one round goes on, and noted as sent when it ends.
 func TestServer_LongRoundsHoldUpNoNotification(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
@@ -43,7 +43,7 @@ func TestServer_LongRoundsHoldUpNoNotification(t *testing.T) {
 		defer time.Sleep(request) // the broker has answered all
 		defer stop()
 		is.within(3*time.Minute, "an incident", func() bool { return is.log.count("an incident of a dead-letter topic") > 0 })
-		is.within(2*request, "all are told", func() bool { return len(p.told("[page]")) == topics })
+		is.within(2*request, "all are sent", func() bool { return len(p.received("[page]")) == topics })
 		time.Sleep(4 * request) // the end of the next round
 		cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(ledgers...))...)
 		if err != nil {
@@ -61,7 +61,7 @@ func TestServer_LongRoundsHoldUpNoNotification(t *testing.T) {
 			}
 		}
 		if len(noted) != topics {
-			t.Errorf("%d of %d are noted as told", len(noted), topics)
+			t.Errorf("%d of %d are noted as sent", len(noted), topics)
 		}
 	})
 }

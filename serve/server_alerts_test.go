@@ -17,7 +17,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
 
-// next waits for the next message about something. One about a topic that nobody should be told of
+// next waits for the next message about something. One about a topic of which none should come
 // fails the test.
 func (h *hook) next(t *testing.T, about, not string) {
 	t.Helper()
@@ -28,16 +28,16 @@ func (h *hook) next(t *testing.T, about, not string) {
 			case strings.Contains(m, about):
 				return
 			case not != "" && strings.Contains(m, not):
-				t.Errorf("told %q", m)
+				t.Errorf("received %q", m)
 			}
 		case <-end:
-			t.Fatalf("nobody was told of %q", about)
+			t.Fatalf("no message came of %q", about)
 		}
 	}
 }
 
-// Of two servers one tells. It ends, and the other goes on: it tells nothing again, and what comes
-// then it tells once.
+// Of two servers one notifies. It ends, and the other goes on: it sends nothing again, and what
+// comes then it sends once.
 func TestServer_OfTwoOneTellsAndTheOtherGoesOn(t *testing.T) {
 	cases.Skip(t)
 	c := newCluster(t, "orders", "bills")
@@ -67,11 +67,11 @@ func TestServer_OfTwoOneTellsAndTheOtherGoesOn(t *testing.T) {
 	c.fail("bills", "decode", 7)
 	h.next(t, "[warn] bills.dlq: ", "orders.dlq")
 	c.fail("orders", "decode", 6)
-	h.next(t, "[page] orders.dlq: ", "[warn] orders.dlq") // what it told again, it told before
+	h.next(t, "[page] orders.dlq: ", "[warn] orders.dlq") // what it sent again, it sent before
 }
 
 // A webhook that hangs delays neither the other receivers, nor the metrics, nor the end of the
-// server. The next server tells it again, and nobody else.
+// server. The next server notifies that webhook again, and no other receiver.
 func TestServer_AReceiverThatHangsDelaysNobody(t *testing.T) {
 	c := newCluster(t, "orders")
 	h := newHook(t)
@@ -106,10 +106,10 @@ func TestServer_AReceiverThatHangsDelaysNobody(t *testing.T) {
 		<-tried
 	}
 	_, _ = c.run(cfg)
-	<-tried // the next server tells those who were not told
+	<-tried // the next server notifies the receivers without a message
 	select {
 	case m := <-h.got:
-		t.Errorf("told again: %q", m)
+		t.Errorf("sent again: %q", m)
 	default:
 	}
 }

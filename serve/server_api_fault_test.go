@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// Whoever sends a request that is not as the description has it reads what is allowed, in the text
+// The sender of a request that is not as the description has it reads what is allowed, in the text
 // of the problem, without looking at the description.
 func TestServer_SaysWhatIsAllowed(t *testing.T) {
 	t.Parallel()

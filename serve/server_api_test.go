@@ -170,8 +170,8 @@ func TestServer_RefusesPagesOfOtherSites(t *testing.T) {
 	}
 }
 
-// Whoever asks too often is told to wait, and others are not held up. No time passes between the
-// requests, however busy the machine is.
+// A sender that asks too often gets a time to wait, and others are not held up. No time passes
+// between the requests, however busy the machine is.
 func TestServer_BoundsTheRateOfASender(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, boundsTheRateOfASender)
@@ -237,7 +237,7 @@ func TestServer_LetterShowsItsContentToReaders(t *testing.T) {
 }
 
 // leastRoles is the least role that each operation takes on its topic; "any" is an operation that
-// answers everybody with what they may see.
+// answers all senders with what they may see.
 var leastRoles = map[string]string{
 	"list-topics": "any", "list-all-runs": "any", "list-rules": "any", "list-rule-history": "any",
 	"get-topic": "viewer", "list-groups": "viewer", "list-letters": "viewer", "get-letter": "viewer",
@@ -253,8 +253,9 @@ var bodies = map[string]string{
 	"discard-letter": `{"why":"x"}`, "reopen-letter": `{"why":"x"}`, "discard-letters": `{"why":"x","expect":9}`,
 }
 
-// Each route of the description answers nobody, and those only whose role on the topic is high
-// enough. Others are told which role it takes, or not even that there is such a topic.
+// Each route of the description answers no sender without credentials, and only those whose role on
+// the topic is high enough. Others learn which role it takes, or not even that there is such a
+// topic.
 func TestServer_EachRouteTakesItsRole(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
@@ -298,7 +299,7 @@ func TestServer_EachRouteTakesItsRole(t *testing.T) {
 					t.Errorf("%s as %s: %d", id, role, answer.StatusCode)
 				}
 				if text, _ := io.ReadAll(answer.Body); role == "none" && strings.TrimSpace(string(text)) != "[]" {
-					t.Errorf("%s shows %s to somebody without a role", id, text)
+					t.Errorf("%s shows %s to a user without a role", id, text)
 				}
 			case role == "none" && got != api.NoTopic, role != "none" && rank < slices.Index(roles, least) && got != api.NoRole,
 				rank >= slices.Index(roles, least) && slices.Contains([]api.Kind{api.Unauthenticated, api.NoRole, api.NoTopic, api.InvalidRequest}, got):

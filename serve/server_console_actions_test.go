@@ -18,7 +18,7 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// person is somebody with a browser that runs no script.
+// person is a user with a browser that runs no script.
 type person struct {
 	t       *testing.T
 	s       *serve.Server
@@ -37,7 +37,7 @@ func (p *person) do(method, path string, fields url.Values) (*httptest.ResponseR
 	return visit(p.t, p.s, r)
 }
 
-// signIn returns somebody with a token.
+// signIn returns a user with a token.
 func signIn(t *testing.T, s *serve.Server, token string) *person {
 	t.Helper()
 	p := &person{t: t, s: s}
@@ -204,7 +204,7 @@ func TestServer_ConsoleRefusedPlanBeginsNothing(t *testing.T) {
 	}
 }
 
-// A run goes on in view on all pages of all servers, until somebody aborts it without being asked
+// A run goes on in view on all pages of all servers, until a user aborts it without being asked
 // anything. What was not sent is open.
 func TestServer_ConsoleRunInViewIsAborted(t *testing.T) {
 	t.Parallel()
@@ -245,7 +245,7 @@ func TestServer_ConsoleRunInViewIsAborted(t *testing.T) {
 	}
 }
 
-// A run whose server ended is without a process. Somebody resumes it at another server, and its
+// A run whose server ended is without a process. A user resumes it at another server, and its
 // letters come home.
 func TestServer_ConsoleRunWithoutAProcessIsResumed(t *testing.T) {
 	t.Parallel()
@@ -313,7 +313,7 @@ func TestServer_ConsoleLetterIsSentAsItsDiffShows(t *testing.T) {
 		}
 	}
 	if diff, _, _ := strings.Cut(text, "The plan"); strings.Contains(diff, "hunter2") {
-		t.Errorf("the diff tells what is hidden: %s", diff)
+		t.Errorf("the diff shows what is hidden: %s", diff)
 	}
 	action, fields := ann.fills(w.Body.String(), map[string]string{"why": "typo"})
 	confirmed, text := ann.do(http.MethodPost, action, fields)
@@ -336,7 +336,7 @@ func TestServer_ConsoleLetterIsSentAsItsDiffShows(t *testing.T) {
 	}
 }
 
-// Letters are discarded by their number, and by nobody who may not; one comes back.
+// Letters are discarded by their number, and by no user who may not; one comes back.
 func TestServer_ConsoleLettersAreDiscardedAndReopened(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

@@ -11,8 +11,9 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// Letters are deleted by the clock, and by somebody with the program; somebody pauses a rule and
-// lets it go on. The audit has it all: who, when, how many, and where the letters were archived.
+// Letters are deleted by the clock, and by an operator with the program; an operator pauses a rule
+// and lets it go on. The audit has it all: who, when, how many, and where the letters were
+// archived.
 func TestServer_ConsoleAuditTellsOfDeletionsAndPauses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")

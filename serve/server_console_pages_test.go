@@ -18,7 +18,7 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// What an address has wrong is told in words, with what is allowed.
+// What an address has wrong is named in words, with what is allowed.
 func TestServer_ConsoleBadInputIsAPage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
@@ -121,7 +121,7 @@ func hasAll(text string, want []string) bool {
 	return true
 }
 
-// Whatever is wrong with the form of a run is told in words, with the plan as it is now, and
+// Whatever is wrong with the form of a run is named in words, with the plan as it is now, and
 // nothing begins. A form that was refused gets another key.
 func TestServer_ConsoleBadFormBeginsNothing(t *testing.T) {
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestServer_ConsoleBadFormBeginsNothing(t *testing.T) {
 	}
 }
 
-// What somebody types is shown as a diff, and is what the letter's copy carries. The options of the
+// What a user types is shown as a diff, and is what the letter's copy carries. The options of the
 // plan are those of the run.
 func TestServer_ConsoleTypedLetterIsSent(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,8 @@ import (
 // routeCase is how a test asks one route of the console.
 type routeCase struct {
 	path string
-	// least is the least role on the topic that gets an answer: "any" for somebody who sees what
-	// they may, and "anybody" for those who have no credentials, too.
+	// least is the least role on the topic that gets an answer: "any" for a user who sees what they
+	// may, and "anybody" for those who have no credentials, too.
 	least string
 	// code is the answer to those with the role; 0 if it depends on the topic.
 	code int
@@ -159,10 +159,10 @@ func TestServer_ConsoleEachRouteTakesItsRole(t *testing.T) {
 				text := w.Body.String()
 				switch {
 				case rank == 0 && (strings.Contains(text, "decode") || strings.Contains(text, "slow gateway")):
-					t.Errorf("%s shows the topic to somebody without a role: %s", what, text)
+					t.Errorf("%s shows the topic to a user without a role: %s", what, text)
 				case rank == 0 && least >= 0:
 					if w.Code != http.StatusNotFound {
-						t.Errorf("%s of nobody: %d", what, w.Code)
+						t.Errorf("%s without a role: %d", what, w.Code)
 					}
 				case rank < least:
 					if w.Code != http.StatusForbidden || !strings.Contains(text, "takes the role "+is.least) {

@@ -87,8 +87,8 @@ func TestServer_ConsoleShowsAnIncident(t *testing.T) {
 	}
 }
 
-// The console's people are the API's. Somebody without credentials is told how to get in, and what
-// they may not see is not there.
+// The console's people are the API's. A user without credentials reads how to get in, and what
+// users may not see is not there.
 func TestServer_ConsoleShowsWhatSomebodyMaySee(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")

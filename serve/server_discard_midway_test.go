@@ -16,9 +16,9 @@ import (
 	"github.com/sidingkafka/siding/serve/client"
 )
 
-// The brokers refuse a part of the entries of a discard. Whoever asked is told how many letters
-// were discarded, the ledger has these and no others, and a discard of what is left ends it. The
-// same request again does nothing: its number is wrong now.
+// The brokers refuse a part of the entries of a discard. The answer says how many letters were
+// discarded, the ledger has these and no others, and a discard of what is left ends it. The same
+// request again does nothing: its number is wrong now.
 func TestServer_DiscardThatFailsMidwayCanBeFinished(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

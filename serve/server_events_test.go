@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/serve/client"
 )
 
-// Whoever follows a run sees each state once, up to the last, though the connection breaks and
-// another server answers.
+// A client that follows a run sees each state once, up to the last, though the connection breaks
+// and another server answers.
 func TestServer_EventsGoOnBehindTheLastOne(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
@@ -56,8 +56,8 @@ func TestServer_EventsGoOnBehindTheLastOne(t *testing.T) {
 	}
 }
 
-// Whoever follows a run is asked for credentials before each event: one whose token was withdrawn
-// hears no more, though a stream lasts five minutes.
+// A client that follows a run is asked for credentials before each event: one whose token was
+// withdrawn gets no more, though a stream lasts five minutes.
 func TestServer_EventsEndWithTheirToken(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

@@ -59,7 +59,7 @@ func (is *station) writer() *kgo.Client {
 	return cl
 }
 
-// incidents returns how often the server told of an alert about a topic.
+// incidents returns how often the server notified of an alert about a topic.
 func (is *station) incidents(topic, alert string) int {
 	return is.log.count("an incident of a dead-letter topic\" topic=" + topic + " alert=" + alert + " ")
 }
@@ -99,7 +99,7 @@ func TestServer_OneUnreachableBrokerHidesNoOtherTopic(t *testing.T) {
 		cut.Store(true)
 		time.Sleep(2 * time.Minute)
 		is.lettersOf("orders", 12)
-		is.within(5*time.Minute, "told of orders.dlq", func() bool { return is.incidents("orders.dlq", "open") == 1 })
+		is.within(5*time.Minute, "notified of orders.dlq", func() bool { return is.incidents("orders.dlq", "open") == 1 })
 		stop()
 		is.serve(serve.Config{})
 		is.within(5*time.Minute, "the next server knows orders.dlq", func() bool {
@@ -112,8 +112,8 @@ func TestServer_OneUnreachableBrokerHidesNoOtherTopic(t *testing.T) {
 	})
 }
 
-// The ledger of one topic has a record that this version cannot read. The server is ready, tells of
-// incidents of both topics, and says so of the one. No rule acts on it.
+// The ledger of one topic has a record that this version cannot read. The server is ready, notifies
+// of incidents of both topics, and says so of the one. No rule acts on it.
 func TestServer_RecordsThatNobodyCanReadHideNoLetters(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]*kgo.Record{
@@ -131,7 +131,7 @@ func TestServer_RecordsThatNobodyCanReadHideNoLetters(t *testing.T) {
 					t.Fatal(err)
 				}
 				is.serve(serve.Config{RulesFile: rules(t, hourly)})
-				is.within(time.Minute, "told of both", func() bool {
+				is.within(time.Minute, "notified of both", func() bool {
 					return is.incidents("orders.dlq", "open") == 1 && is.incidents("bills.dlq", "open") == 1
 				})
 				if code := is.ready(); code != http.StatusOK {

@@ -10,9 +10,9 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// The clock of the machine on which somebody began a run was fast by ten minutes. The next run was
-// the last one all the same: it aborted, the metrics had the success of the one before, and nobody
-// was told.
+// The clock of the machine on which an operator began a run was fast by ten minutes. The next run
+// was the last one all the same: it aborted, the metrics had the success of the one before, and no
+// receiver was notified.
 func TestServer_AFastClockHidesNoLaterRun(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -34,7 +34,7 @@ func TestServer_AFastClockHidesNoLaterRun(t *testing.T) {
 			t.Errorf("the success of the last run is %q, want 0", got)
 		}
 		if n := is.log.count("alert=redrive-fails severity=warn text=\"run " + run.ID + " of "); n != 1 {
-			t.Errorf("the run aborted, and people were told %d times, want once", n)
+			t.Errorf("the run aborted, and people were notified %d times, want once", n)
 		}
 	})
 }

@@ -46,10 +46,10 @@ func TestServer_SaysWhatAGuardHolds(t *testing.T) {
 		commits(t, cl, "mail", "bills", commitmark.Guard{State: commitmark.Strained, Since: since.Add(1000 * time.Hour)})
 		k.Produce(&kgo.Record{Topic: "orders"}, &kgo.Record{Topic: "orders"})
 		is.within(time.Minute, "both incidents begin", func() bool { return p.open() == 2 })
-		is.within(10*time.Minute, "that of the topic whose letters' group is well is over", func() bool { return len(p.told("[over] ")) > 0 })
+		is.within(10*time.Minute, "that of the topic whose letters' group is well is over", func() bool { return len(p.received("[over] ")) > 0 })
 		time.Sleep(time.Until(since.Add(12 * time.Minute))) // beyond the cool-down
-		if over := p.told("[over] "); p.open() != 1 || len(over) != 1 || !strings.Contains(over[0], "bills.dlq") {
-			t.Errorf("%d incidents go on, and told is %q", p.open(), over)
+		if over := p.received("[over] "); p.open() != 1 || len(over) != 1 || !strings.Contains(over[0], "bills.dlq") {
+			t.Errorf("%d incidents go on, and received is %q", p.open(), over)
 		}
 
 		topic := ask[api.Topic](is, "/topics/orders.dlq")

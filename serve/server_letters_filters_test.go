@@ -161,9 +161,9 @@ func TestServer_RefusesEmptyFilters(t *testing.T) {
 	}
 }
 
-// An expression cannot be judged on some letters. These are not selected, and whoever asks is told
-// on how many: in a list, on the page, in a plan, and when a discard counts. With redaction the
-// text quotes no letter.
+// An expression cannot be judged on some letters. These are not selected, and the answer says on
+// how many: in a list, on the page, in a plan, and when a discard counts. With redaction the text
+// quotes no letter.
 func TestServer_TellsWhereAnExpressionFailed(t *testing.T) {
 	t.Parallel()
 	for _, redacts := range []bool{false, true} {
@@ -208,9 +208,9 @@ func TestServer_TellsWhereAnExpressionFailed(t *testing.T) {
 	}
 }
 
-// Retention took a letter that somebody has open in a browser, or a link to. That is a problem of
-// its own, for each thing that can be done to a letter, and on the page in words. No other letter
-// is touched.
+// Retention took a letter that a user has open in a browser, or a link to. That is a problem of its
+// own, for each thing that can be done to a letter, and on the page in words. No other letter is
+// touched.
 func TestServer_AnExpiredLetterIsAProblem(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

@@ -9,7 +9,7 @@ import (
 )
 
 // Open metrics, the console's files and the description of the API cost work, and were answered as
-// often as anybody asked. Probes are not limited: an orchestrator would end the server.
+// often as any sender asked. Probes are not limited: an orchestrator would end the server.
 func TestServer_LimitsHoldForAllPaths(t *testing.T) {
 	t.Parallel()
 	for path, limited := range map[string]bool{

@@ -100,7 +100,7 @@ const (
 	aForm = "Content-Type: application/x-www-form-urlencoded\n"
 )
 
-// Whoever sends a request slowly holds nothing for longer than ten seconds.
+// A client that sends a request slowly holds nothing for longer than ten seconds.
 func TestServer_RefusesASlowBody(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -267,7 +267,7 @@ func TestServer_BoundsTheRateOfTheConsole(t *testing.T) {
 	}
 }
 
-// Whoever sends too many requests without credentials keeps nobody else at the same address from
+// A sender of too many requests without credentials keeps no other user at the same address from
 // signing in, nor those who are signed in from anything.
 func TestServer_NobodyKeepsOthersFromSigningIn(t *testing.T) {
 	t.Parallel()
@@ -302,17 +302,17 @@ func TestServer_NobodyKeepsOthersFromSigningIn(t *testing.T) {
 			ask(http.MethodGet, "/sign-in", "")
 		}
 		if w := ask(http.MethodPost, "/theme", ""); w.Code != http.StatusTooManyRequests {
-			t.Errorf("somebody else: %d", w.Code)
+			t.Errorf("another user: %d", w.Code)
 		}
 		for _, path := range []string{"/theme", "/sign-out"} {
 			if w := ask(http.MethodPost, path, "", session...); w.Code == http.StatusTooManyRequests {
-				t.Errorf("%s of somebody with a session: %d", path, w.Code)
+				t.Errorf("%s of a user with a session: %d", path, w.Code)
 			}
 		}
 	})
 }
 
-// Somebody follows 200 pages at most: others can follow theirs. Pages that are followed hold up
+// A user follows 200 pages at most: others can follow theirs. Pages that are followed hold up
 // nothing that takes long.
 func TestServer_BoundsLivePagesOfASender(t *testing.T) {
 	t.Parallel()
@@ -345,7 +345,7 @@ func TestServer_BoundsLivePagesOfASender(t *testing.T) {
 		}
 		pages.Go(func() {
 			if w := follow(ctx, "bob"); w.Code != http.StatusOK {
-				t.Errorf("a page of somebody else: %d", w.Code)
+				t.Errorf("a page of another user: %d", w.Code)
 			}
 		})
 		form := url.Values{"do": {"begin"}}

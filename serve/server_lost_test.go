@@ -9,7 +9,7 @@ import (
 )
 
 // The dead-letter topic lost its end in an unclean election, and new letters stand at the offsets
-// of letters that came home. They had the entries of those, so nobody saw them.
+// of letters that came home. They had the entries of those, so no list of open letters had them.
 func TestServer_LettersAtLostOffsetsAreOpen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

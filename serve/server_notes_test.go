@@ -50,13 +50,13 @@ func TestServer_WritesToARecreatedLedger(t *testing.T) {
 			})
 		}
 		if n := is.incidents("orders.dlq", "open"); n != 1 {
-			t.Errorf("the incident was told %d times", n)
+			t.Errorf("the incident was sent %d times", n)
 		}
 	})
 }
 
 // The ledgers of eight topics with incidents cannot be written. The incident of another topic is
-// told as fast as ever.
+// sent as fast as ever.
 func TestServer_LedgersThatCannotBeWrittenDelayNoAlert(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -93,10 +93,10 @@ func TestServer_LedgersThatCannotBeWrittenDelayNoAlert(t *testing.T) {
 			is.lettersOf(s, 12)
 		}
 		is.lettersOf("orders", 12)
-		is.within(15*time.Second, "told of orders.dlq", func() bool { return is.incidents("orders.dlq", "open") == 1 })
+		is.within(15*time.Second, "notified of orders.dlq", func() bool { return is.incidents("orders.dlq", "open") == 1 })
 		for _, s := range sources[1:] {
 			if n := is.incidents(s+".dlq", "open"); n != 1 {
-				t.Errorf("told %d times of %s.dlq", n, s)
+				t.Errorf("notified %d times of %s.dlq", n, s)
 			}
 		}
 	})

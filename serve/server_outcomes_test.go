@@ -67,10 +67,10 @@ func (is *station) ends() (run api.Run) {
 	return run
 }
 
-// A run aborted, since its canary failed again and waited in a retry topic. Nobody recorded what
-// became of the canary until somebody planned the next run: the metrics had the success of the run
-// before, and nobody was told. Now the owner of the topic tells at once, and records the outcome by
-// the clock.
+// A run aborted, since its canary failed again and waited in a retry topic. What became of the
+// canary was not recorded until an operator planned the next run: the metrics had the success of
+// the run before, and no receiver was notified. Now the owner of the topic notifies at once, and
+// records the outcome by the clock.
 func TestServer_ARunThatFailsIsSeen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -94,7 +94,7 @@ func TestServer_ARunThatFailsIsSeen(t *testing.T) {
 			t.Errorf("the canary waits to be retried, and the success of the last run is %q, want 0", got)
 		}
 		if n := is.log.count("alert=redrive-fails severity=warn text=\"run " + run.ID + " of "); n != 1 {
-			t.Errorf("the run aborted, and people were told %d times, want once", n)
+			t.Errorf("the run aborted, and people were notified %d times, want once", n)
 		}
 		time.Sleep(2 * time.Minute) // the canary is a dead letter after two more attempts
 		failed := is.metric("siding_redrive_outcomes_total", `,siding_letter_state="failed"`)

@@ -62,11 +62,11 @@ func (is *station) metrics() string {
 	return w.Body.String()
 }
 
-const tellsOfOpen = `alert=open severity=page`
+const openIncident = `alert=open severity=page`
 
 // A partition of a topic, or of its ledger, has no leader. The letters of the others are counted,
-// and people are told of them, by a server that begins meanwhile, too. The topic names the problem,
-// which the log has once.
+// and people are notified of them, by a server that begins meanwhile, too. The topic names the
+// problem, which the log has once.
 func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
 				is.serve(cfg)
 			}
 			is.lettersIn(1, 20)
-			is.within(10*time.Minute, "people were told of 20 letters", func() bool { return is.log.count(tellsOfOpen) > 0 })
+			is.within(10*time.Minute, "people were notified of 20 letters", func() bool { return is.log.count(openIncident) > 0 })
 			topic := ask[api.Topic](is, "/topics/orders.dlq")
 			if topic.Open != 20 || !strings.Contains(topic.Problem, "partition") || (topic.Known == nil) != test.restart {
 				t.Errorf("%+v: %+v", test, topic)
@@ -110,8 +110,8 @@ func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
 				topic := ask[api.Topic](is, "/topics/orders.dlq")
 				return topic.Open == 21 && topic.Problem == "" && topic.Known != nil
 			})
-			if n := is.log.count(tellsOfOpen); n != 1 {
-				t.Errorf("%+v: people were told %d times, want once", test, n)
+			if n := is.log.count(openIncident); n != 1 {
+				t.Errorf("%+v: people were notified %d times, want once", test, n)
 			}
 		})
 	}
@@ -125,14 +125,14 @@ func TestServer_SaysOverOfNoIncidentWhileAPartitionIsSilent(t *testing.T) {
 		is := ofThree(t, k)
 		is.serve(serve.Config{Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{New: 3, Oldest: -1, NewClass: -1, Retention: -1}}}})
 		is.lettersIn(2, 5)
-		is.within(5*time.Minute, "people were told of new letters", func() bool { return is.log.count("alert=new ") == 1 })
+		is.within(5*time.Minute, "people were notified of new letters", func() bool { return is.log.count("alert=new ") == 1 })
 		time.Sleep(time.Minute) // what the server noted is read
 		silent := is.unled("orders.dlq", 2)
 		is.lettersIn(1, 5)
 		is.within(10*time.Minute, "the letters are counted", func() bool { return ask[api.Topic](is, "/topics/orders.dlq").Open == 10 })
 		time.Sleep(20 * time.Minute)
 		if n := is.log.count("over=true"); n > 0 {
-			t.Errorf("an incident was over, though nobody knew whether letters came")
+			t.Errorf("an incident was over, though it was unknown whether letters came")
 		}
 		silent.Remove()
 		is.within(10*time.Minute, "the incident is over", func() bool { return is.log.count("over=true") == 1 })

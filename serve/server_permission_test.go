@@ -241,8 +241,8 @@ func TestServer_NeedsTheDocumentedPermissions(t *testing.T) {
 			is.watches()
 			time.Sleep(time.Minute)
 			guards := func() int { return len(ask[api.Topic](is.station, "/topics/orders.dlq").Guards) }
-			if n, told := guards(), is.log.count("guards"); n != 0 || told != 0 {
-				is.t.Errorf("without the permissions %d groups hold the source, and the log tells %d times", n, told)
+			if n, logged := guards(), is.log.count("guards"); n != 0 || logged != 0 {
+				is.t.Errorf("without the permissions %d groups hold the source, and the log says so %d times", n, logged)
 			}
 			is.grant(kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "orders", Operation: kmsg.ACLOperationDescribe})
 			is.grant(kfake.ACL{Resource: kmsg.ACLResourceTypeGroup, Name: "mail", Operation: kmsg.ACLOperationDescribe})
@@ -277,9 +277,9 @@ func TestServer_NeedsTheDocumentedPermissions(t *testing.T) {
 	})
 }
 
-// Somebody takes a permission away while the server runs. The API answers with kafka-denied and the
-// console with a page: both name the permission. Nothing was half done, and once the permission is
-// granted again all goes on.
+// An operator takes a permission away while the server runs. The API answers with kafka-denied and
+// the console with a page: both name the permission. Nothing was half done, and once the permission
+// is granted again all goes on.
 func TestServer_NamesAPermissionThatItLacks(t *testing.T) {
 	t.Parallel()
 	columns := serverRights(t)
@@ -303,7 +303,7 @@ func (is *guarded) lacks(column int, right kfake.ACL) {
 	const topic = "/topics/orders.dlq"
 	begin := url.Values{"do": {"begin"}, "key": {"k"}, "why": {"w"}, "expect": {"4"}, "ramp": {"none"}}
 	want := named(right)
-	told := func(what string, kind api.Kind, text, page string) {
+	denied := func(what string, kind api.Kind, text, page string) {
 		is.t.Helper()
 		if kind != api.KafkaDenied || !strings.Contains(text, want) {
 			is.t.Errorf("%s answers %q: %s; want %q", what, kind, text, want)
@@ -330,23 +330,23 @@ func (is *guarded) lacks(column int, right kfake.ACL) {
 		var p api.Problem
 		is.ask(http.MethodGet, topic+"/letters/0/0", "", &p)
 		w, page := visit(is.t, is.Server, httptest.NewRequest(http.MethodGet, topic+"/letters/0/0", nil))
-		if told("a letter", p.Kind(), p.Detail, page); w.Code != http.StatusBadGateway {
+		if denied("a letter", p.Kind(), p.Detail, page); w.Code != http.StatusBadGateway {
 			is.t.Errorf("the page of a letter: %d", w.Code)
 		}
 	case name == "orders.dlq.ledger":
 		kind, text, page := is.post(topic+"/letters/0/0/discard", `{"why":"x"}`, topic+"/discard", begin)
-		told("a discard", kind, text, page)
+		denied("a discard", kind, text, page)
 		kind, text, page = is.post(topic+"/runs", runBody, topic+"/redrive", begin)
-		told("a run", kind, text, page)
+		denied("a run", kind, text, page)
 	case column == 1:
 		kind, text, page := is.post(topic+"/plan", `{}`, topic+"/redrive", url.Values{"do": {"plan"}})
-		told("a plan", kind, text, page)
+		denied("a plan", kind, text, page)
 		kind, text, page = is.post(topic+"/runs", runBody, topic+"/redrive", begin)
-		told("a run", kind, text, page)
+		denied("a run", kind, text, page)
 		again = is.redrives
 	default:
 		kind, text, _ := is.post(topic+"/retention", "", "", nil)
-		told("retention", kind, text, want)
+		denied("retention", kind, text, want)
 		again = func() {
 			if kind, text, _ := is.post(topic+"/retention", "", "", nil); kind != "" {
 				is.t.Errorf("retention with its permission: %s: %s", kind, text)

@@ -58,8 +58,8 @@ func TestServer_RunsKeepLongTimes(t *testing.T) {
 	}
 }
 
-// A run takes an edit of 512 KiB, whether a value, a patch or headers. A larger one is told before
-// anything is written.
+// A run takes an edit of 512 KiB, whether a value, a patch or headers. A larger one is refused
+// before anything is written.
 func TestServer_EditsAreOfASizeThatRunsKeep(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

@@ -34,11 +34,11 @@ func TestServer_ASlowClockHidesNoLetter(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		if n := is.log.count("61 letters came within"); n == 0 {
-			t.Error("nobody was told of them")
+			t.Error("no message came of them")
 		}
 		time.Sleep(6 * time.Minute)
 		if n := is.log.count("came within 5m\" over=true"); n != 1 {
-			t.Errorf("it was told %d times that it is over", n)
+			t.Errorf("%d messages said that it is over", n)
 		}
 	})
 }

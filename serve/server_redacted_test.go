@@ -12,8 +12,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// Redriving is no way around what the server hides: not by a target that somebody chose, and not by
-// a mark that comes back as a value.
+// Redriving is no way around what the server hides: not by a target that a user chose, and not by a
+// mark that comes back as a value.
 func TestServer_RedrivingShowsNothingThatIsHidden(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")

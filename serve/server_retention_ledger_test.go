@@ -34,9 +34,9 @@ func (w *logText) String() string {
 	return w.all.String()
 }
 
-// Without a ledger nobody could read who deleted letters, or why, so none are deleted. All that
-// writes to the ledger is refused in the same words, and the log has them once. When the ledger is
-// there, the server goes on by itself.
+// Without a ledger no operator could read who deleted letters, or why, so none are deleted. All
+// that writes to the ledger is refused in the same words, and the log has them once. When the
+// ledger is there, the server goes on by itself.
 func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
@@ -97,7 +97,7 @@ func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	if n := c.held("orders.dlq"); n != 1 {
 		t.Errorf("%d letters stay, want 1", n)
 	}
-	if told := c.pruned("orders.dlq"); len(told) != 1 {
-		t.Errorf("the ledger tells of %+v", told)
+	if records := c.pruned("orders.dlq"); len(records) != 1 {
+		t.Errorf("the ledger has %+v", records)
 	}
 }

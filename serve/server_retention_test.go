@@ -92,7 +92,7 @@ func (c *cluster) watched(cfg serve.Config) *serve.Server {
 }
 
 // By the clock, and by one of two servers, the oldest letters go into an archive, and then from the
-// topic. The ledger tells of it, and an import brings them back once.
+// topic. The ledger has that, and an import brings them back once.
 func TestRetention_ArchivesAndDeletesByTheClock(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
@@ -120,11 +120,11 @@ func TestRetention_ArchivesAndDeletesByTheClock(t *testing.T) {
 		all, err := os.ReadDir(dir + "/orders.dlq")
 		return err == nil && len(all) == 1
 	})
-	told := c.pruned("orders.dlq")
-	if len(told) != 1 || told[0].By != "retention" || told[0].Why != "max-age 4320h, max-count 2" || told[0].Letters != 6 || told[0].Deleted.IsZero() {
-		t.Fatalf("the ledger tells of %+v", told)
+	records := c.pruned("orders.dlq")
+	if len(records) != 1 || records[0].By != "retention" || records[0].Why != "max-age 4320h, max-count 2" || records[0].Letters != 6 || records[0].Deleted.IsZero() {
+		t.Fatalf("the ledger has %+v", records)
 	}
-	if n := c.imports("bills.dlq", told[0].Archive, archive.S3{}); n != 6 {
+	if n := c.imports("bills.dlq", records[0].Archive, archive.S3{}); n != 6 {
 		t.Errorf("%d letters are imported, want 6", n)
 	}
 	c.imports("bills.dlq", dir+"/orders.dlq/", archive.S3{})
@@ -166,8 +166,8 @@ func TestRetention_DryRunIsWhatIsDone(t *testing.T) {
 		if stays := c.held("orders.dlq"); int64(stays) != 4-want.Letters {
 			t.Errorf("%d letters stay, and %d were to be deleted", stays, want.Letters)
 		}
-		if told := c.pruned("orders.dlq"); len(told) != 1 || told[0].By != "ada" || told[0].Letters != want.Letters || told[0].Open != want.Open {
-			t.Errorf("the ledger tells of %+v", told)
+		if records := c.pruned("orders.dlq"); len(records) != 1 || records[0].By != "ada" || records[0].Letters != want.Letters || records[0].Open != want.Open {
+			t.Errorf("the ledger has %+v", records)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestRetention_ArchivesBeforeKafkaDeletes(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written is told by a metric, and the letters stay.
+// A folder that cannot be written is reported by a metric, and the letters stay.
 func TestRetention_TellsOfFailures(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

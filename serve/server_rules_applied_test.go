@@ -89,7 +89,7 @@ func rules(t *testing.T, text string) string {
 
 const hourly = "rules: [{name: outage, topics: '*', classes: [http.*], cool-down: 10m, window: 1m, wait: 1h, max-wait: 4h}]"
 
-// An outage passes, and its letters come home with nobody's hand.
+// An outage passes, and its letters come home without an operator.
 func TestRules_BringLettersHomeAfterAnOutage(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -288,8 +288,8 @@ func (is *station) note(name string, value any) {
 	is.k.Produce(dlq.RunRecord("orders.dlq.ledger", "serve/"+name, text))
 }
 
-// The clock of another server was wrong by hours when it opened the circuit. Whoever owns the topic
-// now waits as long as the rule says, neither longer nor shorter.
+// The clock of another server was wrong by hours when it opened the circuit. The server that owns
+// the topic now waits as long as the rule says, neither longer nor shorter.
 func TestRules_AWrongClockMovesNoCircuit(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()

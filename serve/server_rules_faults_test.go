@@ -97,7 +97,8 @@ func TestRules_RestThoughOthersDoNotFit(t *testing.T) {
 	})
 }
 
-// The clock of the server was fast on which somebody let the rule go on. A pause after that counts.
+// The clock of the server was fast on which an operator let the rule go on. A pause after that
+// counts.
 func TestRules_AWrongClockUndoesNoPause(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -140,7 +140,7 @@ func TestRules_ThePauseOfARecreatedLedgerOutlivesARestart(t *testing.T) {
 	}
 }
 
-// refused returns the answer of a broker that lets nobody write.
+// refused returns the answer of a broker that lets no client write.
 func refused(r *kmsg.ProduceRequest) *kmsg.ProduceResponse {
 	is := r.ResponseKind().(*kmsg.ProduceResponse)
 	for _, t := range r.Topics {

@@ -172,7 +172,7 @@ func TestServer_ReadsFewSlowTopicsAtOnce(t *testing.T) {
 
 // Paused brokers looked like calm: after 85 s the console said "quiet for 9 min", a topic had no
 // problem, the server was ready, and a plan was answered after 81 s. Now each of these is said
-// within 15 s, whoever asks is answered within five, and when the brokers are back all is well.
+// within 15 s, each request is answered within five, and when the brokers are back all is well.
 func TestServer_SilentBrokersAreSaid(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

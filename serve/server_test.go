@@ -244,7 +244,7 @@ func newHook(t *testing.T) *hook {
 	return h
 }
 
-// An incident is told once, though servers come and go, and once when it is over.
+// An incident is sent once, though servers come and go, and once when it is over.
 func TestServer_TellsAnIncidentOnce(t *testing.T) {
 	c := newCluster(t, "orders")
 	h := newHook(t)
@@ -255,32 +255,32 @@ func TestServer_TellsAnIncidentOnce(t *testing.T) {
 	}
 	_, stop := c.run(cfg)
 	c.fail("orders", "decode", 6)
-	told := map[string]int{}
+	received := map[string]int{}
 	for range 2 { // open, and a new class
 		select {
 		case m := <-h.got:
-			told[m]++
+			received[m]++
 		case <-time.After(30 * time.Second):
-			t.Fatalf("told %v", told)
+			t.Fatalf("received %v", received)
 		}
 	}
-	if len(told) != 2 {
-		t.Errorf("told %v, want of an open letter and of a new class", told)
+	if len(received) != 2 {
+		t.Errorf("received %v, want of an open letter and of a new class", received)
 	}
 	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
 	c.noted("orders", "serve/alert/new-class", `"toldTo":["hook"]`)
 	stop()
 	s, _ := c.run(cfg)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 6`)
-	// What comes next is told; before it the next server has told nothing.
+	// What comes next is sent; before it the next server has sent nothing.
 	c.fail("orders", "decode", 6)
 	select {
 	case m := <-h.got:
 		if !strings.HasPrefix(m, "[page] orders.dlq: ") {
-			t.Errorf("the next server tells %q again", m)
+			t.Errorf("the next server sends %q again", m)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatal("the next server tells nothing")
+		t.Fatal("the next server sends nothing")
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// A tab that was left open over a restart asks the server before that knows its topics. It was told
-// that there is no such topic, and followed it no more.
+// A tab that was left open over a restart asks the server before that knows its topics. The answer
+// was that there is no such topic, and followed it no more.
 func TestServer_WaitsUntilItKnowsItsTopics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

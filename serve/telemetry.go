@@ -106,7 +106,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	progress := t.Book.Progress()
 	o.ObserveInt64(in.unread, progress.Unread, at())
 	if progress.Read.IsZero() {
-		return // what nobody knows is not 0
+		return // what is unknown is not 0
 	}
 	f := watch.FiguresOf(t, now, rules)
 	s.reportClasses(o, in, t, &f, at)

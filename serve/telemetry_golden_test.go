@@ -24,7 +24,7 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	var done atomic.Int64
 	broken.Store(true)
 	c.service(&broken, &done)
-	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{}}}, Notify: tells(newPager(t)).Notify, RulesFile: rules(t, "rules: [{name: outage, topics: '*', classes: [timeout]}]")})
+	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{}}}, Notify: notifies(newPager(t)).Notify, RulesFile: rules(t, "rules: [{name: outage, topics: '*', classes: [timeout]}]")})
 	c.cl.Produce(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("v")}, nil)
 	shows(t, s, `siding_dead_letters_open{error_type="http.503",messaging_destination_name="orders.dlq"} 1`)
 	broken.Store(false)
@@ -58,7 +58,7 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	}
 }
 
-// family is a metric as a page or a golden file tells it: kind and labels.
+// family is a metric as a page or a golden file has it: kind and labels.
 type family struct {
 	kind   string
 	labels string // sorted

@@ -89,7 +89,7 @@ func TestServer_CountersNeverFall(t *testing.T) {
 	c.prune("orders")
 	eventually(t, "the letters are gone", func() bool { return len(series(t, s, "siding_dead_letters_open")) == 0 })
 	shows(t, s, `siding_dead_letters_written_total{error_type="decode",messaging_destination_name="orders.dlq"} 5`)
-	// Nobody redrove them.
+	// They were not redriven.
 	shows(t, s, `siding_redrive_outcomes_total{messaging_destination_name="orders.dlq",siding_letter_state="discarded"} 0`)
 }
 

@@ -23,7 +23,7 @@ type certificate struct {
 	looked time.Time
 }
 
-// stamp tells one content of a file from another.
+// stamp distinguishes one content of a file from another.
 type stamp struct{ changed, size int64 }
 
 // looksEvery is how often files that may change are looked at, at most.
@@ -59,7 +59,7 @@ func (c *certificate) read() error {
 	if now == c.stamps {
 		return nil
 	}
-	c.stamps = now // files that do not fit are told once
+	c.stamps = now // files that do not fit are logged once
 	is, err := tls.LoadX509KeyPair(c.files.CertFile, c.files.KeyFile)
 	if err != nil {
 		return &KeyError{Key: "tls.cert-file", Problem: fmt.Sprintf("%s and %s are no certificate and its key in PEM form: %v", c.files.CertFile, c.files.KeyFile, err)}

@@ -129,7 +129,7 @@ func TestServer_SpeaksHTTPS(t *testing.T) {
 		t.Errorf("a cookie: %+v, %v", answer, err)
 	}
 	if _, err = ask(http.MethodGet, "https", "/livez", &tls.Config{RootCAs: x509.NewCertPool()}); err == nil || !strings.Contains(err.Error(), "unknown authority") {
-		t.Errorf("to somebody who does not know the certificate: %v", err)
+		t.Errorf("to a client that does not know the certificate: %v", err)
 	}
 	if _, err = ask(http.MethodGet, "https", "/livez", &tls.Config{RootCAs: known, MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("the server speaks TLS 1.1")
@@ -200,7 +200,7 @@ func TestCertificate_IsReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		// shows connects after the files may have been looked at again.
-		shows := func(what string, serial int64, told int) {
+		shows := func(what string, serial int64, logged int) {
 			t.Helper()
 			for range 3 {
 				time.Sleep(looksEvery)
@@ -219,8 +219,8 @@ func TestCertificate_IsReadAgain(t *testing.T) {
 				}
 				_, _ = near.Close(), far.Close()
 			}
-			if n := strings.Count(words.String(), "the certificate cannot be read; the one before counts"); n != told {
-				t.Errorf("%s: the log says it %d times, want %d: %s", what, n, told, words.String())
+			if n := strings.Count(words.String(), "the certificate cannot be read; the one before counts"); n != logged {
+				t.Errorf("%s: the log says it %d times, want %d: %s", what, n, logged, words.String())
 			}
 		}
 		shows("at first", 1, 0)

@@ -13,8 +13,8 @@ import (
 // The server refuses a field that is sent empty: it may come from a variable that is not set.
 //
 // The last four, key, header, attempts and where, take reading the letters. Key, header and where
-// need the role reader, because an answer tells what is in a record. What the server's
-// configuration hides from everybody they do not see either.
+// need the role reader, because an answer shows what is in a record. What the server's
+// configuration hides from all, they do not see either.
 //
 // The yaml tags are the keys of a rule in the server's file of rules.
 type Filter struct {

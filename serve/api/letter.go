@@ -26,7 +26,7 @@ type LetterDetail struct {
 	Content *Content `json:"content" doc:"Key, headers and value; null without the role reader."`
 }
 
-// Redriven tells that an earlier letter of the record was redriven.
+// Redriven says that an earlier letter of the record was redriven.
 type Redriven struct {
 	Run   string     `json:"run" doc:"Id of the redrive run."`
 	Count int        `json:"count" doc:"Redrives of the record, this one included."`

@@ -8,7 +8,7 @@ import (
 // RunRequest begins a run of the letters that a filter selects.
 type RunRequest struct {
 	Filter Filter `json:"filter,omitempty" doc:"Which of the open letters; all, if it is empty."`
-	// Expect guards against letters that came since somebody looked.
+	// Expect guards against letters that came since the caller looked.
 	Expect *int64 `json:"expect,omitempty" minimum:"0" doc:"Number of letters that the run is to have. With another number nothing is done."`
 	RunOptions
 }

@@ -28,7 +28,7 @@ type bucket struct {
 	name    string
 }
 
-// newBucket makes the store of a bucket. It reads the environment, and asks nobody.
+// newBucket makes the store of a bucket. It reads the environment, and sends no request.
 func newBucket(name string, s S3) (bucket, error) {
 	b, err := objects.New(name, objects.Place(s))
 	if err != nil {

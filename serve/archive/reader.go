@@ -61,7 +61,7 @@ func (r *Reader) begin() error {
 	in := bufio.NewReaderSize(from, 64<<10)
 	r.from, r.in = from, in
 	r.next++
-	// Whoever saved an archive may have named it otherwise.
+	// An operator may have saved an archive under another name.
 	if begins, _ := in.Peek(2); bytes.Equal(begins, []byte{0x1f, 0x8b}) {
 		if r.in, err = gzip.NewReader(in); err != nil {
 			return fail(err)

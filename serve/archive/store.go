@@ -14,8 +14,8 @@ var ErrExists = errors.New("already exists and is never overwritten: choose anot
 // store keeps files under names.
 type store interface {
 	// write calls from once, and keeps under the name what that writes. It keeps nothing if it
-	// fails, if from fails, or if the name is taken. once means that nobody else can have chosen
-	// the name.
+	// fails, if from fails, or if the name is taken. once means that no other process can have
+	// chosen the name.
 	write(ctx context.Context, name string, once bool, from func(io.Writer) error) error
 	open(ctx context.Context, name string) (io.ReadCloser, error)
 	remove(ctx context.Context, name string) error

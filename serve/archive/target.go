@@ -132,8 +132,8 @@ func (t *Target) Remove(ctx context.Context, a *Archive) error {
 	return nil
 }
 
-// abandonedAfter is for how long nobody writes at an archive that is not complete: its process was
-// killed. A retention takes an hour at most.
+// abandonedAfter is for how long no process writes at an archive that is not complete: its process
+// was killed. A retention takes an hour at most.
 const abandonedAfter = 24 * time.Hour
 
 // sweep removes what processes that were killed left beside an archive. Where that is not permitted

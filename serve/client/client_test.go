@@ -183,7 +183,7 @@ func TestClient_OnlyAnAnswerOfTheAPICounts(t *testing.T) {
 	}
 }
 
-// Whoever sends a 429, the server or a proxy before it: it is a problem, of a kind that callers can
+// Whether the server sends a 429 or a proxy before it: it is a problem, of a kind that callers can
 // ask for, and says how long to wait.
 func TestClient_TooManyRequestsSayWhenToAskAgain(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 
 // Event is the state of a run at a moment.
 type Event struct {
-	// ID names the state, for whoever follows the run later on.
+	// ID names the state, for a client that follows the run later on.
 	ID  string
 	Run api.Run
 }

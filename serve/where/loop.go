@@ -12,10 +12,10 @@ import (
 
 // mostTurnSteps bounds the loops of an expression, for each letter: up to a second or two. Each
 // element costs as many steps as what is asked of it has names, numbers, operators and functions. A
-// loop within a loop multiplies, and only the lists tell by how much.
+// loop within a loop multiplies, and only the lists say by how much.
 const mostTurnSteps = 10_000_000
 
-// turnName is the function that counts a turn of a loop. Nobody can write the name.
+// turnName is the function that counts a turn of a loop. No expression can have the name.
 const turnName = "turn "
 
 // loopNode returns a node that counts a turn with so many steps, and then has the value and the

@@ -19,7 +19,7 @@ const (
 	mostWork  = 1 << 25 // bytes of texts times steps, for each letter: up to a second
 )
 
-// matchesName is the function in place of the operator matches. Nobody can write the name.
+// matchesName is the function in place of the operator matches. No expression can have the name.
 const matchesName = "matches "
 
 // pattern is what the operator matches compares with.

@@ -35,7 +35,7 @@ type Bucket struct {
 	onlyNew bool // the storage knows If-None-Match
 }
 
-// New returns a bucket of some storage. It reads the environment, and asks nobody.
+// New returns a bucket of some storage. It reads the environment, and sends no request.
 func New(name string, at Place) (*Bucket, error) {
 	client, amazon, err := at.client()
 	if err != nil {
@@ -46,7 +46,7 @@ func New(name string, at Place) (*Bucket, error) {
 
 // Write calls from once, and uploads what that writes. The object has its name when the upload is
 // complete. Write keeps nothing if it fails, if from fails, or if the name is taken, which is
-// ErrTaken. once means that nobody else can have chosen the name.
+// ErrTaken. once means that no other client can have chosen the name.
 func (b *Bucket) Write(ctx context.Context, name string, once bool, from func(io.Writer) error) error {
 	if !once { // storage may not know If-None-Match
 		_, err := b.client.StatObject(ctx, b.name, name, minio.StatObjectOptions{})
@@ -100,7 +100,7 @@ func (b *Bucket) upload(ctx context.Context, name string, body io.Reader) error 
 	return refusal(err)
 }
 
-// refusal adds to an answer of the storage its status and its code, which tell what is denied.
+// refusal adds to an answer of the storage its status and its code, which say what is denied.
 func refusal(err error) error {
 	if is := minio.ToErrorResponse(err); is.StatusCode != 0 {
 		return fmt.Errorf("%w (%s, HTTP status %d)", err, is.Code, is.StatusCode)
@@ -119,7 +119,7 @@ func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return refusal(b.client.RemoveObject(ctx, b.name, name, minio.RemoveObjectOptions{}))
 }
 
-// Sweep aborts uploads of several parts, which storage keeps, and counts, until somebody does:
+// Sweep aborts uploads of several parts, which storage keeps, and counts, until a client does:
 // those to a folder that were begun before a time, if ours says so of the object's last name.
 func (b *Bucket) Sweep(ctx context.Context, folder string, before time.Time, ours func(name string) bool) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -29,7 +29,7 @@ const (
 )
 
 // client makes a client of the storage, and reports whether that is Amazon's. It reads the
-// environment, and asks nobody.
+// environment, and sends no request.
 func (p Place) client() (client *minio.Core, amazon bool, err error) {
 	endpoint := cmp.Or(p.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	address, err := url.Parse(cmp.Or(endpoint, "https://s3.amazonaws.com"))
