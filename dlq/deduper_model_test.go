@@ -35,7 +35,7 @@ type lineageWorld struct {
 
 	entries []*kgo.Record
 	runs    []*modelRun
-	known   *Ledger    // as whoever makes a plan has read it
+	known   *Ledger    // as the maker of a plan has read it
 	plan    *modelPlan // that no process has claimed yet
 }
 
@@ -99,8 +99,8 @@ func (w *lineageWorld) write(r record, h []kgo.RecordHeader, failed time.Time) {
 	w.letters, w.of[l], w.failed[l] = append(w.letters, l), r, failed
 }
 
-// note writes an entry.
-func (w *lineageWorld) note(l *kgo.Record, e Entry) {
+// record writes an entry.
+func (w *lineageWorld) record(l *kgo.Record, e Entry) {
 	e.At = w.now.Add(w.operator)
 	r := e.Record("orders.dlq.ledger", 0, l.Offset)
 	r.Timestamp = w.now
@@ -122,7 +122,7 @@ func (w *lineageWorld) choose(ledger *Ledger) (chosen []*kgo.Record, copies []*L
 	some := rapid.SampledFrom([]func(*Letter) bool{nil, func(l *Letter) bool { return l.Record.Offset%2 == 0 }, func(l *Letter) bool { return l.Meta.Original.Offset%2 == 1 }}).Draw(w.T, "filter")
 	c := newSelector(&Filter{Match: some}, ledger, WithCopies)
 	for _, r := range w.letters {
-		switch l := c.offer(r); {
+		switch l := c.selected(r); {
 		case l == nil:
 		case l.State == Duplicate:
 			copies = append(copies, l)
@@ -198,7 +198,7 @@ func (w *lineageWorld) claim(t *rapid.T) {
 	w.runs = append(w.runs, run)
 	for _, c := range p.copies {
 		if !resolved[c.CopyOf] && !ledger.State(0, c.Record.Offset).Resolves() {
-			w.note(c.Record, Entry{State: Duplicate, Run: run.id, Target: letterAt(c.CopyOf)})
+			w.record(c.Record, Entry{State: Duplicate, Run: run.id, Target: letterAt(c.CopyOf)})
 		}
 	}
 }
@@ -228,15 +228,15 @@ func (w *lineageWorld) send(t *rapid.T) {
 		return
 	}
 	if !slices.Contains(w.letters, l) {
-		w.note(l, Entry{State: Expired, Run: run.id})
+		w.record(l, Entry{State: Expired, Run: run.id})
 		return
 	}
 	if rapid.IntRange(0, 3).Draw(w.T, "unfollowed") == 0 {
-		w.note(l, Entry{State: Unfollowed, Run: run.id})
+		w.record(l, Entry{State: Unfollowed, Run: run.id})
 		w.records[w.of[l]].done = w.now
 		return
 	}
-	w.note(l, Entry{State: Redriven, Run: run.id})
+	w.record(l, Entry{State: Redriven, Run: run.id})
 	run.flying = append(run.flying, l)
 }
 
@@ -257,7 +257,7 @@ func (w *lineageWorld) outcome(t *rapid.T) {
 func (w *lineageWorld) recordLate(t *rapid.T) {
 	run := w.run(t, func(r *modelRun) int { return len(r.late) })
 	for _, o := range run.late {
-		w.note(o.letter, Entry{State: o.state, Run: run.id, Since: run.started})
+		w.record(o.letter, Entry{State: o.state, Run: run.id, Since: run.started})
 	}
 	run.late = nil
 }
@@ -266,11 +266,11 @@ func (w *lineageWorld) discard(*rapid.T) {
 	w.pass()
 	chosen, copies := w.choose(w.ledger())
 	for _, l := range chosen {
-		w.note(l, Entry{State: rapid.SampledFrom([]State{Discarded, Compensated}).Draw(w.T, "as"), By: "ada", Why: "test"})
+		w.record(l, Entry{State: rapid.SampledFrom([]State{Discarded, Compensated}).Draw(w.T, "as"), By: "ada", Why: "test"})
 		w.records[w.of[l]].done = w.now
 	}
 	for _, c := range copies {
-		w.note(c.Record, Entry{State: Duplicate, Target: letterAt(c.CopyOf)})
+		w.record(c.Record, Entry{State: Duplicate, Target: letterAt(c.CopyOf)})
 	}
 }
 
@@ -282,9 +282,9 @@ func (w *lineageWorld) reopen(t *rapid.T) {
 	c := newSelector(&Filter{Match: some}, w.ledger(), DiscardedOnly)
 	n := 0
 	for _, r := range w.letters {
-		if l := c.offer(r); l != nil {
+		if l := c.selected(r); l != nil {
 			n++
-			w.note(r, Entry{State: Reopened, By: "ben", Why: "test"})
+			w.record(r, Entry{State: Reopened, By: "ben", Why: "test"})
 			if of := w.records[w.of[r]]; w.failed[r].Equal(of.failed) {
 				of.done = time.Time{}
 			}
@@ -309,7 +309,7 @@ func (w *lineageWorld) prune(t *rapid.T) {
 	found := p.prunable()
 	for offset := range found.duplicates[0].All() {
 		letter := offset - int64(found.duplicates[0].behind.Of(offset))
-		w.note(&kgo.Record{Offset: offset}, Entry{State: Duplicate, Target: letterAt(letter)})
+		w.record(&kgo.Record{Offset: offset}, Entry{State: Duplicate, Target: letterAt(letter)})
 	}
 	until := max(found.Until[0], part.start)
 	deleted := 0

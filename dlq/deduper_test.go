@@ -47,7 +47,7 @@ func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
 			stays := int64(3)
 			if resolved {
 				for offset := range int64(3) {
-					k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
+					k.record(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
 				}
 			} else {
 				want, stays = append([]string{"0:0", "0:1", "0:2"}, want...), 0
@@ -72,7 +72,7 @@ func TestLineage_AFailureAfterItsLettersOutcomeIsOpen(t *testing.T) {
 		runOnKafka(t, string(state), func(t *testing.T, k *kafka) {
 			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 			time.Sleep(time.Minute)
-			k.note(t, "one.dlq", 0, 0, Entry{State: state})
+			k.record(t, "one.dlq", 0, 0, Entry{State: state})
 			time.Sleep(time.Minute)
 			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 			k.write(t, "one.dlq", &kgo.Record{}, failing(7)) // and a copy of that one
@@ -102,8 +102,8 @@ func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		k.write(t, "one.dlq", &kgo.Record{}, failing(8))
 		time.Sleep(time.Minute)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
-		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil)
 		k.wantPruned(t, 1) // no entry is about the copy
 		l := k.ledger("one.dlq")
@@ -121,20 +121,20 @@ func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
-		k.note(t, "one.dlq", 0, 0, Entry{State: Redriven})
-		k.note(t, "one.dlq", 0, 1, Entry{State: Duplicate, Target: headers.Position{Topic: "one.dlq"}})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Redriven})
+		k.record(t, "one.dlq", 0, 1, Entry{State: Duplicate, Target: headers.Position{Topic: "one.dlq"}})
 		k.deleteTo(t, "one.dlq", 0, 1)
 		k.wantPruned(t, 1) // nothing but what had expired
 		if p := prunable(t, k.ledger("one.dlq"), time.Now().Add(time.Hour)); p.Letters != 1 || p.Open != 1 {
 			t.Errorf("by its age prune would delete %+v, want it to ask", p)
 		}
-		k.note(t, "one.dlq", 0, 0, Entry{State: Unknown})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Unknown})
 		l := k.ledger("one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
 		if got := l.State(0, 1); got != Unknown {
 			t.Errorf("the copy of a letter that is unknown is %q", got)
 		}
-		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Discarded})
 		k.wantPruned(t, 2) // its letter has an outcome
 	})
 }
@@ -151,9 +151,9 @@ func TestLineage_AnImpossibleLetterLeavesItsCopyOpen(t *testing.T) {
 			{Topic: "orders.dlq", Partition: 0},
 			{Topic: "one.dlq", Partition: 1},
 		} {
-			k.note(t, "orders.dlq", 1, int64(offset)+1, Entry{State: Duplicate, Target: of})
+			k.record(t, "orders.dlq", 1, int64(offset)+1, Entry{State: Duplicate, Target: of})
 		}
-		k.note(t, "orders.dlq", 1, 0, Entry{State: Succeeded})
+		k.record(t, "orders.dlq", 1, 0, Entry{State: Succeeded})
 		l := k.ledger("orders.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "1:3", "1:4", "1:5", "1:6")
 	})
@@ -167,7 +167,7 @@ func TestLineage_FindAgreesWithLetters(t *testing.T) {
 			k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 			time.Sleep(time.Minute)
 			if then != "" {
-				k.note(t, "one.dlq", 0, k.PartitionInfo("one.dlq", 0).HighWatermark-2, Entry{State: then})
+				k.record(t, "one.dlq", 0, k.PartitionInfo("one.dlq", 0).HighWatermark-2, Entry{State: then})
 			}
 			time.Sleep(time.Minute)
 		}
@@ -192,9 +192,9 @@ func TestLineage_FindFollowsTheEntrysTarget(t *testing.T) {
 	cases.Skip(t)
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, lookBack+3)
-		k.note(t, "orders.dlq", 0, lookBack+1, Entry{State: Duplicate, Target: headers.Position{Topic: "orders.dlq"}})
+		k.record(t, "orders.dlq", 0, lookBack+1, Entry{State: Duplicate, Target: headers.Position{Topic: "orders.dlq"}})
 		for _, c := range []struct{ letter, want State }{{"", ""}, {Succeeded, Duplicate}, {Unknown, Unknown}, {Expired, ""}} {
-			k.note(t, "orders.dlq", 0, 0, Entry{State: c.letter})
+			k.record(t, "orders.dlq", 0, 0, Entry{State: c.letter})
 			k.wantFound(t, "orders.dlq", 0, lookBack+1, c.want)
 		}
 	})
@@ -210,7 +210,7 @@ func TestLineage_EntryNamesTheLetterThatMadeItACopy(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		note := func(offset int64, e Entry) {
-			k.note(t, "one.dlq", 0, offset, e)
+			k.record(t, "one.dlq", 0, offset, e)
 			time.Sleep(time.Minute)
 		}
 		write()

@@ -52,20 +52,20 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 		// was redriven on a topic that was deleted since. 4 has an outcome, and the report about 5
 		// was revoked. 6 was redriven again by another run. The report about 7 comes before the
 		// entry that it was redriven.
-		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "r"})
-		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "other"})
-		k.note(t, "orders.dlq", 1, 3, Entry{TopicID: [16]byte{1}, State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "other"})
+		k.record(t, "orders.dlq", 1, 3, Entry{TopicID: [16]byte{1}, State: Redriven, Run: "r"})
 		for _, offset := range []int64{4, 5, 6} {
-			k.note(t, "orders.dlq", 1, offset, Entry{TopicID: id, State: Redriven, Run: "r"})
+			k.record(t, "orders.dlq", 1, offset, Entry{TopicID: id, State: Redriven, Run: "r"})
 		}
 		for offset := range int64(8) {
 			k.produce(t, report("r", offset))
 		}
 		k.produce(t, report("r", 99)) // there is no such letter
-		k.note(t, "orders.dlq", 1, 4, Entry{TopicID: id, State: Succeeded, Run: "r"})
-		k.note(t, "orders.dlq", 1, 5, Entry{})
-		k.note(t, "orders.dlq", 1, 6, Entry{TopicID: id, State: Redriven, Run: "other"})
-		k.note(t, "orders.dlq", 1, 7, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 4, Entry{TopicID: id, State: Succeeded, Run: "r"})
+		k.record(t, "orders.dlq", 1, 5, Entry{})
+		k.record(t, "orders.dlq", 1, 6, Entry{TopicID: id, State: Redriven, Run: "other"})
+		k.record(t, "orders.dlq", 1, 7, Entry{TopicID: id, State: Redriven, Run: "r"})
 		want := []State{Discarded, "", Redriven, "", Succeeded, "", Redriven, Discarded}
 		anew := k.ledger("orders.dlq")
 		for _, l := range []*Ledger{goesOn, anew} {
@@ -77,9 +77,9 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 
 		// Later records end the effect of a report: another run, an outcome, a revocation, or
 		// another entry.
-		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "other"})
+		k.record(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Redriven, Run: "other"})
 		k.produce(t, revocation("r", 7), revocation("r", 4), report("other", 2))
-		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
 		want = []State{Redriven, Discarded, Discarded, "", Succeeded, "", Redriven, Redriven}
 		read(t, goesOn)
 		read(t, anew)
@@ -99,13 +99,13 @@ func TestDiscardReports_SurviveCompaction(t *testing.T) {
 		k.fill(t, "orders.dlq", 1, 4)
 		l := k.readLedger(t, "orders.dlq")
 		id := l.TopicID()
-		k.note(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Succeeded, Run: "r"})
+		k.record(t, "orders.dlq", 1, 0, Entry{TopicID: id, State: Succeeded, Run: "r"})
 		k.produce(t, report("of-another-cluster", 0))
-		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 1, Entry{TopicID: id, State: Redriven, Run: "r"})
 		k.produce(t, report("r", 1), report("made-up", 1))
-		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Redriven, Run: "r"})
 		k.produce(t, report("r", 2), revocation("r", 2))
-		k.note(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Discarded, Run: "r"})
+		k.record(t, "orders.dlq", 1, 2, Entry{TopicID: id, State: Discarded, Run: "r"})
 		k.produce(t, report("r", 3))
 		all := collect(t, Records(t.Context(), ordersLedger, nil, k.opts()...))
 		compacted := map[string]*kgo.Record{}
@@ -152,12 +152,12 @@ func TestDiscardReports_AreFoundWhereTheyCount(t *testing.T) {
 		}
 		k.produce(t, report("r", 1), report("r", 11), report("made-up", 1), &kgo.Record{Topic: ordersLedger, Partition: 1, Key: []byte("run/made-up/discarded/x")})
 		check("")
-		k.note(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "r"})
 		check(Discarded, " 1 redriven", "r/discarded/1 1 discarded")
 		k.produce(t, revocation("r", 1))
 		check(Redriven, " 1 redriven")
 		k.produce(t, report("r", 1))
-		k.note(t, "orders.dlq", 1, 1, Entry{State: Succeeded, Run: "r"})
+		k.record(t, "orders.dlq", 1, 1, Entry{State: Succeeded, Run: "r"})
 		check(Succeeded, " 1 redriven", " 1 succeeded")
 	})
 }

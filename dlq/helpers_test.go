@@ -295,8 +295,8 @@ func (k *kafka) produce(t *testing.T, rs ...*kgo.Record) {
 	}
 }
 
-// note writes an entry to the ledger of a topic.
-func (k *kafka) note(t *testing.T, topic string, partition int32, offset int64, e Entry) {
+// record writes an entry to the ledger of a topic.
+func (k *kafka) record(t *testing.T, topic string, partition int32, offset int64, e Entry) {
 	t.Helper()
 	if e.State != "" && e.At.IsZero() {
 		e.At = time.Now()

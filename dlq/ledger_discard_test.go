@@ -28,7 +28,7 @@ func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
 		}
 		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, changed(from(10), func(m *headers.Meta) { m.Class = "other" }))
 		time.Sleep(time.Second)
-		k.note(t, "orders.dlq", 2, 1, Entry{State: Redriven, Run: "r"})
+		k.record(t, "orders.dlq", 2, 1, Entry{State: Redriven, Run: "r"})
 		frozen := k.freeze(t, "orders.dlq")
 		k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(11)) // the ledger has not read it
 		l := k.ledger("orders.dlq")

@@ -58,7 +58,7 @@ func TestLedger_DiscardNotesAreThoseThatCount(t *testing.T) {
 			&kgo.Record{Topic: ordersLedger, Key: []byte("discarded/billing/orders/99"), Value: []byte("{")},
 			&kgo.Record{Topic: ordersLedger, Key: []byte("discarded/x"), Value: []byte("{}")},
 		)
-		k.note(t, "orders.dlq", 0, 7, Entry{State: Discarded, By: "ada", Why: "x"})
+		k.record(t, "orders.dlq", 0, 7, Entry{State: Discarded, By: "ada", Why: "x"})
 		all, errs := k.notes(t, "orders.dlq")
 		if want := []string{"audit/1 0/7 5", "billing 0/7 0", "billing 0/7 3", "billing 0/8 2", "billing 1/7 4"}; !slices.Equal(all, want) {
 			t.Errorf("notes %q, want %q", all, want)

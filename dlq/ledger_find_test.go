@@ -18,14 +18,14 @@ func TestLedger_FindReturnsAllEntriesOfTheLetter(t *testing.T) {
 		}
 		id := k.readLedger(t, "orders.dlq")
 		time.Sleep(time.Second)
-		k.note(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "a"})
-		k.note(t, "orders.dlq", 1, 0, Entry{State: Expired})
-		k.note(t, "orders.dlq", 1, 10, Entry{State: Expired})
-		k.note(t, "orders.dlq", 0, 1, Entry{State: Expired})
-		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: [16]byte{9}, State: Discarded})
+		k.record(t, "orders.dlq", 1, 1, Entry{State: Redriven, Run: "a"})
+		k.record(t, "orders.dlq", 1, 0, Entry{State: Expired})
+		k.record(t, "orders.dlq", 1, 10, Entry{State: Expired})
+		k.record(t, "orders.dlq", 0, 1, Entry{State: Expired})
+		k.record(t, "orders.dlq", 1, 1, Entry{TopicID: [16]byte{9}, State: Discarded})
 		k.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("1"), Value: []byte("?")})
-		k.note(t, "orders.dlq", 1, 1, Entry{})
-		k.note(t, "orders.dlq", 1, 1, Entry{TopicID: id.TopicID(), State: Failed, Run: "a"})
+		k.record(t, "orders.dlq", 1, 1, Entry{})
+		k.record(t, "orders.dlq", 1, 1, Entry{TopicID: id.TopicID(), State: Failed, Run: "a"})
 		l := k.ledger("orders.dlq")
 		letter, notes, err := l.Find(t.Context(), 1, 1)
 		if err != nil {
@@ -54,7 +54,7 @@ func TestLedger_FindSaysWhyThereIsNoLetter(t *testing.T) {
 		k.fill(t, "one.dlq", 0, 2)
 		k.inTransaction(t, cl, &commit, "2") // and the marker 3
 		k.deleteTo(t, "one.dlq", 0, 1)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		for _, c := range []struct {
 			topic     string
 			partition int32

@@ -38,7 +38,7 @@ func (l *Ledger) Letters(ctx context.Context, f Filter, from Cursor, scope Scope
 		}
 		c := newSelector(&f, l, scope)
 		s := scan{topic: l.topic, opts: l.opts, soon: true, narrow: c.narrow}
-		yieldFrom(ctx, s, from, c.offer)(yield)
+		yieldFrom(ctx, s, from, c.selected)(yield)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestLedger_LettersAreOpenWithoutAnOutcome(t *testing.T) {
 			k.fill(t, "orders.dlq", p, 4)
 		}
 		for i, s := range states { // Unknown is about 0:2, and Reopened about 0:3
-			k.note(t, "orders.dlq", int32(i%3), int64(i/3), Entry{State: s})
+			k.record(t, "orders.dlq", int32(i%3), int64(i/3), Entry{State: s})
 		}
 		check(t, k.open(t, k.ledger("orders.dlq"), Filter{}, Cursor{}), nil, "0:2", "0:3", "1:3", "2:3")
 	})
@@ -61,7 +61,7 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 			k.write(t, "one.dlq", &kgo.Record{Value: []byte("second")}, c.second)
 			if c.resolved {
 				time.Sleep(time.Second)
-				k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+				k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 			}
 			l := k.ledger("one.dlq")
 			check(t, k.open(t, l, Filter{}, Cursor{}), nil, c.want...)
@@ -134,8 +134,8 @@ func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 				k.write(t, "adopted", &kgo.Record{Partition: p}, headers.Meta{})
 			}
 			// of a partition that may not exist
-			k.note(t, "orders.dlq", 2, 0, Entry{State: Succeeded})
-			k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
+			k.record(t, "orders.dlq", 2, 0, Entry{State: Succeeded})
+			k.record(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
 			l := NewLedger("adopted", "orders.dlq.ledger", k.opts()...)
 			want := []string{"0:1", "1:0", "1:1", "2:1", "3:0", "3:1", "4:0", "4:1"}
 			if partitions == 1 {
@@ -149,7 +149,7 @@ func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 func TestLedger_LettersOmitExpiredOnes(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
-		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		l := k.readLedger(t, "one.dlq")
 		frozen := k.freeze(t, "one.dlq")
 		k.deleteTo(t, "one.dlq", 0, 1)

@@ -24,7 +24,7 @@ func TestLedger_ALetterAtALostOffsetHasNoState(t *testing.T) {
 			t.Fatalf("%d letters are discarded, %v; want 4", n, err)
 		}
 		sent := Entry{Epochs: 1, State: Redriven, Run: "r"}
-		k.note(t, "one.dlq", 0, 3, sent)
+		k.record(t, "one.dlq", 0, 3, sent)
 		read(t, l)
 		wantStates(t, l, 0, Discarded, Discarded, Discarded, Redriven)
 
@@ -55,15 +55,15 @@ func TestLedger_ALetterAtALostOffsetHasNoState(t *testing.T) {
 		}
 
 		// what was under way for the lost letters says nothing about the new ones
-		k.note(t, "one.dlq", 0, 1, Entry{Epochs: 1, State: Succeeded, Run: "r"})
+		k.record(t, "one.dlq", 0, 1, Entry{Epochs: 1, State: Succeeded, Run: "r"})
 		sent.State = Discarded
 		k.produce(t, sent.DiscardReport("one.dlq.ledger", 0, 3))
-		k.note(t, "one.dlq", 0, 2, Entry{Epochs: 2, State: Discarded})
+		k.record(t, "one.dlq", 0, 2, Entry{Epochs: 2, State: Discarded})
 		for _, l := range []*Ledger{l, ledger()} {
 			read(t, l)
 			wantStates(t, l, 0, Discarded, "", Discarded, "")
 		}
-		k.note(t, "one.dlq", 0, 3, Entry{State: Unknown}) // of an earlier version
+		k.record(t, "one.dlq", 0, 3, Entry{State: Unknown}) // of an earlier version
 		read(t, l)
 		wantStates(t, l, 0, Discarded, "", Discarded, Unknown)
 	})

@@ -28,10 +28,10 @@ func TestImportPreview_CountsWhatTheImportDoes(t *testing.T) {
 			k.write(t, "one.dlq", &kgo.Record{Value: []byte("x")}, meta(offset))
 		}
 		k.produce(t, &kgo.Record{Topic: "one.dlq", Value: []byte("foreign")})
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
-		k.note(t, "one.dlq", 0, 1, Entry{State: Discarded})
-		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded})
-		k.note(t, "one.dlq", 0, 5, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 1, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 2, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 5, Entry{State: Discarded})
 		file := bytes.NewReader(append([]byte("begun"), k.export(t)...))
 		prune(t, k.readLedger(t, "one.dlq"), &Prunable{Until: map[int32]int64{0: 2}, Discarded: 1})
 		foresee := func(copies, opened int64, reopened map[State]int64) {
@@ -94,7 +94,7 @@ func TestImportPreview_AfterAHalfImportCountsOnce(t *testing.T) {
 		}
 		refused.Remove()
 		time.Sleep(time.Minute)
-		k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
 		time.Sleep(time.Minute)
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)

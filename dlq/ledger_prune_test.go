@@ -20,10 +20,10 @@ func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
 			k.fill(t, "orders.dlq", p, 4)
 		}
 		for _, offset := range []int64{0, 1, 3} {
-			k.note(t, "orders.dlq", 0, offset, Entry{State: Succeeded})
+			k.record(t, "orders.dlq", 0, offset, Entry{State: Succeeded})
 		}
 		for offset := range int64(4) {
-			k.note(t, "orders.dlq", 1, offset, Entry{State: Discarded})
+			k.record(t, "orders.dlq", 1, offset, Entry{State: Discarded})
 		}
 		l := k.ledger("orders.dlq")
 		var progress [2]int64
@@ -52,27 +52,27 @@ func TestPruning_DeletesOnlyWhatMayStillBeDeleted(t *testing.T) {
 		for p := range int32(2) {
 			k.fill(t, "orders.dlq", p, 3)
 			for offset := range int64(3) {
-				k.note(t, "orders.dlq", p, offset, Entry{State: Discarded})
+				k.record(t, "orders.dlq", p, offset, Entry{State: Discarded})
 			}
 		}
 		l := k.ledger("orders.dlq")
 		p := prunable(t, l, time.Time{})
-		k.note(t, "orders.dlq", 1, 2, Entry{State: Reopened})
+		k.record(t, "orders.dlq", 1, 2, Entry{State: Reopened})
 		err := l.Prune(t.Context(), p, PruneOptions{})
 		wantError(t, err, "the letter orders.dlq/1/2 has to stay by now")
 		if !errors.Is(err, ErrChanged) {
 			t.Errorf("it fails with %v", err)
 		}
 		old := prunable(t, l, time.Now().Add(time.Hour))
-		k.note(t, "orders.dlq", 0, 0, Entry{State: Reopened})
+		k.record(t, "orders.dlq", 0, 0, Entry{State: Reopened})
 		wantError(t, l.Prune(t.Context(), old, PruneOptions{}), "1 were open or without an outcome and 5 discarded, and by now it is 2 and 4")
 		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:0", "0:1", "0:2", "1:0", "1:1", "1:2")
 
-		k.note(t, "orders.dlq", 0, 0, Entry{State: Discarded})
+		k.record(t, "orders.dlq", 0, 0, Entry{State: Discarded})
 		l = k.ledger("orders.dlq")
 		p = prunable(t, l, time.Time{})
 		k.fill(t, "orders.dlq", 0, 2) // they came after the question
-		k.note(t, "orders.dlq", 0, 3, Entry{State: Succeeded})
+		k.record(t, "orders.dlq", 0, 3, Entry{State: Succeeded})
 		prune(t, l, p)
 		k.wantRead(t, "orders.dlq", Filter{}, Cursor{At: map[int32]int64{0: 3}}, "0:0", "0:1", "1:2")
 		if start := k.PartitionInfo("orders.dlq", 0).LogStartOffset; start != 3 {
@@ -87,10 +87,10 @@ func TestPruning_SparesPendingLetters(t *testing.T) {
 		k.fill(t, "orders.dlq", 0, 4)
 		k.fill(t, "orders.dlq", 1, 2)
 		for offset, state := range []State{Succeeded, Redriven, Failed, Redriven} {
-			k.note(t, "orders.dlq", 0, int64(offset), Entry{State: state, Run: "r"})
+			k.record(t, "orders.dlq", 0, int64(offset), Entry{State: state, Run: "r"})
 		}
 		for offset, state := range []State{Redriven, Expired} {
-			k.note(t, "orders.dlq", 1, int64(offset), Entry{State: state, Run: "r"})
+			k.record(t, "orders.dlq", 1, int64(offset), Entry{State: state, Run: "r"})
 		}
 		l := k.ledger("orders.dlq")
 		p := prunable(t, l, time.Time{})
@@ -111,7 +111,7 @@ func TestPruning_ByAgeCountsTheOpenLetters(t *testing.T) {
 		time.Sleep(time.Hour)
 		before := time.Now().Add(-time.Minute)
 		k.fill(t, "one.dlq", 0, 2)
-		k.note(t, "one.dlq", 0, 1, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 1, Entry{State: Succeeded})
 		if p := prunable(t, k.ledger("one.dlq"), before); p.Until[0] != 3 || p.Letters != 3 || p.Open != 2 || newest.Sub(p.NewestOpen).Abs() > time.Second {
 			t.Errorf("prunable %+v, want the 3 that are older", p)
 		}
@@ -125,7 +125,7 @@ func TestPruning_RecordsACopyThatOutlivesItsLetter(t *testing.T) {
 			k.write(t, "one.dlq", &kgo.Record{}, from(offset))
 		}
 		time.Sleep(time.Second)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		p := prunable(t, l, time.Time{})
 		if p.Until[0] != 1 {
@@ -170,7 +170,7 @@ func TestPrunable_NeedsAReadToTheEnd(t *testing.T) {
 		k.fill(t, "orders.dlq", 0, 2)
 		k.fill(t, "orders.dlq", 1, 2)
 		for p := range int32(2) {
-			k.note(t, "orders.dlq", p, 0, Entry{State: Succeeded})
+			k.record(t, "orders.dlq", p, 0, Entry{State: Succeeded})
 		}
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.dlq", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
 		if p, err := k.ledger("orders.dlq").Prunable(t.Context(), time.Time{}, nil); p != nil || err == nil {
@@ -182,7 +182,7 @@ func TestPrunable_NeedsAReadToTheEnd(t *testing.T) {
 func TestPruning_RefusalNamesThePartition(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		p := prunable(t, l, time.Time{})
 		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
@@ -205,7 +205,7 @@ func TestPruning_AfterASuspensionIsJudgedAgain(t *testing.T) {
 			k.produce(t, RunRecord("one.dlq.ledger", "serve/alert/open", []byte("{}")))
 		}, "", 3, nil},
 		{"a letter is reopened", func(t *testing.T, k *kafka) {
-			k.note(t, "one.dlq", 0, 1, Entry{State: Reopened})
+			k.record(t, "one.dlq", 0, 1, Entry{State: Reopened})
 		}, "the letter one.dlq/0/1 has to stay by now", 0, []string{"0:0", "0:1", "0:2"}},
 		{"a run begins", func(t *testing.T, k *kafka) {
 			k.produce(t, RunRecord("one.dlq.ledger", "r1", []byte(`{"state":"sending"}`)))
@@ -227,7 +227,7 @@ func TestPruning_AfterASuspensionIsJudgedAgain(t *testing.T) {
 		runOnKafka(t, c.about, func(t *testing.T, k *kafka) {
 			k.fill(t, "one.dlq", 0, 3)
 			for offset := range int64(3) {
-				k.note(t, "one.dlq", 0, offset, Entry{State: Discarded})
+				k.record(t, "one.dlq", 0, offset, Entry{State: Discarded})
 			}
 			announced := sync.OnceFunc(func() { c.meanwhile(t, k) })
 			l := NewLedger("one.dlq", "one.dlq.ledger", k.opts(kgo.WithHooks(&interloper{announced}))...)

@@ -15,8 +15,8 @@ func TestLedger_ReadsTheOthersBesideASilentPartition(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for p := range int32(2) {
 			k.fill(t, "orders.dlq", p, 3)
-			k.note(t, "orders.dlq", p, 0, Entry{State: Succeeded})
-			k.note(t, "orders.dlq", p, 1, Entry{State: Redriven, Run: "r"})
+			k.record(t, "orders.dlq", p, 0, Entry{State: Succeeded})
+			k.record(t, "orders.dlq", p, 1, Entry{State: Redriven, Run: "r"})
 			k.produce(t, (&Entry{State: Discarded, Run: "r"}).DiscardReport("orders.dlq.ledger", p, 1))
 		}
 		both := k.freeze(t, "orders.dlq")
@@ -64,7 +64,7 @@ func TestLedger_ReadsWithoutClientMetrics(t *testing.T) {
 		}
 		for i := range 5 {
 			k.fill(t, "orders.dlq", 0, 1)
-			k.note(t, "orders.dlq", 0, int64(i), Entry{State: Succeeded})
+			k.record(t, "orders.dlq", 0, int64(i), Entry{State: Succeeded})
 		}
 		for range 5 {
 			summarize(t, k.readLedger(t, "orders.dlq"))

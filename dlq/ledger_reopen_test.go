@@ -22,8 +22,8 @@ func TestLedger_ReopenWithdrawsADiscard(t *testing.T) {
 			k.write(t, "orders.dlq", &kgo.Record{Partition: 2}, from(offset))
 		}
 		time.Sleep(time.Second)
-		k.note(t, "orders.dlq", 2, 3, Entry{State: Succeeded, Run: "r"})
-		k.note(t, "orders.dlq", 2, 4, Entry{State: Discarded, Run: "r", By: "group billing", Why: "not ours"})
+		k.record(t, "orders.dlq", 2, 3, Entry{State: Succeeded, Run: "r"})
+		k.record(t, "orders.dlq", 2, 4, Entry{State: Discarded, Run: "r", By: "group billing", Why: "not ours"})
 		l := k.ledger("orders.dlq")
 		for _, o := range []struct {
 			at          int64
@@ -75,14 +75,14 @@ func TestLedger_ReopenShowsALetterThatALaterDiscardCovers(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		discard := func(offset int64) {
 			time.Sleep(time.Minute)
-			k.note(t, "one.dlq", 0, offset, Entry{State: Discarded})
+			k.record(t, "one.dlq", 0, offset, Entry{State: Discarded})
 			time.Sleep(time.Minute)
 		}
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		discard(0)
 		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
 		discard(1)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Reopened})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Reopened})
 		discard(0)
 		l := k.ledger("one.dlq")
 		if n, err := l.Reopen(t.Context(), Filter{Ranges: []Range{At(0, 1)}}, Cursor{}, ReopenOptions{By: "ben", Why: "x"}); n != 1 || err != nil {
@@ -99,7 +99,7 @@ func TestLedger_ReopenShowsALetterThatALaterDiscardCovers(t *testing.T) {
 func TestLedger_ReopenWithdrawsADiscardReport(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
-		k.note(t, "one.dlq", 0, 0, Entry{State: Redriven, Run: "r"})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Redriven, Run: "r"})
 		report := Entry{State: Discarded, Run: "r", At: time.Now(), By: "group billing"}
 		k.produce(t, report.DiscardReport("one.dlq.ledger", 0, 0))
 		l := k.readLedger(t, "one.dlq")
@@ -114,7 +114,7 @@ func TestLedger_ReopenWithdrawsADiscardReport(t *testing.T) {
 			t.Errorf("%d letters of the run are pending", n)
 		}
 		// The same run sends it once more: the report about the first time counts no more.
-		k.note(t, "one.dlq", 0, 0, Entry{State: Redriven, Run: "r"})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Redriven, Run: "r"})
 		wantStates(t, k.readLedger(t, "one.dlq"), 0, Redriven)
 	})
 }
@@ -122,7 +122,7 @@ func TestLedger_ReopenWithdrawsADiscardReport(t *testing.T) {
 func TestLedger_ReopenNeedsAWritableLedger(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 1)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Discarded})
 		l := k.ledger("one.dlq")
 		for _, o := range []ReopenOptions{{By: "ben"}, {Why: "x"}} {
 			if n, err := l.Reopen(t.Context(), Filter{}, Cursor{}, o); n != 0 || err == nil || !strings.Contains(err.Error(), "options By and Why must not be empty") {
@@ -142,7 +142,7 @@ func TestLedger_PruneDeletesCompensatedLetters(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
 		for offset, state := range []State{Compensated, Discarded, Reopened, Compensated} {
-			k.note(t, "one.dlq", 0, int64(offset), Entry{State: state})
+			k.record(t, "one.dlq", 0, int64(offset), Entry{State: state})
 		}
 		p, err := k.readLedger(t, "one.dlq").Prunable(t.Context(), time.Time{}, nil)
 		if err != nil || p.Letters != 2 || p.Until[0] != 2 {
@@ -155,7 +155,7 @@ func TestLedger_PruneDeletesCompensatedLetters(t *testing.T) {
 func TestLedger_ReopenRefusesWhereARunMayBeUnfinished(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 3)
-		k.note(t, "orders.dlq", 0, 1, Entry{State: Discarded, At: time.Now(), By: "ada", Why: "x"})
+		k.record(t, "orders.dlq", 0, 1, Entry{State: Discarded, At: time.Now(), By: "ada", Why: "x"})
 		for _, c := range []struct{ run, want string }{
 			{`{"v":1,"id":"r-1","state":"sending"}`, "redrive run r-1 is unfinished (sending): resume or abort it first, or wait until it ends"},
 			{`{"v":9,"id":"r-1","state":"dreaming"}`, "redrive run r-1 is unfinished (dreaming)"},

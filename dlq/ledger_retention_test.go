@@ -155,7 +155,7 @@ func TestPrunableBy_TheStricterLimitCounts(t *testing.T) {
 		k.old(t, "orders.dlq", 1, 85*day, 3*day)
 		for p, n := range []int64{4, 2} {
 			for offset := range n {
-				k.note(t, "orders.dlq", int32(p), offset, Entry{State: Succeeded})
+				k.record(t, "orders.dlq", int32(p), offset, Entry{State: Succeeded})
 			}
 		}
 		l := k.ledger("orders.dlq")
@@ -187,8 +187,8 @@ func TestPrunableBy_TheStricterLimitCounts(t *testing.T) {
 func TestPrunableBy_AnOpenLetterHoldsUpThoseBehind(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.old(t, "one.dlq", 0, 90*day, 80*day, 70*day, time.Hour)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
-		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 2, Entry{State: Discarded})
 		l := k.ledger("one.dlq")
 		if p := prunableBy(t, l, Retention{MaxAge: 30 * day}); p.Until[0] != 1 || p.Letters != 1 || p.Held != 2 {
 			t.Errorf("prunable %+v, want the first letter, and two that are held", p)
@@ -206,11 +206,11 @@ func TestPrunableBy_AnOpenLetterHoldsUpThoseBehind(t *testing.T) {
 func TestPrunableBy_IsJudgedAgainBeforeTheDeletion(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.old(t, "one.dlq", 0, 90*day, 80*day)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
-		k.note(t, "one.dlq", 0, 1, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 1, Entry{State: Discarded})
 		l := k.ledger("one.dlq")
 		p := prunableBy(t, l, Retention{MaxAge: 30 * day})
-		k.note(t, "one.dlq", 0, 1, Entry{State: Reopened})
+		k.record(t, "one.dlq", 0, 1, Entry{State: Reopened})
 		if err := l.Prune(t.Context(), p, PruneOptions{}); !errors.Is(err, ErrChanged) {
 			t.Errorf("it ends with %v", err)
 		}
@@ -225,7 +225,7 @@ func TestPrunableBy_IsJudgedAgainBeforeTheDeletion(t *testing.T) {
 func TestPrune_IsAnnouncedBefore(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.old(t, "one.dlq", 0, 90*day, 80*day)
-		k.note(t, "one.dlq", 0, 0, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 0, Entry{State: Discarded})
 		l := k.ledger("one.dlq")
 		p := prunableBy(t, l, Retention{MaxAge: 85 * day})
 		o := PruneOptions{By: "retention", Why: "max-age 85d", Archive: "s3://letters/one.dlq/x.jsonl.gz"}

@@ -33,7 +33,7 @@ func TestLedger_LastEntryCounts(t *testing.T) {
 			{[]State{Unknown, Expired, Duplicate}, Duplicate},
 		} {
 			for _, s := range c.says {
-				k.note(t, "orders.dlq", 2, 70_000, Entry{State: s})
+				k.record(t, "orders.dlq", 2, 70_000, Entry{State: s})
 			}
 			l := k.readLedger(t, "orders.dlq")
 			if got := l.State(2, 70_000); got != c.want {
@@ -48,7 +48,7 @@ func TestLedger_LastEntryCounts(t *testing.T) {
 			if l.State(1, 70_000).Resolves() || l.State(2, 4_464).Resolves() {
 				t.Error("a letter is resolved of which nothing is said")
 			}
-			k.note(t, "orders.dlq", 2, 70_000, Entry{})
+			k.record(t, "orders.dlq", 2, 70_000, Entry{})
 		}
 	})
 }
@@ -57,8 +57,8 @@ func TestLedger_IgnoresEntriesAboutADeletedTopic(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 3)
 		old := k.readLedger(t, "orders.dlq")
-		k.note(t, "orders.dlq", 0, 0, Entry{TopicID: old.TopicID(), State: Succeeded})
-		k.note(t, "orders.dlq", 0, 1, Entry{State: Succeeded}) // by one who did not know the id
+		k.record(t, "orders.dlq", 0, 0, Entry{TopicID: old.TopicID(), State: Succeeded})
+		k.record(t, "orders.dlq", 0, 1, Entry{State: Succeeded}) // by one who did not know the id
 		k.produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Key: []byte("2"), Value: []byte(`{"v":9,"topicId":"AAECAwQFBgcICQoLDA0ODw"}`)})
 		read(t, old)
 		check(t, k.open(t, old, Filter{}, Cursor{}), nil, "0:2")
@@ -82,7 +82,7 @@ func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 4)
 		for offset := range int64(4) {
-			k.note(t, "one.dlq", 0, offset, Entry{State: Succeeded})
+			k.record(t, "one.dlq", 0, offset, Entry{State: Succeeded})
 		}
 		broken := func(key, value string) {
 			k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte(key), Value: []byte(value)})
@@ -91,7 +91,7 @@ func TestLedger_NamesABrokenEntryAndOpensItsLetter(t *testing.T) {
 		broken("2", "")
 		broken("garbage", "\x00")
 		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger"})
-		k.note(t, "one.dlq", 0, 2, Entry{State: Discarded}) // mended
+		k.record(t, "one.dlq", 0, 2, Entry{State: Discarded}) // mended
 		l := k.readLedger(t, "one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
 		n, some := l.Broken()
@@ -128,7 +128,7 @@ func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
 		k.produce(t, &kgo.Record{Topic: "one.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":4}`)})
-		k.note(t, "one.dlq", 0, 2, Entry{State: Succeeded})
+		k.record(t, "one.dlq", 0, 2, Entry{State: Succeeded})
 		l := k.ledger("one.dlq")
 		err := l.Read(t.Context(), nil, nil)
 		if !errors.Is(err, ErrNewerVersion) || !strings.Contains(err.Error(), `one.dlq.ledger/0/0 with key "1"`) {
@@ -138,7 +138,7 @@ func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 		if n, err := l.Discard(t.Context(), Filter{}, Cursor{}, DiscardOptions{By: "ada", Why: "test"}); n != 0 || !errors.Is(err, ErrNewerVersion) {
 			t.Errorf("%d letters were discarded, %v; a newer siding knows more about one", n, err)
 		}
-		k.note(t, "one.dlq", 0, 1, Entry{State: Discarded})
+		k.record(t, "one.dlq", 0, 1, Entry{State: Discarded})
 		read(t, l)
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0")
 	})
@@ -146,8 +146,8 @@ func TestLedger_NewerEntryIsAnErrorUntilReplaced(t *testing.T) {
 
 func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
-		k.note(t, "orders.dlq", 0, 5, Entry{State: Redriven})
-		k.note(t, "orders.dlq", 1, 6, Entry{State: Redriven})
+		k.record(t, "orders.dlq", 0, 5, Entry{State: Redriven})
+		k.record(t, "orders.dlq", 1, 6, Entry{State: Redriven})
 		l := k.ledger("orders.dlq")
 		notes := func() (keys []string) {
 			t.Helper()
@@ -157,7 +157,7 @@ func TestLedger_ReadContinuesWhereItWas(t *testing.T) {
 		}
 		check(t, notes(), nil, "5 redriven", "6 redriven")
 		check(t, notes(), nil)
-		k.note(t, "orders.dlq", 0, 5, Entry{State: Succeeded})
+		k.record(t, "orders.dlq", 0, 5, Entry{State: Succeeded})
 		check(t, notes(), nil, "5 succeeded")
 		if l.State(0, 5) != Succeeded || l.State(1, 6) != Redriven {
 			t.Errorf("letters are %q and %q", l.State(0, 5), l.State(1, 6))
@@ -174,7 +174,7 @@ func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 	}{{kgo.TryCommit, []string{"0:2"}}, {kgo.TryAbort, []string{"0:1", "0:2"}}} {
 		runOnKafka(t, fmt.Sprint(c.end), func(t *testing.T, k *kafka) {
 			k.fill(t, "one.dlq", 0, 3)
-			k.note(t, "one.dlq", 0, 0, Entry{State: Succeeded})
+			k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
 			cl := k.client(t, kgo.TransactionalID("tx"))
 			if err := cl.BeginTransaction(); err != nil {
 				t.Fatal(err)
@@ -233,7 +233,7 @@ func TestLedger_CompactionChangesNothing(t *testing.T) {
 func TestLedger_ReadReportsItsProgress(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for offset := range int64(40) {
-			k.note(t, "orders.dlq", int32(offset%3), offset, Entry{State: Succeeded})
+			k.record(t, "orders.dlq", int32(offset%3), offset, Entry{State: Succeeded})
 		}
 		l := NewLedger("orders.dlq", "orders.dlq.ledger", k.opts(kgo.FetchMaxBytes(1), kgo.FetchMaxPartitionBytes(1))...)
 		var progress []int64
@@ -294,8 +294,8 @@ func TestLedger_MissingTopicIsEmpty(t *testing.T) {
 func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 1)
-		k.note(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
-		k.note(t, "orders.dlq", 1, 0, Entry{State: Succeeded})
+		k.record(t, "orders.dlq", 0, 0, Entry{State: Succeeded})
+		k.record(t, "orders.dlq", 1, 0, Entry{State: Succeeded})
 		for _, c := range []struct {
 			l    *Ledger
 			want string
@@ -382,7 +382,7 @@ func TestLedger_OfAMirroredClusterLeavesEachLetterOpen(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 3)
 		l := k.readLedger(t, "one.dlq")
-		k.note(t, "one.dlq", 0, 1, Entry{TopicID: l.TopicID(), State: Discarded})
+		k.record(t, "one.dlq", 0, 1, Entry{TopicID: l.TopicID(), State: Discarded})
 		l = k.readLedger(t, "one.dlq")
 		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0", "0:2")
 

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A ledger is a topic: anybody who may write to it can write anything. Each record is of one kind,
-// or has an error that names its place; and nothing that reads ledgers panics about it.
+// A ledger is a topic: a client that may write to it can write anything. Each record is of one
+// kind, or has an error that names its place; and nothing that reads ledgers panics about it.
 func FuzzLedgerRecord_IsOfOneKind(f *testing.F) {
 	for i, e := range slices.Concat(entries(), laterEntries(), latestEntries()) {
 		r := e.Record("l", 0, int64(i))

@@ -75,8 +75,8 @@ func (c *selector) narrow(left map[int32]span) {
 	}
 }
 
-// offer returns the letter if it is selected; nil otherwise.
-func (c *selector) offer(r *kgo.Record) *Letter {
+// selected returns the letter if it is selected; nil otherwise.
+func (c *selector) selected(r *kgo.Record) *Letter {
 	state := c.judge.state(r)
 	switch {
 	case c.scope == WithCopies && c.judge.copy != noCopy:

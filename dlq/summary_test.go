@@ -35,9 +35,9 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		time.Sleep(time.Minute)
 		letter(2, 5, "sku", "billing", 4*time.Hour)
 		k.produce(t, &kgo.Record{Topic: "orders.dlq", Partition: 1, Timestamp: at})
-		k.note(t, "orders.dlq", 0, 0, Entry{State: Redriven})
-		k.note(t, "orders.dlq", 0, 4, Entry{State: Redriven})
-		k.note(t, "orders.dlq", 0, 4, Entry{State: Failed})
+		k.record(t, "orders.dlq", 0, 0, Entry{State: Redriven})
+		k.record(t, "orders.dlq", 0, 4, Entry{State: Redriven})
+		k.record(t, "orders.dlq", 0, 4, Entry{State: Failed})
 		l := k.ledger("orders.dlq")
 		var progress [2]int64
 		s, err := l.Summarize(t.Context(), Filter{}, Cursor{}, func(read, total int64) { progress = [2]int64{read, total} })
@@ -117,7 +117,7 @@ func TestSummary_AgreesWithAList(t *testing.T) {
 		}
 		k.produce(t, records...)
 		for offset := range int64(300) {
-			k.note(t, "orders.dlq", 1, offset*3, Entry{State: states[offset%int64(len(states))]})
+			k.record(t, "orders.dlq", 1, offset*3, Entry{State: states[offset%int64(len(states))]})
 		}
 		l := k.readLedger(t, "orders.dlq")
 		s := summarize(t, l)
@@ -455,7 +455,7 @@ func TestSummary_CountsByTheTimeOfFailure(t *testing.T) {
 			m.FailedAt = at.Add(time.Duration(minute * float64(time.Minute)))
 			k.write(t, "orders.dlq", &kgo.Record{Partition: int32(i % 3)}, m)
 		}
-		k.note(t, "orders.dlq", 0, 1, Entry{State: Discarded}) // the first at 25
+		k.record(t, "orders.dlq", 0, 1, Entry{State: Discarded}) // the first at 25
 		s, err := k.ledger("orders.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, 10*time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ func TestSummarizeAll_CountsWhatSummarizeCounts(t *testing.T) {
 			k.fill(t, topic, 0, i%4)
 			if i%7 > 0 {
 				k.create(t, topic+".ledger", 1)
-				k.note(t, topic, 0, 0, Entry{State: states[i%len(states)]})
+				k.record(t, topic, 0, 0, Entry{State: states[i%len(states)]})
 			}
 			ledgers = append(ledgers, k.ledger(topic))
 		}
@@ -67,7 +67,7 @@ func TestSummarizeAll_AnErrorIsAboutItsTopic(t *testing.T) {
 			k.create(t, topic, 1)
 			k.create(t, topic+".ledger", 1)
 			k.fill(t, topic, 0, 2)
-			k.note(t, topic, 0, 0, Entry{State: Discarded})
+			k.record(t, topic, 0, 0, Entry{State: Discarded})
 			ledgers = append(ledgers, k.ledger(topic))
 		}
 		k.produce(t, &kgo.Record{Topic: "newer.dlq.ledger", Key: []byte("1"), Value: []byte(`{"v":9}`)})

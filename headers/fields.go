@@ -84,8 +84,8 @@ func (p *parser) name(k reserved.Key) string {
 	return s
 }
 
-// note reads text that is only displayed.
-func (p *parser) note(k reserved.Key) string {
+// display reads text that is only displayed.
+func (p *parser) display(k reserved.Key) string {
 	s := p.text[k]
 	limit, _ := textLimit(k)
 	if len(s) < limit && utf8.ValidString(s) {

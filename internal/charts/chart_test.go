@@ -308,14 +308,14 @@ func TestChart_AllServersHaveOneKeyOfSessions(t *testing.T) {
 			t.Errorf("%s: the pods mount %q, and the chart makes %+v; want %q", text, mounted, secret, want)
 		}
 	}
-	// kubectl apply takes the Secret of whoever set the server up, and leaves it as it is.
+	// kubectl apply takes the Secret of the operator who set the server up, and leaves it as it is.
 	text, err := load(t).Manifests()
 	if err != nil || strings.Contains(text, "kind: Secret") || !strings.Contains(text, "secretName: siding-serve-session,") {
 		t.Errorf("the manifests are %s, %v", text, err)
 	}
 }
 
-// Whoever signs in at one server of the default release is known to the other.
+// A user who signs in at one server of the default release is known to the other.
 func TestChart_ASessionHoldsOnBothServers(t *testing.T) {
 	t.Parallel()
 	objects, dir := rendered(t, nil), t.TempDir()
