@@ -25,8 +25,7 @@ func (c *Consumer) logBlocked(ctx context.Context) {
 	}
 }
 
-// logBlockedChanges logs which lanes are blocked and not in logged, and the reverse, and updates
-// logged.
+// logBlockedChanges logs which lanes are blocked and not in logged, and the reverse. It updates it.
 func (c *Consumer) logBlockedChanges(now time.Time, logged map[*lane]time.Time) {
 	var began, ended []*lane
 	var first time.Time

@@ -59,7 +59,7 @@ func (c *Consumer) takeOver(member string, added map[string][]int32) {
 	c.discard(predecessors)
 }
 
-// setJoining notes that a join begins or is over. A join waits for the slowest drain of the group,
+// setJoining registers that a join begins or ends. A join waits for the slowest drain of the group,
 // and commits wait for it. So the lanes that are kept may start records that no commit has named,
 // for as long as a session lasts. If the join takes longer, the group may have expelled the member.
 func (c *Consumer) setJoining(joining bool) {

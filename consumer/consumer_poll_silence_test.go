@@ -64,7 +64,7 @@ func (f *flow) handle(ctx context.Context, r *kgo.Record) error {
 	return nil
 }
 
-// take returns what was noted since it was called last.
+// take returns what came since it was called last.
 func (f *flow) take() (handled [3]int, late [3]time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

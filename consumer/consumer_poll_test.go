@@ -39,7 +39,7 @@ func onBoth(n int) []*kgo.Record {
 // it is cancelled.
 func blocksAt(offset int64, goOn <-chan struct{}) consumer.Handler {
 	return func(ctx context.Context, r *kgo.Record) error {
-		time.Sleep(50 * time.Millisecond) // what is finished is noted as time passes
+		time.Sleep(50 * time.Millisecond) // what is finished is registered as time passes
 		if r.Offset == offset {
 			select {
 			case <-goOn:

@@ -12,7 +12,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// copySource is what a copy needs of its record, noted before the handler gets the record.
+// copySource is what a copy needs of its record, kept from before the handler gets the record.
 type copySource struct {
 	forward.Source
 	timestamp   time.Time

@@ -139,8 +139,8 @@ func (f *feed) guardNoted() *guard.Status {
 	return f.lane.guard.Noted()
 }
 
-// read notes the leader epoch of a record that was read. The epoch never falls: it is also that of
-// records above the floor which an earlier owner has finished.
+// read registers the leader epoch of a record that was read. The epoch never falls: it is also that
+// of records above the floor which an earlier owner has finished.
 func (f *feed) read(epoch int32) {
 	f.epoch = max(f.epoch, epoch)
 	f.fetchErrors.end()

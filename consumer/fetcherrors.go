@@ -39,7 +39,7 @@ func (u *fetchErrors) add(err error, now time.Time) time.Duration {
 	return wait
 }
 
-// end notes that records were read.
+// end registers that records were read.
 func (u *fetchErrors) end() {
 	if u.n > 0 && !isTooLarge(u.err) {
 		*u = fetchErrors{}

@@ -371,7 +371,7 @@ type lateness struct {
 	early int
 }
 
-func (j *lateness) note(f consumer.Delivery) {
+func (j *lateness) add(f consumer.Delivery) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if f.Tier == 0 {

@@ -29,7 +29,7 @@ type hookCalls struct {
 	do func(consumer.Routed)
 }
 
-func (h *hookCalls) note(e consumer.Routed) {
+func (h *hookCalls) add(e consumer.Routed) {
 	if h.do != nil {
 		h.do(e)
 	}
@@ -50,9 +50,9 @@ type (
 	discards struct{ hookCalls }
 )
 
-func (h *letters) OnDeadLettered(e consumer.Routed) { h.note(e) }
-func (h *parked) OnParked(e consumer.Routed)        { h.note(e) }
-func (h *discards) OnDiscarded(e consumer.Routed)   { h.note(e) }
+func (h *letters) OnDeadLettered(e consumer.Routed) { h.add(e) }
+func (h *parked) OnParked(e consumer.Routed)        { h.add(e) }
+func (h *discards) OnDiscarded(e consumer.Routed)   { h.add(e) }
 
 // states records the states that a lane enters.
 type states struct {

@@ -37,7 +37,7 @@ type lonely struct {
 	since atomic.Int64 // when the commit that is under way began, in ns; 0 if none is
 }
 
-// beginAlone keeps that a record runs alone.
+// beginAlone registers that a record runs alone.
 func (o *origin) beginAlone(offset int64, commit func(decoding bool)) {
 	o.alone.Store(&lonely{offset: offset, commit: commit})
 	runsAlone.Add(1)

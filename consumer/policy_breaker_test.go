@@ -45,7 +45,7 @@ func TestBreaker_Settings(t *testing.T) {
 	}
 }
 
-// What a failure says of an outage: whoever names it terminal has an answer.
+// What a failure says of an outage: a handler that calls it terminal had an answer.
 func TestBreaker_OutcomeOfFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error

@@ -364,7 +364,7 @@ func (r *runner) route(a *attempt, meta *headers.Meta, err error, result classif
 	return done
 }
 
-// cutOff notes that the lane's drain cancelled the handler. Its record stays, and runs again.
+// cutOff registers that the lane's drain cancelled the handler. Its record stays, and runs again.
 func (r *runner) cutOff() {
 	r.lane.cutOff.Add(1)
 	r.attemptTelemetry.drained()

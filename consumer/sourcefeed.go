@@ -190,7 +190,7 @@ func (f *sourceFeed) cutItem(i int, run guard.Run) *unit {
 	u := &unit{feed: &f.feed, run: run, item: f.popFrom(&f.ready, i)}
 	f.busy = true
 	u.key = u.item.hash
-	u.is(u.item.offset(), u.item.offset())
+	u.setSpan(u.item.offset(), u.item.offset())
 	f.removeQueued(1, u.item.size)
 	return u
 }
@@ -201,7 +201,7 @@ func (f *sourceFeed) cutRecords(most int) *unit {
 	n := f.window.Prefix(b.recs[:min(len(b.recs), most)])
 	u := &unit{feed: &f.feed, recs: b.recs[:n:n]}
 	f.busy = true
-	u.is(u.recs[0].Offset, u.recs[n-1].Offset)
+	u.setSpan(u.recs[0].Offset, u.recs[n-1].Offset)
 	f.window.Begin(n, u.recs[n-1].Offset)
 	f.removeQueued(n, b.each*int64(n))
 	if b.recs = b.recs[n:]; len(b.recs) == 0 {
@@ -299,8 +299,7 @@ func (f *sourceFeed) pushFront(recs []*kgo.Record, size int64) {
 	f.removeQueued(0, size%n)
 }
 
-// addQueued and removeQueued count queued records and their bytes, in this feed and for the
-// process.
+// addQueued and removeQueued count queued records and bytes, in this feed and for the process.
 func (f *sourceFeed) addQueued(n int, bytes int64) {
 	f.queued += n
 	f.bytes += bytes

@@ -90,7 +90,7 @@ func (f *sourceFeed) cutFailed(i int) *unit {
 	f.failed = slices.Delete(f.failed, i, i+1)
 	u := &unit{feed: &f.feed, recs: []*kgo.Record{rec}, place: i}
 	f.busy = true
-	u.is(rec.Offset, rec.Offset)
+	u.setSpan(rec.Offset, rec.Offset)
 	f.removeQueued(1, forward.RecordSize(rec))
 	return u
 }
@@ -184,7 +184,7 @@ func (f *sourceFeed) cutFollower(x follower, run guard.Run, round int64) *unit {
 		f.near = 0
 	}
 	f.window.Begin(1, x.item.offset())
-	u.is(x.item.offset(), x.item.offset())
+	u.setSpan(x.item.offset(), x.item.offset())
 	f.removeQueued(1, x.item.size)
 	return u
 }

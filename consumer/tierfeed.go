@@ -168,7 +168,7 @@ func (f *tierFeed) cut() *unit {
 	f.busy = true
 	f.parked.Take(it.parked)
 	u := &unit{feed: &f.feed, tier: f, item: it, key: it.hash, run: run}
-	u.is(it.offset(), it.offset())
+	u.setSpan(it.offset(), it.offset())
 	return u
 }
 

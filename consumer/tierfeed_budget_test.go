@@ -27,7 +27,7 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			f := consumer.DeliveryOf(ctx, r)
-			late.note(f)
+			late.add(f)
 			if f.Attempt < 3 {
 				return classify.Retryable(errBusy)
 			}
@@ -55,7 +55,7 @@ func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
 		soonest := make(chan time.Duration, 1)
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			f := consumer.DeliveryOf(ctx, r)
-			late.note(f)
+			late.add(f)
 			switch {
 			case f.Attempt > 1 && string(r.Value) == "urgent":
 				soonest <- time.Since(f.NotBefore)
@@ -90,7 +90,7 @@ func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			if f := consumer.DeliveryOf(ctx, r); r.Topic == "bills" {
-				late.note(f)
+				late.add(f)
 				if f.Attempt > 2 {
 					return nil
 				}

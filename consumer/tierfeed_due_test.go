@@ -20,7 +20,7 @@ func TestTierFeed_RunsDueRecordsWhileSlotsAreFree(t *testing.T) {
 		var late lateness
 		cfg := config(func(ctx context.Context, r *kgo.Record) error {
 			f := consumer.DeliveryOf(ctx, r)
-			late.note(f)
+			late.add(f)
 			if f.Attempt == 1 {
 				return classify.Retryable(errBusy)
 			}

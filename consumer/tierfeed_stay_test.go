@@ -57,7 +57,7 @@ func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
 				skew(k, by)
 				var late lateness
 				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					late.note(consumer.DeliveryOf(ctx, r))
+					late.add(consumer.DeliveryOf(ctx, r))
 					return classify.Retryable(errBusy)
 				})
 				cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, MaxAttempts: 3, Breaker: noBreaker, RetryBudget: noBudget}

@@ -52,8 +52,8 @@ func (u *unit) overdue(now time.Time) *attempt {
 	return a
 }
 
-// is notes the offsets of the unit's records.
-func (u *unit) is(first, last int64) {
+// setSpan sets the offsets of the unit's records.
+func (u *unit) setSpan(first, last int64) {
 	u.span = offsets.Span{First: first, Last: last}
 	u.suspect, u.condemned = u.feed.window.Suspects().Has(first), u.feed.condemned(first)
 }

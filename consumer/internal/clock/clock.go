@@ -13,7 +13,7 @@ import (
 // moves.
 const Tick = 20 * time.Millisecond
 
-// Lag is by how much a reading may lie behind before the clock notes that it jumped.
+// Lag is by how much a reading may lie behind before the clock registers a jump.
 const Lag = Tick * 3 / 2
 
 // mostJumps bounds the jumps that the clock remembers. Of more, it forgets the jump that is the
@@ -105,7 +105,7 @@ func (k *Clock) tick() {
 	}
 }
 
-// move brings the clock up to date; the caller holds mu. A jump is noted before the reading
+// move brings the clock up to date; the caller holds mu. A jump is registered before the reading
 // changes, for Latest.
 func (k *Clock) move() {
 	is := jump{from: k.Reading.Load(), to: int64(time.Since(k.Base))}

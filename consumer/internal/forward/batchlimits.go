@@ -15,7 +15,7 @@ type BatchLimits struct {
 // leastBatch is the lowest limit that kgo accepts, in bytes.
 const leastBatch = 512
 
-// Learn notes a topic's max.message.bytes.
+// Learn registers a topic's max.message.bytes.
 func (l *BatchLimits) Learn(topic string, bytes int64) {
 	l.bytes.Store(topic, int32(min(bytes, math.MaxInt32)))
 }

@@ -60,8 +60,8 @@ func (c *Copy) advised(err error) error {
 	return fmt.Errorf("%w: the record's own key and headers are too large for it: raise its max.message.bytes", err)
 }
 
-// queue notes that a copy will be sent alone. The caller holds the lock, and hands the copy to the
-// single sender after releasing it.
+// queue registers that a copy will be sent alone. The caller holds the lock, and hands the copy to
+// the single sender after releasing it.
 func (s *Copies) queue(c *Copy, step oversize.Step) Outcome {
 	c.shrunk = step
 	s.wait(c, nil)

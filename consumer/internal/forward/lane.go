@@ -25,7 +25,7 @@ type Lane interface {
 
 // Origin is the partition that a copy's record was read from.
 type Origin interface {
-	// Finish notes that the record at an offset is finished. The lane is locked.
+	// Finish registers that the record at an offset is finished. The lane is locked.
 	Finish(offset int64)
 }
 

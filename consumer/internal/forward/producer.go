@@ -22,7 +22,7 @@ type producer struct {
 	closing  sync.Once
 }
 
-// back notes that the promise of a copy was called.
+// back registers that the promise of a copy was called.
 func (p *producer) back() {
 	if p.copies.Add(-1) == 0 {
 		p.closeUnused()
@@ -37,7 +37,7 @@ func (p *producer) closeUnused() {
 	}
 }
 
-// refused notes why a copy was refused, if it had a client.
+// refused registers why a copy was refused, if it had a client.
 //
 // kgo fails copies with a broker's refusal of its producer id. Errors about one topic or record are
 // not such a refusal. They must not mark the client as suspect: kgo may not have asked for its id
@@ -80,5 +80,5 @@ func (h *handover) produce(ctx context.Context, ps *producers, r *kgo.Record, pr
 	return nil
 }
 
-// back notes that the promise of the copy was called.
+// back registers that the promise of the copy was called.
 func (h handover) back() { h.to.back() }

@@ -24,8 +24,8 @@ type staleTopicIDs struct {
 	purgedAt map[string]int32 // generation after the topic was last forgotten
 }
 
-// mark notes that a copy was refused because its topic has another id. generation is the client's
-// when the copy was handed over.
+// mark registers that a copy was refused because its topic has another id. generation is the
+// client's when the copy was handed over.
 func (r *staleTopicIDs) mark(topic string, generation int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -66,7 +66,7 @@ type pick struct {
 type gate interface {
 	// take chooses what a lane runs next.
 	take(l *lane) (p pick, ok bool)
-	// end notes how a run ended, and says what becomes of its record.
+	// end registers how a run ended, and says what becomes of its record.
 	end(l *lane, p pick, o Outcome) fate
 	// next is the time of the next tick, 0 if there is none.
 	next() time.Duration
@@ -176,7 +176,7 @@ func (w *world) happen(e *event) {
 	w.watch(m)
 }
 
-// watch notes whether the member's source is held, and sets its timer.
+// watch registers whether the member's source is held, and sets its timer.
 func (w *world) watch(m *member) {
 	if held := m.gate.holds(); held || m.held {
 		m.held = held

@@ -40,8 +40,8 @@ func (b *bucket) known() bool { return b.ended > 0 && 20*b.ended >= 19*b.began }
 
 func (m *measure) of(number int64) *bucket { return &m.ring[number%kept] }
 
-// begin notes that runs begin, and returns the number of their bucket. If runs take so long that
-// few of the buckets are known, the current one becomes larger.
+// begin registers that runs begin, and returns the number of their bucket. If runs take so long
+// that few of the buckets are known, the current one becomes larger.
 func (m *measure) begin(now time.Duration, n int64) int64 {
 	b, late := m.of(m.current), m.of(m.current+1+buckets)
 	full := b.began >= bucketRuns && now-b.at >= bucketTime
@@ -54,7 +54,7 @@ func (m *measure) begin(now time.Duration, n int64) int64 {
 	return m.current
 }
 
-// end notes how runs of a bucket ended.
+// end registers how runs of a bucket ended.
 func (m *measure) end(number int64, o Outcome, n int64) {
 	if number <= max(m.current-kept, 0) || number > m.current {
 		return

@@ -196,8 +196,8 @@ func (t *Topic) keepLast(o Outcome, changed bool, now time.Duration, is func() B
 	}
 }
 
-// judgeRetries keeps whether retries wait; the caller holds the lock. Once the budget has room, the
-// timer wakes the lanes, within a second.
+// judgeRetries registers whether retries wait; the caller holds the lock. Once the budget has room,
+// the timer wakes the lanes, within a second.
 func (t *Topic) judgeRetries(now time.Duration) {
 	held := t.g.HoldsRetries(now)
 	if t.heldRetries.Store(held); held && t.g.state != Held && !t.retriesWait {
@@ -207,7 +207,7 @@ func (t *Topic) judgeRetries(now time.Duration) {
 	}
 }
 
-// changed notes a transition; the caller holds the lock, and calls wake after it.
+// changed registers a transition; the caller holds the lock, and calls wake after it.
 func (t *Topic) changed(from State) {
 	to, now := t.g.state, time.Now()
 	t.times[from] += now.Sub(t.since)

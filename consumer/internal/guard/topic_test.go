@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fakeLane is a lane that notes how often it is woken. It has records of its source, or none.
+// fakeLane is a lane that counts how often it is woken. It has records of its source, or none.
 type fakeLane struct {
 	number int32
 	waits  Waits

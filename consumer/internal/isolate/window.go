@@ -1,5 +1,5 @@
 // Package isolate says which records of a partition may start, so that one that kills its process
-// is found. A commit names the records that run until the next one. Whoever reads it after a
+// is found. A commit names the records that run until the next one. The owner that reads it after a
 // death knows the suspects: those of them that are not finished. They run in groups, and then one
 // by one.
 //

@@ -52,7 +52,7 @@ func New(position, committed int64) Tracker {
 	return Tracker{Next: position, Committed: committed}
 }
 
-// Deliver notes that the record at offset was handed out. Offsets must ascend. Deliver returns
+// Deliver registers that the record at offset was handed out. Offsets must ascend. Deliver returns
 // false, and changes nothing, for an offset below Next: that record was delivered before.
 func (t *Tracker) Deliver(offset int64) bool {
 	if offset < t.Next {
@@ -82,9 +82,9 @@ func (t *Tracker) DeliverRange(first, last int64) {
 	t.Next = last + 1
 }
 
-// Restore notes what an earlier owner finished above the committed offset. The epoch is the leader
-// epoch of that commit. Without one, nothing is noted: a log that was truncated since may have
-// other records at these offsets.
+// Restore registers what an earlier owner finished above the committed offset. The epoch is the
+// leader epoch of that commit. Without one, nothing is registered: a log that was truncated since
+// may have other records at these offsets.
 func (t *Tracker) Restore(finished []Span, epoch int32) {
 	if epoch >= 0 && len(finished) > 0 {
 		t.earlier, t.earlierEpoch = finished, epoch
@@ -96,8 +96,8 @@ func (t *Tracker) Restored() bool { return len(t.earlier) > 0 }
 
 // FinishedBefore reports whether an earlier owner finished the record. epoch is the record's: one
 // that was written under a later leader than the owner had read from is another record, and so is
-// each one behind it: nothing more is noted as finished. Otherwise the next commit would say so of
-// them under the later epoch.
+// each one behind it: nothing more is registered as finished. Otherwise the next commit would say
+// so of them under the later epoch.
 func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
 	if epoch > t.earlierEpoch {
 		t.earlier = nil
@@ -108,12 +108,12 @@ func (t *Tracker) FinishedBefore(offset int64, epoch int32) bool {
 	return offset >= t.Next && In(t.earlier, offset)
 }
 
-// Skip notes that the reader passed over all records below offset that were not delivered.
+// Skip registers that the reader passed over all records below offset that were not delivered.
 func (t *Tracker) Skip(offset int64) {
 	t.Next = max(t.Next, offset)
 }
 
-// Finish notes that the record at offset is finished. It changes nothing if the record is not
+// Finish registers that the record at offset is finished. It changes nothing if the record is not
 // pending.
 func (t *Tracker) Finish(offset int64) { t.FinishRange(offset, offset) }
 
@@ -232,7 +232,7 @@ func (t *Tracker) Commit() Commit {
 	return Commit{t.Floor(), t.FinishedAbove(), t.finished}
 }
 
-// Accepted notes that the broker accepted a commit.
+// Accepted registers that the broker accepted a commit.
 func (t *Tracker) Accepted(c Commit) { t.Committed, t.acknowledged = c.Floor, c.finished }
 
 // Dirty reports whether the accepted commit lacks something: the floor lies beyond it, or records

@@ -32,7 +32,7 @@ type Position struct {
 	why   string    // which one, once it has stayed open
 }
 
-// At notes the next offset at a look, and reports whether to ask the brokers about it: less and
+// At registers the next offset at a look, and reports whether to ask the brokers about it: less and
 // less often, and at last every five minutes, while it stands at the end of its log.
 func (p *Position) At(next int64) (ask bool) {
 	p.mu.Lock()
@@ -56,8 +56,8 @@ func (p *Position) Awaits(next int64) (since time.Time, why string) {
 	return p.since, p.why
 }
 
-// found notes that a look found an open transaction at an offset, or with a zero time that it found
-// none. It reports whether one stays open.
+// found registers that a look found an open transaction at an offset, or with a zero time that it
+// found none. It reports whether one stays open.
 func (p *Position) found(next int64, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

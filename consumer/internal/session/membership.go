@@ -65,7 +65,7 @@ func (m *Membership) Hold(ctx context.Context) (held context.Context, release fu
 	}, nil
 }
 
-// SetJoining notes that a join begins or is over. It waits for the commit in flight.
+// SetJoining registers that a join begins or is over. It waits for the commit in flight.
 func (m *Membership) SetJoining(joining bool) {
 	m.lock <- struct{}{}
 	defer func() { <-m.lock }()
@@ -104,7 +104,7 @@ func (m *Membership) End() {
 	m.reported, m.unkept = Health{}, time.Time{}
 }
 
-// NoteJoinError notes the error that ended a session or a try to join.
+// NoteJoinError registers the error that ended a session or a try to join.
 func (m *Membership) NoteJoinError(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,9 +114,9 @@ func (m *Membership) NoteJoinError(err error) {
 	}
 }
 
-// Refused notes that the group's coordinator, or a broker, refused this user. It reports whether
-// the consumer should give up its start: the member never joined, and was refused more than three
-// times.
+// Refused registers that the group's coordinator, or a broker, refused this user. It reports
+// whether the consumer should give up its start: the member never joined, and was refused more than
+// three times.
 func (m *Membership) Refused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +124,7 @@ func (m *Membership) Refused() bool {
 	return !m.ever && m.refuse > 3
 }
 
-// NoteCommit notes the result of a commit of all floors that began at the given time.
+// NoteCommit registers the result of a commit of all floors that began at the given time.
 func (m *Membership) NoteCommit(began time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

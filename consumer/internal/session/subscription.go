@@ -20,7 +20,7 @@ func NewSubscription() *Subscription {
 	return &Subscription{held: map[string]map[int32]bool{}, left: map[string]bool{}}
 }
 
-// Begin notes the partitions that a session begins with. It returns the fresh ones, which the
+// Begin registers the partitions that a session begins with. It returns the fresh ones, which the
 // member did not have, and the sources to subscribe to again. Partitions may come twice: kgo adds
 // those of a source that was subscribed to again once more when it learns their number, though it
 // reads them already.
@@ -49,7 +49,7 @@ func (s *Subscription) Begin(added map[string][]int32) (fresh map[string][]int32
 	return fresh, again
 }
 
-// End notes the partitions that the group revoked.
+// End registers the partitions that the group revoked.
 func (s *Subscription) End(lost map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,7 +104,7 @@ func (b *Budget) room(t *Tier, held int64) room {
 // the lock.
 func (b *Budget) share() int64 { return b.limit / 2 / int64(max(len(b.holders), 1)) }
 
-// hold notes that a tier without records takes its first.
+// hold registers that a tier without records takes its first.
 func (b *Budget) hold(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,7 +134,7 @@ func (b *Budget) giveBack(bytes int64) {
 	b.notifyRoom()
 }
 
-// emptied notes that a tier holds no record any more.
+// emptied registers that a tier holds no record any more.
 func (b *Budget) emptied(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *Budget) emptied(t *Tier) {
 	b.notifyRoom()
 }
 
-// notifyRoom notes that there may be room. The caller holds the lock.
+// notifyRoom registers that there may be room. The caller holds the lock.
 func (b *Budget) notifyRoom() {
 	b.freed++
 	if len(b.starved)+len(b.paused) > 0 {
@@ -160,7 +160,7 @@ func (b *Budget) waitForRoom(t *Tier, freed int64) {
 	b.poke()
 }
 
-// fed notes that a tier no longer waits for room.
+// fed registers that a tier no longer waits for room.
 func (b *Budget) fed(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +174,7 @@ func (b *Budget) pause(t *Tier) {
 	b.paused[t] = struct{}{}
 }
 
-// reopened notes that a tier's fetch is no longer paused.
+// reopened registers that a tier's fetch is no longer paused.
 func (b *Budget) reopened(t *Tier) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

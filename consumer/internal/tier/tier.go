@@ -28,7 +28,7 @@ type Lane interface {
 	Ready() int
 	// Wake starts workers if there is work for them.
 	Wake()
-	// Reopen notes that the lane may resume fetching the partition, for which Admit found no room.
+	// Reopen says that the lane may resume fetching the partition, for which Admit found no room.
 	Reopen()
 	// OutOfLog is called, without the lock, when the partition's log ends before a record that was
 	// read from it: it is no longer the same log.
@@ -85,8 +85,8 @@ func New(env *Env, lane Lane, cfg Config, tracker *offsets.Tracker) *Tier {
 	return &Tier{env: env, lane: lane, cfg: cfg, tracker: tracker}
 }
 
-// Read notes that the records from an offset on are read now, from the topic with the given id. It
-// is called before they are admitted.
+// Read registers that the records from an offset on are read now, from the topic with the given id.
+// It is called before they are admitted.
 func (t *Tier) Read(id [16]byte, from int64, now time.Time) {
 	t.id = id
 	t.markRead(from, now)
@@ -99,8 +99,8 @@ func (t *Tier) Admit(r *kgo.Record, now time.Time) (refused bool) {
 	return !t.admit(r, due) && due <= now.UnixMilli()
 }
 
-// admit parks a copy of a record, or without room only notes when it is due. There is always room
-// for the tier's next record, which is due before all that the tier holds.
+// admit parks a copy of a record, or without room only registers when it is due. There is always
+// room for the tier's next record, which is due before all that the tier holds.
 func (t *Tier) admit(r *kgo.Record, due int64) (kept bool) {
 	if size := packedSize(packedLen(r)); !t.isNext(due) && !t.env.Budget.admits(due, size) {
 		t.evicted.add(r.Offset, due, size)
@@ -190,8 +190,8 @@ func (t *Tier) dropEvicted() {
 	t.env.Budget.remove(t)
 }
 
-// Retire notes that the tier's topic was deleted. It returns the number of evicted records, which
-// are lost. The tier goes on with the records in memory. Retire takes the lane's lock.
+// Retire registers that the tier's topic was deleted. It returns the number of evicted records,
+// which are lost. The tier goes on with the records in memory. Retire takes the lane's lock.
 func (t *Tier) Retire() (lost int) {
 	t.lane.Lock()
 	defer t.lane.Unlock()

@@ -100,7 +100,7 @@ func (t *Tier) Unpack(it *Item) *kgo.Record {
 	return r
 }
 
-// Done notes that a worker no longer uses a record. It returns the record's bytes to the budget.
+// Done ends a worker's use of a record. It returns the record's bytes to the budget.
 func (t *Tier) Done(it *Item) {
 	t.env.Budget.giveBack(it.size)
 	if t.lane.Ready() <= maxReady/2 {

@@ -84,7 +84,7 @@ func (t *Tier) dueOf(r *kgo.Record, read, now time.Time) int64 {
 	return min(due.UnixMilli(), later(written.Add(most), now.Add(least-here)).UnixMilli())
 }
 
-// readMark notes that the records from an offset on were read at a time or later.
+// readMark registers that the records from an offset on were read at a time or later.
 type readMark struct {
 	from int64
 	at   time.Time
@@ -93,8 +93,8 @@ type readMark struct {
 // readSteps is how many marks a least stay is divided into.
 const readSteps = 8
 
-// markRead notes when the records from an offset on are read. An evicted record is read again, but
-// its stay counts from the first reading.
+// markRead registers when the records from an offset on are read. An evicted record is read again,
+// but its stay counts from the first reading.
 func (t *Tier) markRead(from int64, now time.Time) {
 	n := len(t.readMarks)
 	if n > 0 && now.Sub(t.readMarks[n-1].at) < t.fullWait()/readSteps {

@@ -72,7 +72,7 @@ func (o *owner) takeCalls() []string {
 	return calls
 }
 
-// revoking notes that the topic's lanes are being revoked.
+// revoking registers that the topic's lanes are being revoked.
 func (o *owner) revoking(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
