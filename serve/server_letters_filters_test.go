@@ -33,7 +33,7 @@ func (c *cluster) placed(m headers.Meta, entered time.Time, value string) {
 	}
 }
 
-// Each filter that the book decides selects the letters that it names and no others: in the list,
+// Each filter that the index decides selects the letters that it names and no others: in the list,
 // in the groups, in an export and on the console, which has the same but for when letters were
 // written.
 func TestServer_FiltersByWhatIsKnownOfALetter(t *testing.T) {

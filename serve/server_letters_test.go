@@ -11,7 +11,7 @@ import (
 	"github.com/sidingkafka/siding/serve/client"
 )
 
-// Filters that the book cannot decide give each letter once, over all pages.
+// Filters that the index cannot decide give each letter once, over all pages.
 func TestServer_FiltersByContentPageByPage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")

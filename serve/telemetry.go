@@ -15,7 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
@@ -103,7 +103,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	at := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, name)...)
 	}
-	progress := t.Book.Progress()
+	progress := t.Index.Progress()
 	o.ObserveInt64(in.unread, progress.Unread, at())
 	if progress.Read.IsZero() {
 		return // what is unknown is not 0
@@ -143,7 +143,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	for _, state := range resolvedStates {
 		o.ObserveInt64(in.resolved, f.Resolved[state], at(stateKey.String(string(state))))
 	}
-	for _, state := range book.Outcomes {
+	for _, state := range letterindex.Outcomes {
 		o.ObserveInt64(in.outcomes, f.Flow.Outcomes[state], at(stateKey.String(string(state))))
 	}
 	if share, _, known := f.Success(); known {

@@ -133,7 +133,7 @@ func (a *Alerter) Close(ctx context.Context) {
 // reason to alert, so no incident is over meanwhile. Nor is one while a group that failed there is
 // among the guards of the source: its letters stop for that reason.
 func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rules []rule.Rule, guards []api.Guard) {
-	progress := t.Book.Progress()
+	progress := t.Index.Progress()
 	if progress.Read.IsZero() {
 		return // what is unknown is no reason to alert
 	}
@@ -141,7 +141,7 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 	for i := range guards {
 		held.Groups = append(held.Groups, guards[i].Group)
 	}
-	stays := len(guards) > 0 && !t.Book.LastEntered(&held).IsZero()
+	stays := len(guards) > 0 && !t.Index.LastEntered(&held).IsZero()
 	f, is := watch.FiguresOf(t, now, rules), t.Settings.Thresholds
 	for _, kind := range watch.AlertKinds {
 		key := incidentKey{t.DeadLetterTopic.Topic, kind.Name}
@@ -166,7 +166,7 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 
 // follow returns what the server knows of an incident.
 func (a *Alerter) follow(t *watch.Topic, key incidentKey) *followed {
-	note := t.Book.Noted(a.noteOf(key.kind))
+	note := t.Index.Noted(a.noteOf(key.kind))
 	follows := a.followed[key]
 	if follows != nil && a.stands(follows, note) {
 		follows.of, follows.left, follows.ended = t, time.Time{}, false
@@ -188,11 +188,11 @@ func (a *Alerter) follow(t *watch.Topic, key incidentKey) *followed {
 // parse reads what a ledger has of an incident. Servers of older versions had one note for all
 // groups: that one counts until there is one of this group.
 func (a *Alerter) parse(t *watch.Topic, kind string) (incident.State, error) {
-	note := t.Book.Noted(a.noteOf(kind))
+	note := t.Index.Noted(a.noteOf(kind))
 	if note != nil {
 		return incident.Parse(note)
 	}
-	old, err := incident.Parse(t.Book.Noted(watch.AlertNote(watch.DefaultGroup, kind)))
+	old, err := incident.Parse(t.Index.Noted(watch.AlertNote(watch.DefaultGroup, kind)))
 	if err != nil || old.Addressed != nil {
 		return incident.State{}, nil //nolint:nilerr // it is another group's
 	}
@@ -238,7 +238,7 @@ func (a *Alerter) writeNote(ctx context.Context, t *watch.Topic, name string, va
 		failed()
 		return
 	}
-	a.cfg.Writer.Write(ctx, t.Book.Note(name, value), func(err error) {
+	a.cfg.Writer.Write(ctx, t.Index.Note(name, value), func(err error) {
 		if err == nil {
 			return
 		}

@@ -54,7 +54,7 @@ func (a *Alerter) Leave(ctx context.Context, now time.Time) {
 		if f.By = a.me; t == nil { // the topic may come back, with its ledger
 			a.followed[key], f.ended = f, true
 			f.unnoted.Store(true)
-			a.cfg.Writer.Write(ctx, f.of.Book.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unnoted.Store(err != nil) })
+			a.cfg.Writer.Write(ctx, f.of.Index.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unnoted.Store(err != nil) })
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (k *Retainer) retain(ctx context.Context, t *watch.Topic, is Limits, by str
 		return nil, fmt.Errorf("serve: %s: %w", t.DeadLetterTopic.Topic, err)
 	}
 	defer release()
-	if t.Book.Summary().Pending > 0 { // what is known of them by now may let them go
+	if t.Index.Summary().Pending > 0 { // what is known of them by now may let them go
 		k.cfg.Desk.Outcomes.Record(ctx, t.DeadLetterTopic.Topic)
 	}
 	report, do, err := k.judgeRetention(ctx, t, is, time.Now())
@@ -159,7 +159,7 @@ func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder 
 	report.Letters, report.Open = do.prunable.Letters, do.prunable.Open // of this process
 	switch {
 	case a == nil:
-	case report.Letters == 0 && do.archivedByAnother(ctx, t.Book.TopicID(), until, a):
+	case report.Letters == 0 && do.archivedByAnother(ctx, t.Index.TopicID(), until, a):
 		report.Archives = nil
 		return folder.Remove(ctx, a)
 	default:
@@ -203,7 +203,7 @@ func (r *toRetain) archivedByAnother(ctx context.Context, topic [16]byte, until 
 func (k *Retainer) ApplyByClock(ctx context.Context, running *sync.WaitGroup) {
 	now := time.Now()
 	for _, t := range k.cfg.Cluster.Owned() {
-		if !t.Settings.Retains || t.Book.Progress().Complete.IsZero() || !k.of(t).isDue(now) {
+		if !t.Settings.Retains || t.Index.Progress().Complete.IsZero() || !k.of(t).isDue(now) {
 			continue
 		}
 		if !k.of(t).busy.CompareAndSwap(false, true) {
@@ -228,9 +228,9 @@ func (k *Retainer) retainByClock(ctx context.Context, t *watch.Topic, now time.T
 	name := t.DeadLetterTopic.Topic
 	is := k.cfg.Limits(name)
 	k.meters.seen(ctx, name)
-	goes, held := t.Book.Beyond(now, is.limits())
+	goes, held := t.Index.Beyond(now, is.limits())
 	if goes == 0 && (is.Archive == "" || expiringLetters(t, now).letters == 0) {
-		// The book says that there is nothing to do, so nothing is read.
+		// The index says that there is nothing to do, so nothing is read.
 		k.of(t).held.Store(held)
 		k.of(t).next.Store(now.Add(is.Every).UnixNano())
 		return

@@ -44,7 +44,7 @@ func expiringLetters(t *watch.Topic, now time.Time) expiring {
 		return expiring{} // for ever, or bounded by bytes alone
 	}
 	e := expiring{from: map[int32]int64{}}
-	if note := t.Book.Noted(archivedNote); note != nil {
+	if note := t.Index.Noted(archivedNote); note != nil {
 		// A note that cannot be read counts as none, and so does that of a topic which this one
 		// replaced: letters that are archived twice do no harm.
 		var was archivedUntil
@@ -53,10 +53,10 @@ func expiringLetters(t *watch.Topic, now time.Time) expiring {
 		}
 	}
 	margin := min(expiryMargin, kept/4)
-	if _, soon := t.Book.EnteredBefore(e.from, now.Add(margin/2-kept)); soon == 0 {
+	if _, soon := t.Index.EnteredBefore(e.from, now.Add(margin/2-kept)); soon == 0 {
 		return expiring{}
 	}
-	e.until, e.letters = t.Book.EnteredBefore(e.from, now.Add(margin-kept))
+	e.until, e.letters = t.Index.EnteredBefore(e.from, now.Add(margin-kept))
 	return e
 }
 
@@ -75,7 +75,7 @@ func (k *Retainer) archiveExpiring(ctx context.Context, t *watch.Topic, folder *
 	maps.Copy(until, e.until)
 	note, err := json.Marshal(archivedUntil{V: 1, TopicID: t.TopicID(), At: time.Now().UTC(), Until: until, Letters: a.Letters, Archive: a.Location})
 	if err == nil {
-		err = k.produce(ctx, t.Book.Note(archivedNote, note))
+		err = k.produce(ctx, t.Index.Note(archivedNote, note))
 	}
 	if err != nil {
 		return fmt.Errorf("note in %s that letters are archived in %s, so they are archived again: %w", t.Ledger, a.Location, err)

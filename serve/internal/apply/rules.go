@@ -72,7 +72,7 @@ func (a *Rules) settle(ctx context.Context, t *watch.Topic, r *rule.Rule, now ti
 			}
 		}
 	}
-	return true, t.Book.Refresh(ctx)
+	return true, t.Index.Refresh(ctx)
 }
 
 // endOf says how a run ended; cause is why it aborted.
@@ -113,7 +113,7 @@ func (a *Rules) applyRule(ctx context.Context, t *watch.Topic, r *rule.Rule) err
 	default:
 		if r.Reads(t.DeadLetterTopic.Topic) {
 			var found bool
-			if found, err = watch.Search(t, r, now).Find(ctx, t.Book, &without, t.DeadLetterTopic.Topic, a.cfg.Kafka...); err == nil && !found {
+			if found, err = watch.Search(t, r, now).Find(ctx, t.Index, &without, t.DeadLetterTopic.Topic, a.cfg.Kafka...); err == nil && !found {
 				return nil // the next round reads those that are left
 			}
 		}
@@ -140,7 +140,7 @@ func (a *Rules) holdRules(ctx context.Context, t *watch.Topic, rules []rule.Rule
 			waiting, names = append(waiting, d), append(names, rules[i].Name)
 		}
 	}
-	if at.IsZero() || noted && len(waiting) == 0 || t.HasLedger() != nil || t.Book.Progress().Read.IsZero() || !t.Holding.CompareAndSwap(false, true) {
+	if at.IsZero() || noted && len(waiting) == 0 || t.HasLedger() != nil || t.Index.Progress().Read.IsZero() || !t.Holding.CompareAndSwap(false, true) {
 		return
 	}
 	running.Go(func() {
@@ -152,7 +152,7 @@ func (a *Rules) holdRules(ctx context.Context, t *watch.Topic, rules []rule.Rule
 		for i := 0; i < len(waiting) && err == nil; i++ {
 			err = operate.Decided(ctx, a.cfg.Desk, t, names[i], waiting[i])
 		}
-		if err = errors.Join(err, t.Book.Refresh(ctx)); err != nil && ctx.Err() == nil && t.HeldBy != err.Error() {
+		if err = errors.Join(err, t.Index.Refresh(ctx)); err != nil && ctx.Err() == nil && t.HeldBy != err.Error() {
 			a.cfg.Log.Warn("siding: the ledger cannot keep yet that rules wait for an operator; a server that begins meanwhile would redrive what came home", "topic", t.DeadLetterTopic.Topic, "error", err)
 		}
 		if t.HeldBy = ""; err != nil {
@@ -281,7 +281,7 @@ func (a *Rules) runRule(ctx context.Context, t *watch.Topic, r *rule.Rule, d *wa
 		if errors.Is(err, errForbidden) {
 			err = nil
 		}
-		return errors.Join(err, operate.Decided(ctx, a.cfg.Desk, t, r.Name, d), t.Book.Refresh(ctx))
+		return errors.Join(err, operate.Decided(ctx, a.cfg.Desk, t, r.Name, d), t.Index.Refresh(ctx))
 	default:
 		return err // settle records the end of a run that another process has
 	}
@@ -302,7 +302,7 @@ func (a *Rules) Apply(ctx context.Context, topics []*watch.Topic, running *sync.
 		}
 	}
 	for _, t := range topics {
-		if len(rules) == 0 || t.Book.Progress().Complete.IsZero() || !t.Ruled.CompareAndSwap(false, true) {
+		if len(rules) == 0 || t.Index.Progress().Complete.IsZero() || !t.Ruled.CompareAndSwap(false, true) {
 			continue
 		}
 		running.Go(func() {

@@ -13,9 +13,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/incident"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
@@ -118,12 +118,12 @@ func (s *specimen) letter(partition int32, offset int64) *api.LetterDetail {
 	return l
 }
 
-func (s *specimen) series(n, most int) (all []book.Series) {
+func (s *specimen) series(n, most int) (all []letterindex.Series) {
 	if s.settled {
 		return nil
 	}
 	for i := range most + 1 {
-		is := book.Series{Class: s.class, Counts: make([]int64, n)}
+		is := letterindex.Series{Class: s.class, Counts: make([]int64, n)}
 		is.Counts[i%n], is.Counts[n-1] = int64(100*(i+1)), int64(i)
 		all = append(all, is)
 	}
@@ -135,7 +135,7 @@ func (s *specimen) history() *operate.History {
 		return &operate.History{}
 	}
 	return &operate.History{
-		Acts: []book.Act{{State: dlq.Discarded, By: s.name, Why: s.message, First: time.Now(), Last: time.Now(), Letters: 12}},
+		Acts: []letterindex.Act{{State: dlq.Discarded, By: s.name, Why: s.message, First: time.Now(), Last: time.Now(), Letters: 12}},
 		Prunes: []dlq.PruneRecord{
 			{At: past(), By: s.name, Why: s.message, Archive: s.name, Letters: 9, Open: 2, Discarded: 3, Error: s.message}, {At: past(), Letters: 1, Deleted: past()},
 		},

@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console/view"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
@@ -178,7 +178,7 @@ func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
 }
 
 // draw adds the picture.
-func (m *incidentModel) draw(w window, series []book.Series, f *Filter, now time.Time) {
+func (m *incidentModel) draw(w window, series []letterindex.Series, f *Filter, now time.Time) {
 	m.Picture = newPicture(w, series, now, func(since, until time.Time) string {
 		zoomed := f.between(since, until)
 		return m.Path + zoomed.query()

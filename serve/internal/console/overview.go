@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/serve/api"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/incident"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
@@ -77,7 +77,7 @@ func overviewPage(d *operate.Desk, r *visit) (*page, error) {
 }
 
 // newOverviewRow returns the row of a topic. series are its failures in the window of a sparkline.
-func newOverviewRow(t *operate.Topic, series []book.Series, base string, now time.Time) overviewRow {
+func newOverviewRow(t *operate.Topic, series []letterindex.Series, base string, now time.Time) overviewRow {
 	row := overviewRow{
 		Topic: *t, Link: topicPath(base, t.Topic.Topic), Says: sentence(t, now), Spark: newSparkline(series), Alerts: alertsOf(t),
 		Oldest: momentAt(t.Oldest, now), Growing: isGrowing(t, now),

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/number"
 )
 
@@ -133,7 +133,7 @@ const (
 )
 
 // newPicture draws series. link returns the address of a part of the time.
-func newPicture(w window, all []book.Series, now time.Time, link func(since, until time.Time) string, classLink func(class string) string) *picture {
+func newPicture(w window, all []letterindex.Series, now time.Time, link func(since, until time.Time) string, classLink func(class string) string) *picture {
 	p := &picture{
 		ViewBox: fmt.Sprintf("0 0 %d %d", w.n*barWidth, pictureHeight), Each: span(w.by),
 		From: momentOf(w.from, now), Ahead: momentOf(w.ahead, now), Span: span(time.Duration(w.n) * w.by),
@@ -229,7 +229,7 @@ func sparkWindow(now time.Time) window {
 	return window{from: now.Truncate(sparkBy).Add(-(sparkTimes - 1) * sparkBy), by: sparkBy, n: sparkTimes}
 }
 
-func newSparkline(all []book.Series) sparkline {
+func newSparkline(all []letterindex.Series) sparkline {
 	totals := make([]int64, sparkTimes)
 	var most, total int64
 	for _, s := range all {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // A picture shows the newest failure, in times that a person can read.
@@ -44,7 +44,7 @@ func TestNewPicture_StacksBars(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
 	w := window{from: now.Add(-3 * time.Hour), by: time.Hour, n: 3}
-	p := newPicture(w, []book.Series{{Class: "a", Counts: []int64{10, 0, 1}}, {Class: "", Counts: []int64{30, 0, 0}}}, now,
+	p := newPicture(w, []letterindex.Series{{Class: "a", Counts: []int64{10, 0, 1}}, {Class: "", Counts: []int64{30, 0, 0}}}, now,
 		func(since, until time.Time) string { return since.Format("15") + "-" + until.Format("15") }, func(class string) string { return class })
 	if len(p.Bars) != 2 || p.Most != 40 || p.Total != 41 || len(p.Rows) != 2 {
 		t.Fatalf("the picture is %+v", p)

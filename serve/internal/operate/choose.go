@@ -20,7 +20,7 @@ func choose(ctx context.Context, d *Desk, who *access.Identity, name string, f *
 	if err != nil {
 		return nil, nil, err
 	}
-	partitions := max(int32(t.Partitions), t.Book.Partitions()) // some may have come
+	partitions := max(int32(t.Partitions), t.Index.Partitions()) // some may have come
 	sel, err := selection.Compile(f, partitions, d.cfg.Redact)
 	if err != nil {
 		return nil, nil, failure.NewProblem(api.BadFilter, "%v", err)

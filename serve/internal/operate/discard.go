@@ -181,10 +181,10 @@ func reopen(ctx context.Context, cfg Config, ledger *dlq.Ledger, at headers.Posi
 	return n, waits, err
 }
 
-// Refreshed brings the book up to what was just written, so that the sender sees it. An error is
+// Refreshed brings the index up to what was just written, so that the sender sees it. An error is
 // met by the next round.
 func Refreshed(ctx context.Context, d *Desk, t *watch.Topic) {
-	if err := t.Book.Refresh(ctx); err != nil {
+	if err := t.Index.Refresh(ctx); err != nil {
 		d.cfg.Log.Debug("siding: a dead-letter topic is read again later", "topic", t.DeadLetterTopic.Topic, "error", err)
 	}
 }

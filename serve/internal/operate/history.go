@@ -7,24 +7,24 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
-// Times counts letters by class and time, as [book.Book.Times] does.
-func Times(ctx context.Context, d *Desk, who *access.Identity, topic string, f *api.Filter, from time.Time, by time.Duration, n, most int) ([]book.Series, error) {
+// Times counts letters by class and time, as [letterindex.Index.Times] does.
+func Times(ctx context.Context, d *Desk, who *access.Identity, topic string, f *api.Filter, from time.Time, by time.Duration, n, most int) ([]letterindex.Series, error) {
 	t, sel, err := choose(ctx, d, who, topic, f, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
-	return t.Book.Times(&sel.Filter, from, by, n, most), nil
+	return t.Index.Times(&sel.Filter, from, by, n, most), nil
 }
 
 // History is what was done on a topic besides its runs, the latest first.
 type History struct {
 	// Acts are what people did to letters without a run.
-	Acts []book.Act
+	Acts []letterindex.Act
 	// Prunes are what was deleted.
 	Prunes []dlq.PruneRecord
 	// RuleActs are who paused rules and let them go on.
@@ -46,11 +46,11 @@ func TopicHistory(ctx context.Context, d *Desk, who *access.Identity, topic stri
 		return History{}, err
 	}
 	hide := d.cfg.Redact
-	all.Acts = t.Book.Acts()
+	all.Acts = t.Index.Acts()
 	for i := range all.Acts {
 		all.Acts[i].Why = hide.Text(all.Acts[i].Why)
 	}
-	all.Prunes = t.Book.Prunes()
+	all.Prunes = t.Index.Prunes()
 	for i := range all.Prunes {
 		p := &all.Prunes[i]
 		p.Why, p.Archive, p.Error = hide.Text(p.Why), failure.Outside(hide, p.Archive), failure.Outside(hide, p.Error)

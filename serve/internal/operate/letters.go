@@ -8,15 +8,15 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 // ListGroups returns the open letters by class and fingerprint. Filters that take reading the
-// letters are refused: groups are counted by the book.
+// letters are refused: groups are counted by the index.
 func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.Groups) ([]api.Group, error) {
 	if selection.ReadsLetters(&in.Filter) {
 		return nil, failure.NewProblem(api.BadFilter, "groups are counted without reading the letters: key, header, attempts and where are for lists of letters")
@@ -27,7 +27,7 @@ func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.
 	}
 	first := t.Classes.Firsts()
 	all := []api.Group{}
-	for _, g := range t.Book.Select(&sel.Filter).Groups {
+	for _, g := range t.Index.Select(&sel.Filter).Groups {
 		all = append(all, api.Group{
 			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < watch.NewFor, FailedAgain: g.FailedAgain,
 			Groups: g.Groups, Versions: g.Versions, Reasons: g.Reasons, Sample: d.cfg.Redact.Message(g.Sample), Partition: g.Partition, Offset: g.Offset,
@@ -57,7 +57,7 @@ func ListLetters(ctx context.Context, d *Desk, who *access.Identity, in *request
 			return readPage(ctx, d, t, sel, resolved, before, in.Limit)
 		})
 	}
-	rows, next, more := t.Book.Page(&sel.Filter, resolved, before, in.Limit)
+	rows, next, more := t.Index.Page(&sel.Filter, resolved, before, in.Limit)
 	page := api.Letters{Letters: []api.Letter{}}
 	for i := range rows {
 		page.Letters = append(page.Letters, letterOf(&rows[i]))
@@ -78,15 +78,15 @@ const (
 )
 
 // readPage returns a page of letters that a selection cannot choose without reading them. It goes
-// through what the book selects, the newest first, until the page is full or a bound is reached. So
-// a page may be short, and even empty, though there is a next one. A page has one letter behind it
-// at least: if the first batch takes too long, a smaller one is read.
+// through what the index selects, the newest first, until the page is full or a bound is reached.
+// So a page may be short, and even empty, though there is a next one. A page has one letter behind
+// it at least: if the first batch takes too long, a smaller one is read.
 func readPage(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Selection, resolved bool, before dlq.Cursor, limit int) (page api.Letters, err error) {
 	page.Letters = []api.Letter{}
 	defer func() { page.Problem = sel.Problem() }()
 	until := time.Now().Add(longestRead)
 	for batch := firstBatch; ; batch = min(2*batch, largestBatch) {
-		rows, next, more := t.Book.Page(&sel.Filter, resolved, before, batch)
+		rows, next, more := t.Index.Page(&sel.Filter, resolved, before, batch)
 		fits, n, err := fitting(ctx, d, t, sel, rows, until)
 		switch {
 		case err != nil:
@@ -125,7 +125,7 @@ func readPage(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Selec
 
 // fitting reads the letters of rows, and returns the places of those that a selection chooses. n is
 // how many rows it came to until a time; the last one does not end it.
-func fitting(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Selection, rows []book.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
+func fitting(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Selection, rows []letterindex.Row, until time.Time) (fits map[selection.Place]bool, n int, err error) {
 	fits = map[selection.Place]bool{}
 	if len(rows) == 0 {
 		return fits, 0, nil
@@ -149,7 +149,7 @@ func fitting(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Select
 	return fits, len(rows), nil // some may have expired
 }
 
-func letterOf(r *book.Row) api.Letter {
+func letterOf(r *letterindex.Row) api.Letter {
 	return api.Letter{
 		Partition: r.Partition, Offset: r.Offset, State: string(r.State), FailedAt: r.FailedAt.UTC(), EnteredAt: r.EnteredAt.UTC(),
 		Class: r.Kind.Class, Fingerprint: r.Kind.Fingerprint, Reason: string(r.Kind.Reason), Group: r.Kind.Group, Version: r.Kind.Version,
@@ -163,7 +163,7 @@ func CountOpen(ctx context.Context, d *Desk, who *access.Identity, topic string,
 	case err != nil:
 		return 0, err
 	case sel.Reads == nil:
-		return t.Book.Select(&sel.Filter).Open, nil
+		return t.Index.Select(&sel.Filter).Open, nil
 	}
 	return Attend(ctx, d, t, func(ctx context.Context) (n int64, err error) {
 		frozen, err := dlq.Freeze(ctx, topic, d.cfg.Kafka...)

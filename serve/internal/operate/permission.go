@@ -30,6 +30,6 @@ func freeze(ctx context.Context, d *Desk, t *watch.Topic) (dlq.Cursor, error) {
 
 // freshen reads what came to a topic and its ledger.
 func freshen(ctx context.Context, d *Desk, t *watch.Topic) error {
-	_, err := Attend(ctx, d, t, func(ctx context.Context) (any, error) { return nil, t.Book.Refresh(ctx) })
+	_, err := Attend(ctx, d, t, func(ctx context.Context) (any, error) { return nil, t.Index.Refresh(ctx) })
 	return err
 }

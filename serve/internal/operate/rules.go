@@ -69,7 +69,7 @@ func ruleOn(d *Desk, t *watch.Topic, r *rule.Rule, now time.Time) api.RuleOnTopi
 	switch {
 	case err != nil:
 		is.Why = failure.Outside(d.cfg.Redact, err.Error())
-	case t.Book.Progress().Complete.IsZero():
+	case t.Index.Progress().Complete.IsZero():
 		is.Why = "the topic is still being read"
 	case j.Do == rule.Redrive:
 		if is.Would = watch.DoRedrive; r.Reads(is.Topic) {
@@ -142,7 +142,7 @@ func decideRule(ctx context.Context, d *Desk, who *access.Identity, in *request.
 	if err := Decided(ctx, d, t, r.Name, &made); err != nil {
 		return api.RuleOnTopic{}, problemOn(ctx, d, t, err)
 	}
-	if err := t.Book.Refresh(ctx); err != nil {
+	if err := t.Index.Refresh(ctx); err != nil {
 		return api.RuleOnTopic{}, failure.NewProblem(failure.KindOf(err), "rule %s is %s on %s, but its state cannot be read: %s", r.Name, do, in.Topic.Topic, failure.Text(err))
 	}
 	return ruleOn(d, t, r, time.Now()), nil

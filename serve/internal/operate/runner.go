@@ -272,5 +272,5 @@ func (r *Runner) Note(ctx context.Context, t *watch.Topic, name string, value an
 		_, err := r.Running()
 		return err
 	}
-	return writer.WriteNow(ctx, t.Book.Note(name, text))
+	return writer.WriteNow(ctx, t.Index.Note(name, text))
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/incident"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
@@ -70,16 +70,16 @@ func GetTopic(ctx context.Context, d *Desk, who *access.Identity, in *request.To
 
 // summaryOf returns the topic as the API shows it.
 func summaryOf(d *Desk, t *watch.Topic) api.Topic {
-	sum, progress := t.Book.Summary(), t.Book.Progress()
+	sum, progress := t.Index.Summary(), t.Index.Progress()
 	is := api.Topic{
 		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: t.Settings.Criticality, ManualOnly: t.Settings.ManualOnly, Unread: progress.Unread,
-		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: watch.Total(t.Arrivals.Recent(time.Now(), t.Book.Flow().Written)),
+		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: watch.Total(t.Arrivals.Recent(time.Now(), t.Index.Flow().Written)),
 		Known: timeOr(t.AsOf(&progress)), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.Unfinished(),
 	}
 	is.Problem = d.cfg.Cluster.Trouble(t, progress.Problem)
 	for _, kind := range watch.AlertKinds {
 		// what cannot be read begins anew, and the log has it
-		of, _ := incident.Parse(t.Book.Noted(watch.AlertNote(d.cfg.Group, kind.Name)))
+		of, _ := incident.Parse(t.Index.Noted(watch.AlertNote(d.cfg.Group, kind.Name)))
 		for _, text := range of.Unnotified(time.Now()) {
 			is.Unnotified = append(is.Unnotified, failure.Outside(d.cfg.Redact, text))
 		}
@@ -101,7 +101,7 @@ func timeOr(at time.Time) *time.Time {
 }
 
 // topClass returns the class with the most open letters; of several the first by name.
-func topClass(groups []book.Group) (top string) {
+func topClass(groups []letterindex.Group) (top string) {
 	open := map[string]int64{}
 	for i := range groups {
 		open[groups[i].Class] += groups[i].Open

@@ -17,8 +17,8 @@ func Version(d *Desk, topic string) uint64 {
 		return 0
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, cluster.Trouble(t, t.Book.Progress().Problem), cluster.Guards.Of(t.Source))
-	return t.Book.Changes() + t.LedgerEnd() + h.Sum64()
+	fmt.Fprint(h, cluster.Trouble(t, t.Index.Progress().Problem), cluster.Guards.Of(t.Source))
+	return t.Index.Changes() + t.LedgerEnd() + h.Sum64()
 }
 
 // LetterVersion returns a number that is another when the state of a letter changes.
@@ -27,7 +27,7 @@ func LetterVersion(d *Desk, topic string, partition int32, offset int64) uint64 
 	if t == nil {
 		return 0
 	}
-	row, ok := t.Book.At(partition, offset)
+	row, ok := t.Index.At(partition, offset)
 	if !ok {
 		return 1
 	}

@@ -53,7 +53,7 @@ type Rule struct {
 	MaxWait time.Duration `yaml:"max-wait"`
 
 	schedule Schedule
-	selects  dlq.Filter // what a book decides of Filter
+	selects  dlq.Filter // what an index decides of Filter
 	zone     *time.Location
 	before   []Rule // that stand before it in the file
 }
@@ -71,8 +71,8 @@ func (r *Rule) Ended(now time.Time, s State, cause string) State {
 // ZoneName returns the time zone of times.
 func (r *Rule) ZoneName() string { return r.zone.String() }
 
-// Selects returns what selects the rule's letters of a topic, as far as a book knows: those that no
-// rule before it fits, whatever that one does about them, and whose delay is over.
+// Selects returns what selects the rule's letters of a topic, as far as an index knows: those that
+// no rule before it fits, whatever that one does about them, and whose delay is over.
 func (r *Rule) Selects(topic string, now time.Time) dlq.Filter {
 	f := r.selects
 	if over := now.Add(-r.Delay); r.Delay > 0 && (f.EnteredUntil.IsZero() || over.Before(f.EnteredUntil)) {
@@ -101,7 +101,7 @@ func (r *Rule) Earlier(topic string) iter.Seq[*Rule] {
 	}
 }
 
-// isByKind reports whether a book's kinds of letters say which of them the rule selects.
+// isByKind reports whether an index's kinds of letters say which of them the rule selects.
 func (r *Rule) isByKind() bool {
 	f := &r.selects
 	return !selection.ReadsLetters(&r.Filter) && f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero()
@@ -142,7 +142,7 @@ func selectedBy(filters []dlq.Filter, l *dlq.Letter) bool {
 	return slices.ContainsFunc(filters, func(f dlq.Filter) bool { return f.Selects(l) })
 }
 
-// Whole returns a filter that decides all, made of one that a book decides.
+// Whole returns a filter that decides all, made of one that an index decides.
 func (r *Rule) Whole(topic string, f dlq.Filter, hidden *redact.Rules) dlq.Filter {
 	if r.Reads(topic) {
 		known := f.Match

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // Bounds of one look of a search.
@@ -48,11 +48,11 @@ func (s *Search) Progress() (read int64, problem string) {
 }
 
 // Left counts the open letters that may fit: those that a filter selects, but for those that were
-// read and do not fit. The filter must be one that a book decides.
-func (s *Search) Left(b *book.Book, f *dlq.Filter) (n int64) {
+// read and do not fit. The filter must be one that an index decides.
+func (s *Search) Left(b *letterindex.Index, f *dlq.Filter) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for partition, offset := range book.Open(b, f) {
+	for partition, offset := range letterindex.Open(b, f) {
 		if !bit(s.not, partition, offset) {
 			n++
 		}
@@ -61,7 +61,7 @@ func (s *Search) Left(b *book.Book, f *dlq.Filter) (n int64) {
 }
 
 // Find reads letters until one fits, up to 20,000 or for 5 seconds. The next call goes on there.
-func (s *Search) Find(ctx context.Context, b *book.Book, f *dlq.Filter, topic string, opts ...kgo.Opt) (found bool, err error) {
+func (s *Search) Find(ctx context.Context, b *letterindex.Index, f *dlq.Filter, topic string, opts ...kgo.Opt) (found bool, err error) {
 	until := time.Now().Add(searchLongest)
 	for n := 0; n < searchMost; n += searchBatch {
 		places := s.next(b, f)
@@ -103,11 +103,11 @@ func (s *Search) look(l *dlq.Letter) bool {
 
 // next returns where the next letters are to be read. It forgets the letters that are not open any
 // more.
-func (s *Search) next(b *book.Book, f *dlq.Filter) (places []Place) {
+func (s *Search) next(b *letterindex.Index, f *dlq.Filter) (places []Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := map[Place]uint64{}
-	for partition, offset := range book.Open(b, f) {
+	for partition, offset := range letterindex.Open(b, f) {
 		switch {
 		case bit(s.not, partition, offset):
 			set(kept, partition, offset)

@@ -17,7 +17,7 @@ import (
 
 // Selection is a filter of the API, ready for use by one goroutine.
 type Selection struct {
-	// Filter has what a book can decide.
+	// Filter has what an index can decide.
 	Filter dlq.Filter
 	// Reads decides the rest, of a letter that was read; nil if there is no rest.
 	Reads func(*dlq.Letter) bool
@@ -141,8 +141,8 @@ func statesOf(words []string, complain func(key, format string, args ...any)) (a
 	return all
 }
 
-// ReadsLetters reports whether a filter takes reading the letters: the book does not know what they
-// carry, nor their attempts.
+// ReadsLetters reports whether a filter takes reading the letters: the index does not know what
+// they carry, nor their attempts.
 func ReadsLetters(f *api.Filter) bool {
 	return f.Attempts != "" || f.Where != "" || len(f.Key)+len(f.Header) > 0
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // ClassesNote is the note that says when the first letter of each class was written. So a class is
@@ -25,7 +25,7 @@ type knownClasses struct {
 
 // Classes are what a topic remembers of its classes. It is safe for concurrent use.
 type Classes struct {
-	book *book.Book
+	index *letterindex.Index
 
 	mu    sync.Mutex
 	note  string // that known was read of
@@ -37,7 +37,7 @@ type Classes struct {
 // remembered returns when the first letters of classes were written, as the ledger has it. The
 // caller holds mu, and does not change the result.
 func (c *Classes) remembered() map[string]int64 {
-	if note := string(c.book.Noted(ClassesNote)); note != c.note {
+	if note := string(c.index.Noted(ClassesNote)); note != c.note {
 		c.note, c.known = note, knownClasses{}
 		if note == "" {
 			c.wrote = "" // to the ledger before
@@ -51,7 +51,7 @@ func (c *Classes) remembered() map[string]int64 {
 
 // Firsts returns when the first letter of each class was written that the topic has letters of.
 func (c *Classes) Firsts() map[string]time.Time {
-	first := maps.Clone(c.book.Summary().FirstWritten)
+	first := maps.Clone(c.index.Summary().FirstWritten)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.remembered()

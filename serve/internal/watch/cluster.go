@@ -19,9 +19,9 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/held"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
 	"github.com/sidingkafka/siding/serve/internal/share"
 )
@@ -210,7 +210,7 @@ func (c *Cluster) discover(ctx context.Context, cl *kgo.Client) error {
 	now := map[string]*Topic{}
 	for _, f := range found {
 		if now[f.Topic] = c.topics[f.Topic]; now[f.Topic] == nil {
-			now[f.Topic] = newTopic(f, c.cfg.Settings(f.Topic), book.New(f.Topic, f.Ledger, c.cfg.Kafka...), c.cfg.Redact)
+			now[f.Topic] = newTopic(f, c.cfg.Settings(f.Topic), letterindex.New(f.Topic, f.Ledger, c.cfg.Kafka...), c.cfg.Redact)
 		}
 		now[f.Topic].identify(f.TopicID, f.LedgerID)
 		if err == nil {
@@ -303,7 +303,7 @@ func (c *Cluster) refresh(ctx context.Context, admin *kadm.Client, running *sync
 
 // read reads a topic up to a position, of which the brokers were asked at a time.
 func (c *Cluster) read(ctx context.Context, t *Topic, at position, asked time.Time) {
-	err := c.reading.read(ctx, t.isSmall(at), t.refreshFailed(), t.Book.Records, func(tuned ...kgo.Opt) error { return t.refresh(ctx, at, asked, tuned...) })
+	err := c.reading.read(ctx, t.isSmall(at), t.refreshFailed(), t.Index.Records, func(tuned ...kgo.Opt) error { return t.refresh(ctx, at, asked, tuned...) })
 	t.endRefresh(c.Denied(ctx, t, err), time.Now())
 	c.logTrouble(ctx, t)
 }
@@ -362,7 +362,7 @@ func (c *Cluster) Denied(ctx context.Context, t *Topic, err error) error {
 }
 
 // Trouble says why not all is known of a topic, or done about it; empty if there is no reason.
-// missed is why its book missed something.
+// missed is why its index missed something.
 func (c *Cluster) Trouble(t *Topic, missed error) string {
 	c.mu.Lock()
 	round, groupDenied := c.why, c.groupDenied

@@ -6,8 +6,8 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
@@ -31,7 +31,7 @@ type Figures struct {
 	NewClasses                  []string             // new by Thresholds.NewClass
 	Expiring                    []int64              // taken within expiryHours
 	ExpiringSoon                int64                // within Thresholds.Retention
-	Flow                        book.Flow
+	Flow                        letterindex.Flow
 	Resolved                    map[dlq.State]int64
 	Runs                        map[redrive.State]int64
 	LastRun                     redrive.Outcome // see lastRun
@@ -64,7 +64,7 @@ func (f *Figures) Opened(run string) bool {
 
 // FiguresOf returns those of a topic now. rules are those of the server.
 func FiguresOf(t *Topic, now time.Time, rules []rule.Rule) Figures {
-	s, flow, is := t.Book.Summary(), t.Book.Flow(), t.Settings.Thresholds
+	s, flow, is := t.Index.Summary(), t.Index.Flow(), t.Settings.Thresholds
 	f := Figures{
 		Open: s.Open, Pending: s.Pending, Oldest: s.Oldest, WrittenBy: s.Written, Resolved: s.ResolvedAs, OpenBy: map[string]int64{},
 		RecentBy: t.Arrivals.Recent(now, flow.Written), FirstBy: t.Classes.Firsts(), Flow: flow, Runs: map[redrive.State]int64{}, Circuits: Circuits(t, rules, now),
@@ -88,7 +88,7 @@ func FiguresOf(t *Topic, now time.Time, rules []rule.Rule) Figures {
 		for _, within := range ExpiryHours {
 			times = append(times, now.Add(within-keeps))
 		}
-		counts := t.Book.OpenBefore(times...)
+		counts := t.Index.OpenBefore(times...)
 		f.ExpiringSoon, f.Expiring = counts[0], counts[1:]
 		if !f.Oldest.IsZero() {
 			f.NextExpiry = f.Oldest.Add(keeps)

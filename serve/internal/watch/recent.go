@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // NewWithin is the time in which the letters of Thresholds.New come.
@@ -22,7 +22,7 @@ type arrival struct {
 
 // Arrivals are how many letters of a topic came of late. It is safe for concurrent use.
 type Arrivals struct {
-	book *book.Book
+	index *letterindex.Index
 
 	mu  sync.Mutex
 	all []arrival // within newWithin, the oldest first
@@ -33,7 +33,7 @@ type Arrivals struct {
 // slow. What came while the server did not look goes by its timestamp alone. written counts what
 // came while it looked.
 func (a *Arrivals) Recent(now time.Time, written map[string]int64) map[string]int64 {
-	recent := a.book.EnteredBy(now.Add(-NewWithin), now.Add(time.Millisecond))
+	recent := a.index.EnteredBy(now.Add(-NewWithin), now.Add(time.Millisecond))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.all) > 0 && now.Sub(a.all[0].at) > NewWithin {

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // Runs are the runs of a topic, as its ledger had them when it was last read. They are safe for
 // concurrent use.
 type Runs struct {
-	book  *book.Book
+	index *letterindex.Index
 	beats observations // by the run's id
 
 	mu     sync.Mutex
@@ -22,11 +22,11 @@ type Runs struct {
 	broken error // runs that cannot be read; nil if all can
 }
 
-// keep keeps the runs of the book, in the order in which this server observed them: the clocks by
+// keep keeps the runs of the index, in the order in which this server observed them: the clocks by
 // which they began may be wrong. They decide about those that it observed at once. Of a run that
-// was looked up after the book had read the ledger, the newer state stays.
+// was looked up after the index had read the ledger, the newer state stays.
 func (r *Runs) keep(runs []redrive.Outcome, broken error) {
-	runs = slices.Clone(runs) // they are the book's
+	runs = slices.Clone(runs) // they are the index's
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	order := map[string]int{}
@@ -120,4 +120,4 @@ func (r *Runs) Unfinished() string {
 }
 
 // LacksOutcomes reports whether letters of runs that have ended may have outcomes by now.
-func (r *Runs) LacksOutcomes() bool { return r.book.Summary().Pending > 0 && r.Unfinished() == "" }
+func (r *Runs) LacksOutcomes() bool { return r.index.Summary().Pending > 0 && r.Unfinished() == "" }

@@ -20,9 +20,9 @@ func TestRuns_KeepTheNewerState(t *testing.T) {
 		state            redrive.State
 		heartbeatSeconds int64
 	}{
-		{"the book is older", aborted, later, redrive.Aborted, 102},
-		{"the book is newer", running, later, redrive.Sending, 101},
-		{"the book has the end", later, aborted, redrive.Aborted, 102},
+		{"the index is older", aborted, later, redrive.Aborted, 102},
+		{"the index is newer", running, later, redrive.Sending, 101},
+		{"the index has the end", later, aborted, redrive.Aborted, 102},
 	} {
 		t.Run(is.name, func(t *testing.T) {
 			var r Runs

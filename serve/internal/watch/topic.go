@@ -16,9 +16,9 @@ import (
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
-	"github.com/sidingkafka/siding/serve/internal/book"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/gather"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
 )
 
@@ -26,7 +26,7 @@ import (
 type Topic struct {
 	redrive.DeadLetterTopic
 	Settings Settings
-	Book     *book.Book
+	Index    *letterindex.Index
 	Runs
 	observations
 	Classes  Classes
@@ -51,9 +51,9 @@ type Topic struct {
 	Unledgered atomic.Bool
 
 	mu    sync.Mutex
-	read  position    // of the brokers' when the book was last refreshed
+	read  position    // of the brokers' when the index was last refreshed
 	asked time.Time   // when they were asked for it
-	came  uint64      // records of the book, and
+	came  uint64      // records of the index, and
 	moved time.Time   // when these grew under observation
 	ours  time.Time   // since when this server owns the topic; zero if it does not
 	ids   [2][16]byte // of the topic and its ledger
@@ -80,9 +80,9 @@ type Rest struct {
 	Homeless int64
 }
 
-func newTopic(is redrive.DeadLetterTopic, configured Settings, letters *book.Book, hidden *redact.Rules) *Topic {
+func newTopic(is redrive.DeadLetterTopic, configured Settings, letters *letterindex.Index, hidden *redact.Rules) *Topic {
 	return &Topic{
-		DeadLetterTopic: is, Settings: configured, Book: letters, Runs: Runs{book: letters}, Classes: Classes{book: letters}, Arrivals: Arrivals{book: letters}, hidden: hidden, starting: make(chan struct{}, 1),
+		DeadLetterTopic: is, Settings: configured, Index: letters, Runs: Runs{index: letters}, Classes: Classes{index: letters}, Arrivals: Arrivals{index: letters}, hidden: hidden, starting: make(chan struct{}, 1),
 	}
 }
 
@@ -95,27 +95,27 @@ type position struct {
 	ids                [2][16]byte
 }
 
-// refresh brings the book and the runs up to the brokers' position, unless they are there. asked is
-// when the brokers were asked for it. Records of the ledger that this version cannot read are no
+// refresh brings the index and the runs up to the brokers' position, unless they are there. asked
+// is when the brokers were asked for it. Records of the ledger that this version cannot read are no
 // error: all else is known, and reading again would not help. After an error about some partitions
-// the book has the letters of the others. tuned are options of the read.
+// the index has the letters of the others. tuned are options of the read.
 func (t *Topic) refresh(ctx context.Context, at position, asked time.Time, tuned ...kgo.Opt) error {
 	t.mu.Lock()
 	at.ids = t.ids
 	before := t.read
-	if p := t.Book.Progress(); at == before && IsWhole(p.Problem) && !p.Complete.IsZero() {
+	if p := t.Index.Progress(); at == before && IsWhole(p.Problem) && !p.Complete.IsZero() {
 		t.asked = asked
 		t.mu.Unlock()
 		return nil
 	}
 	t.mu.Unlock()
-	missed := t.Book.Refresh(ctx, tuned...)
+	missed := t.Index.Refresh(ctx, tuned...)
 	if IsWhole(missed) {
 		missed = nil
-	} else if t.Book.Progress().Read.Before(asked) {
+	} else if t.Index.Progress().Read.Before(asked) {
 		return missed
 	}
-	t.keep(t.Book.Runs())
+	t.keep(t.Index.Runs())
 	if missed == nil {
 		t.mu.Lock()
 		t.read, t.asked = at, asked
@@ -129,15 +129,15 @@ func (t *Topic) isSmall(at position) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var read position
-	if t.read.ids == t.ids && !t.Book.Progress().Complete.IsZero() {
+	if t.read.ids == t.ids && !t.Index.Progress().Complete.IsZero() {
 		read = t.read
 	}
 	return at.end-max(at.start, read.end)+at.ledger-read.ledger <= smallRecords
 }
 
-// AsOf returns as of when the numbers of the topic are, of which the book has the progress; zero
+// AsOf returns as of when the numbers of the topic are, of which the index has the progress; zero
 // while it is read for the first time.
-func (t *Topic) AsOf(p *book.Progress) time.Time {
+func (t *Topic) AsOf(p *letterindex.Progress) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.Complete.IsZero() || p.Complete.After(t.asked) {
@@ -148,7 +148,7 @@ func (t *Topic) AsOf(p *book.Progress) time.Time {
 
 // follow registers whether records came since it was called last.
 func (t *Topic) follow(now time.Time) {
-	n := t.Book.Records()
+	n := t.Index.Records()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n != t.came {
@@ -159,7 +159,7 @@ func (t *Topic) follow(now time.Time) {
 // SilentSince returns as of when the numbers of the topic are, if that is too long ago and nothing
 // comes; zero otherwise.
 func (t *Topic) SilentSince(p *pulse.Pulse) time.Time {
-	progress := t.Book.Progress()
+	progress := t.Index.Progress()
 	at := t.AsOf(&progress)
 	t.mu.Lock()
 	moved := t.moved
@@ -177,7 +177,7 @@ func (t *Topic) identify(topic, ledger [16]byte) {
 	t.ids = [2][16]byte{topic, ledger}
 }
 
-// IsWhole reports whether a refresh of a book missed nothing, but for what a newer siding wrote.
+// IsWhole reports whether a refresh of an index missed nothing, but for what a newer siding wrote.
 func IsWhole(err error) bool { return err == nil || errors.Is(err, dlq.ErrNewerVersion) }
 
 // Waits before a topic is read again that could not be read; each further one is twice as long.
@@ -231,7 +231,7 @@ func (t *Topic) endRefresh(err error, now time.Time) {
 
 // trouble returns why not all of the topic could be read, if that was not logged yet.
 func (t *Topic) trouble() error {
-	missed := t.Book.Progress().Problem
+	missed := t.Index.Progress().Problem
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := cmp.Or(t.failed, missed, t.Broken())
@@ -249,7 +249,7 @@ func (t *Topic) trouble() error {
 // unreliable returns why it is unknown which letters came home: the ledger has what this version
 // cannot read, or it forgets; nil if all is known. Without that no rule acts on the topic.
 func (t *Topic) unreliable() error {
-	missed := t.Book.Progress().Problem
+	missed := t.Index.Progress().Problem
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if errors.Is(missed, dlq.ErrNewerVersion) {
@@ -287,7 +287,7 @@ func (t *Topic) Alone(ctx context.Context) (release func(), err error) {
 // what the owner before it noted. It notifies of incidents as soon as it has read some partitions:
 // one that is silent must not hide the letters of the others. Only [Server.Run] calls it.
 func (t *Topic) Duties(owned bool) (notifies, acts bool) {
-	read := t.Book.Progress().Read
+	read := t.Index.Progress().Read
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !owned {
@@ -305,10 +305,10 @@ func (t *Topic) Duties(owned bool) (notifies, acts bool) {
 func (t *Topic) ReadSince(at time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.asked.After(at) && !t.Book.Progress().Complete.IsZero()
+	return t.asked.After(at) && !t.Index.Progress().Complete.IsZero()
 }
 
-// LedgerEnd returns the end of the ledger up to which the book was read.
+// LedgerEnd returns the end of the ledger up to which the index was read.
 func (t *Topic) LedgerEnd() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -317,15 +317,15 @@ func (t *Topic) LedgerEnd() uint64 {
 
 // TopicID returns the id of the dead-letter topic as text.
 func (t *Topic) TopicID() string {
-	id := t.Book.TopicID()
+	id := t.Index.TopicID()
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
 // Reread reads what the ledger has now.
 func (t *Topic) Reread(ctx context.Context) error {
-	if err := t.Book.Refresh(ctx); err != nil {
+	if err := t.Index.Refresh(ctx); err != nil {
 		return err
 	}
-	t.keep(t.Book.Runs())
+	t.keep(t.Index.Runs())
 	return t.Broken()
 }

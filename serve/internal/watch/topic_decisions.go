@@ -15,7 +15,7 @@ import (
 // DecidedRules returns the rules of which the topic's ledger has decisions, also those that have
 // left the file.
 func DecidedRules(t *Topic) (names []string) {
-	for note := range t.Book.Notes("rule/") {
+	for note := range t.Index.Notes("rule/") {
 		escaped, rest, _ := strings.Cut(note, "/")
 		if name, err := url.PathUnescape(escaped); err == nil && strings.HasPrefix(rest, "decision/") {
 			names = append(names, name)
@@ -27,7 +27,7 @@ func DecidedRules(t *Topic) (names []string) {
 
 // Decisions returns the decisions of a rule on a topic, the newest first.
 func Decisions(t *Topic, rule string) (all []Decision) {
-	for name, text := range t.Book.Notes(ruleDecisionNotes(rule)) {
+	for name, text := range t.Index.Notes(ruleDecisionNotes(rule)) {
 		d := Decision{note: ruleDecisionNotes(rule) + name}
 		if json.Unmarshal(text, &d) == nil {
 			all = append(all, d)
@@ -52,13 +52,13 @@ func Paused(t *Topic, rule string) *Decision {
 // end: letters that came home are open again. It is zero if none did. noted reports that the ledger
 // says so.
 func Forgotten(t *Topic) (at time.Time, noted bool) {
-	text := t.Book.Noted(ForgottenNote)
+	text := t.Index.Noted(ForgottenNote)
 	if text == nil {
-		return t.Book.Forgotten().UTC(), false
+		return t.Index.Forgotten().UTC(), false
 	}
 	is := Forgetting{At: time.Unix(0, 0).UTC()} // what cannot be read is a reason to wait, too
 	_ = json.Unmarshal(text, &is)
-	if lost := t.Book.Lost().UTC(); is.At.Before(lost) {
+	if lost := t.Index.Lost().UTC(); is.At.Before(lost) {
 		return lost, false // the note is of a time before
 	}
 	return is.At, true
@@ -68,7 +68,7 @@ func Forgotten(t *Topic) (at time.Time, noted bool) {
 // operator has decided about the rule since.
 func Forgot(t *Topic, rule string) *Decision {
 	at, _ := Forgotten(t)
-	if is := Standing(Decisions(t, rule)); at.IsZero() || is != nil && !is.At.Before(t.Book.Lost()) {
+	if is := Standing(Decisions(t, rule)); at.IsZero() || is != nil && !is.At.Before(t.Index.Lost()) {
 		return nil
 	}
 	return &Decision{V: 1, At: at, Do: DoPause, By: RulePrefix + rule, Why: ForgotWhy}
@@ -76,7 +76,7 @@ func Forgot(t *Topic, rule string) *Decision {
 
 // RuleState reads the state of a rule on a topic from its ledger, by the server's own clock.
 func RuleState(t *Topic, name string, now time.Time) (s rule.State, err error) {
-	note, known := t.Book.Noted(RuleStateNote(name)), !t.Book.Progress().Complete.IsZero()
+	note, known := t.Index.Noted(RuleStateNote(name)), !t.Index.Progress().Complete.IsZero()
 	if note == nil {
 		if known {
 			t.ObservedAt("circuit/"+name, "", now, now)

@@ -60,11 +60,11 @@ func Judge(t *Topic, r *rule.Rule, guards []api.Guard, now time.Time) (j Judged,
 // that sets the topic's timestamps, if that is later.
 func lastFailed(t *Topic, r *rule.Rule, now time.Time) time.Time {
 	f := dlq.Filter{Classes: r.Filter.Class}
-	came := fmt.Sprint(t.Book.Came(&f), " ", t.Book.LastFailed(&f))
+	came := fmt.Sprint(t.Index.Came(&f), " ", t.Index.LastFailed(&f))
 	f.Until = now
-	last := t.Book.LastFailed(&f)
-	if !t.Book.Progress().Complete.IsZero() {
-		says := t.Book.LastEntered(&dlq.Filter{Classes: r.Filter.Class})
+	last := t.Index.LastFailed(&f)
+	if !t.Index.Progress().Complete.IsZero() {
+		says := t.Index.LastEntered(&dlq.Filter{Classes: r.Filter.Class})
 		if says.Before(last) {
 			says = last
 		}

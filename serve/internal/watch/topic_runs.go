@@ -22,7 +22,7 @@ const RunNotePrefix = "run/"
 // RunNotes returns the notes about runs, by the runs' ids. A note that cannot be read is left out.
 func RunNotes(t *Topic) map[string]RunNote {
 	all := map[string]RunNote{}
-	for id, text := range t.Book.Notes(RunNotePrefix) {
+	for id, text := range t.Index.Notes(RunNotePrefix) {
 		var n RunNote
 		if json.Unmarshal(text, &n) == nil {
 			all[id] = n

@@ -17,18 +17,18 @@ type Finder struct {
 	began time.Time
 }
 
-// MayFit counts the open letters that a rule may select, of those that a filter of the book does.
+// MayFit counts the open letters that a rule may select, of those that a filter of the index does.
 func MayFit(t *Topic, r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
 	if !r.Reads(t.DeadLetterTopic.Topic) {
-		return t.Book.Select(f).Open
+		return t.Index.Select(f).Open
 	}
-	return Search(t, r, now).Left(t.Book, f)
+	return Search(t, r, now).Left(t.Index, f)
 }
 
 // Search returns the search of a rule. It begins anew with another filter, for another topic of the
 // name, and each wait of the rule if an expression may ask for the time.
 func Search(t *Topic, r *rule.Rule, now time.Time) *Finder {
-	of := fmt.Sprintf("%x %+v", t.Book.TopicID(), r.Filter)
+	of := fmt.Sprintf("%x %+v", t.Index.TopicID(), r.Filter)
 	asksTime := strings.Contains(r.Filter.Where, "now")
 	for b := range r.Earlier(t.DeadLetterTopic.Topic) {
 		of += fmt.Sprintf(" %+v", b.Filter)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 )
 
@@ -21,7 +21,7 @@ func TestTopic_SearchBeginsAnewIfTheTimeMayDecide(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range all {
-			is := &Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "orders.dlq"}, Book: book.New("orders.dlq", "orders.dlq.ledger")}
+			is := &Topic{DeadLetterTopic: redrive.DeadLetterTopic{Topic: "orders.dlq"}, Index: letterindex.New("orders.dlq", "orders.dlq.ledger")}
 			now := time.Now()
 			first := Search(is, &all[i], now)
 			if again := Search(is, &all[i], now.Add(all[i].Wait)); (again != first) != anew {

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func freeze(ctx context.Context, topic string, opts []kgo.Opt) func() (dlq.Curso
 	go func() {
 		defer close(frozen)
 		if cursor, err = dlq.Freeze(ctx, topic, opts...); err != nil {
-			err = fmt.Errorf("book: %w", err)
+			err = fmt.Errorf("letterindex: %w", err)
 		}
 	}()
 	return func() (dlq.Cursor, error) {

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ const mostTimes = 1000
 //
 // It takes memory for the series that it returns and for the classes that failed in these times,
 // however many letters there are.
-func (b *Book) Times(f *dlq.Filter, from time.Time, by time.Duration, n, most int) []Series {
+func (b *Index) Times(f *dlq.Filter, from time.Time, by time.Duration, n, most int) []Series {
 	begin, length := from.UnixMilli(), max(by.Milliseconds(), 1)
 	n, most = min(max(n, 0), mostTimes), max(most, 0)
 	b.mu.RLock()

@@ -1,4 +1,4 @@
-package book_test
+package letterindex_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // cluster is an embedded broker with a dead-letter topic and its ledger.
@@ -65,7 +65,7 @@ func (c *cluster) discard(f dlq.Filter) {
 	}
 }
 
-func refreshed(t *testing.T, b *book.Book) {
+func refreshed(t *testing.T, b *letterindex.Index) {
 	t.Helper()
 	if err := b.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -73,10 +73,10 @@ func refreshed(t *testing.T, b *book.Book) {
 }
 
 // Letters and entries of the ledger count as they are read, and none twice.
-func TestBook_CountsTheRecordsThatItReads(t *testing.T) {
+func TestIndex_CountsTheRecordsThatItReads(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	reads := func(what string, least, most uint64) {
 		t.Helper()
 		before := b.Records()
@@ -93,11 +93,12 @@ func TestBook_CountsTheRecordsThatItReads(t *testing.T) {
 	reads("nothing", 0, 0)
 }
 
-// After each of many changes, a book that was kept up counts like the ledger, which reads all anew.
-func TestBook_CountsLikeTheLedger(t *testing.T) {
+// After each of many changes, an index that was kept up counts like the ledger, which reads all
+// anew.
+func TestIndex_CountsLikeTheLedger(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
 		switch class := fmt.Sprint("c", rnd.IntN(4)); rnd.IntN(5) {
@@ -128,7 +129,7 @@ func TestBook_CountsLikeTheLedger(t *testing.T) {
 		}
 		got := b.Summary()
 		if got.Open != want.Open || got.Pending != want.Pending || got.Resolved != want.Resolved || got.Duplicates != want.Duplicates {
-			t.Fatalf("the book has %d open, %d pending, %d resolved, %d duplicates; the ledger %d, %d, %d, %d", got.Open, got.Pending, got.Resolved, got.Duplicates,
+			t.Fatalf("the index has %d open, %d pending, %d resolved, %d duplicates; the ledger %d, %d, %d, %d", got.Open, got.Pending, got.Resolved, got.Duplicates,
 				want.Open, want.Pending, want.Resolved, want.Duplicates)
 		}
 		now := time.Now()
@@ -145,13 +146,13 @@ func TestBook_CountsLikeTheLedger(t *testing.T) {
 				t.Fatal(err)
 			}
 			goes, held := b.Beyond(now, r)
-			// Letters of the same time are beyond a count for the book.
+			// Letters of the same time are beyond a count for the index.
 			if goes < p.Letters || goes+held < p.Letters+p.Held || r.MaxCount == 0 && (goes != p.Letters || held != p.Held) {
-				t.Fatalf("%+v: the book says %d go and %d are held, the ledger %d and %d", r, goes, held, p.Letters, p.Held)
+				t.Fatalf("%+v: the index says %d go and %d are held, the ledger %d and %d", r, goes, held, p.Letters, p.Held)
 			}
 		}
 		if len(got.Groups) != len(want.Failures) {
-			t.Fatalf("the book has %d groups, the ledger %d", len(got.Groups), len(want.Failures))
+			t.Fatalf("the index has %d groups, the ledger %d", len(got.Groups), len(want.Failures))
 		}
 		for i, f := range want.Failures {
 			if g := got.Groups[i]; g.Class != f.Class || g.Open != f.Count || !g.First.Equal(f.First) || !g.Last.Equal(f.Last) {
@@ -162,14 +163,14 @@ func TestBook_CountsLikeTheLedger(t *testing.T) {
 }
 
 // Pages of a filter have each letter once, the newest first, though letters come meanwhile.
-func TestBook_PagesHaveEachLetterOnce(t *testing.T) {
+func TestIndex_PagesHaveEachLetterOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for n := range 20 {
 		c.write(7, int32(n%3), fmt.Sprint("c", n%2), time.Now())
 	}
 	c.discard(dlq.Filter{Ranges: []dlq.Range{dlq.At(1, 3), dlq.At(2, 0)}})
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	refreshed(t, b)
 	f := dlq.Filter{Classes: []string{"c1"}}
 	want := map[string]bool{}
@@ -181,12 +182,12 @@ func TestBook_PagesHaveEachLetterOnce(t *testing.T) {
 		want[fmt.Sprint(l.Record.Partition, ":", l.Record.Offset)] = true
 	}
 	if n := b.Select(&f).Open; n != int64(len(want)) {
-		t.Errorf("the book selects %d letters, want %d", n, len(want))
+		t.Errorf("the index selects %d letters, want %d", n, len(want))
 	}
 	var at dlq.Cursor
 	var last time.Time
 	for more, pages := true, 0; more; pages++ {
-		var rows []book.Row
+		var rows []letterindex.Row
 		rows, at, more = b.Page(&f, false, at, 9)
 		if pages > 0 {
 			c.write(1, 1, "c1", time.Now())
@@ -209,7 +210,7 @@ func TestBook_PagesHaveEachLetterOnce(t *testing.T) {
 }
 
 // A group whose letters were redriven and failed again says so, whatever version they failed in.
-func TestBook_GroupsThatFailedAgain(t *testing.T) {
+func TestIndex_GroupsThatFailedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.write(3, 0, "a", time.Now())
@@ -218,7 +219,7 @@ func TestBook_GroupsThatFailedAgain(t *testing.T) {
 	if err := c.cl.ProduceSync(t.Context(), e.Record("orders.dlq.ledger", 0, 1)).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	refreshed(t, b)
 	groups := b.Select(&dlq.Filter{Groups: []string{"billing"}}).Groups
 	if len(groups) != 2 || groups[0].Open != 2 || groups[0].FailedAgain != 1 || groups[1].FailedAgain != 0 {
@@ -240,9 +241,9 @@ func TestBook_GroupsThatFailedAgain(t *testing.T) {
 	}
 }
 
-// A book notices that letters are older than their ledger, which so does not know what became of
+// An index notices that letters are older than their ledger, which so does not know what became of
 // them. It takes no ledger for such a one that came before the letters, or with them.
-func TestBook_NoticesThatTheLedgerIsAnotherOne(t *testing.T) {
+func TestIndex_NoticesThatTheLedgerIsAnotherOne(t *testing.T) {
 	t.Parallel()
 	const letters, ledger = "orders.dlq", "orders.dlq.ledger"
 	for name, test := range map[string]struct {
@@ -250,21 +251,21 @@ func TestBook_NoticesThatTheLedgerIsAnotherOne(t *testing.T) {
 		steps string
 		want  bool
 	}{
-		"the same one":                        {"wrrwr", false},
-		"recreated between two looks":         {"wr-+rr", true},
-		"deleted, and created later":          {"wr-rr+rr", true},
-		"created while the book looked again": {"wr-r+rr", true},
-		"created after the letters":           {"-wr+r", true},
-		"created before the letters":          {"-r+wrr", false},
-		"recreated before the first look":     {"w-+rr", false},
-		"recreated with its topic":            {"wr-D+Crrwr", false},
-		"its topic is recreated afterwards":   {"wr-+rrDCrrwr", false},
+		"the same one":                         {"wrrwr", false},
+		"recreated between two looks":          {"wr-+rr", true},
+		"deleted, and created later":           {"wr-rr+rr", true},
+		"created while the index looked again": {"wr-r+rr", true},
+		"created after the letters":            {"-wr+r", true},
+		"created before the letters":           {"-r+wrr", false},
+		"recreated before the first look":      {"w-+rr", false},
+		"recreated with its topic":             {"wr-D+Crrwr", false},
+		"its topic is recreated afterwards":    {"wr-+rrDCrrwr", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
 			admin := kadm.NewClient(c.cl)
-			b := book.New(letters, ledger, c.opts...)
+			b := letterindex.New(letters, ledger, c.opts...)
 			for _, step := range test.steps {
 				var err error
 				switch step {
@@ -287,7 +288,7 @@ func TestBook_NoticesThatTheLedgerIsAnotherOne(t *testing.T) {
 				}
 			}
 			if got := !b.Forgotten().IsZero(); got != test.want || b.Progress().Complete.IsZero() {
-				t.Errorf("after %s it notices one: %v, want %v; the book is of %v", test.steps, got, test.want, b.Progress().Complete)
+				t.Errorf("after %s it notices one: %v, want %v; the index is of %v", test.steps, got, test.want, b.Progress().Complete)
 			}
 		})
 	}

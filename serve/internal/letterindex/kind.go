@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,7 +15,7 @@ type Kind struct {
 	Group, Version     string
 }
 
-// These bound the kinds of a book. Beyond mostKinds new ones lose their version, and then, one
+// These bound the kinds of an index. Beyond mostKinds new ones lose their version, and then, one
 // after the other, their fingerprint, their group and their class: rules go by classes.
 const (
 	mostKinds        = 10_000
@@ -33,7 +33,7 @@ type kinds struct {
 	gone    map[string]int64 // letters of these that came, by class
 }
 
-// kindData is a kind with the first letter that the book read of it.
+// kindData is a kind with the first letter that the index read of it.
 type kindData struct {
 	Kind
 	sample string // that letter's message
@@ -87,7 +87,7 @@ func (k *kinds) number(l *dlq.Letter) uint32 {
 
 // forgetKinds makes room for new kinds, if there are many: it forgets those that no row has. The
 // caller holds the lock.
-func (b *Book) forgetKinds() {
+func (b *Index) forgetKinds() {
 	k := &b.kinds
 	if len(k.numbers) < mostKinds {
 		return

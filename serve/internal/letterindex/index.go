@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"bytes"
@@ -19,9 +19,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-// Book has a row for each letter of a dead-letter topic, resolved ones included. Its methods are
+// Index has a row for each letter of a dead-letter topic, resolved ones included. Its methods are
 // safe for concurrent use.
-type Book struct {
+type Index struct {
 	topic, ledgerTopic string
 	opts               []kgo.Opt
 
@@ -55,7 +55,7 @@ type Book struct {
 	forgotten  time.Time // when their ledger was found to be another one, and
 	lost       time.Time // when it was found to have lost its end
 	changes    uint64    // grows with each change of a row
-	became     [11]int64 // outcomes since the book was complete (see Flow), by index of states
+	became     [11]int64 // outcomes since the index was complete (see Flow), by index of states
 	summary    *Summary  // of that number of changes
 	summarized uint64
 }
@@ -75,14 +75,14 @@ var states = []dlq.State{
 
 func stateNumber(s dlq.State) uint8 { return uint8(max(slices.Index(states, s), 0)) }
 
-// New returns the book of a dead-letter topic, without reading it. ledger is the name of the
+// New returns the index of a dead-letter topic, without reading it. ledger is the name of the
 // ledger's topic. opts connect to the cluster.
-func New(topic, ledger string, opts ...kgo.Opt) *Book {
-	return &Book{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: prunes{}, ledgerEnds: ends{}}
+func New(topic, ledger string, opts ...kgo.Opt) *Index {
+	return &Index{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: prunes{}, ledgerEnds: ends{}}
 }
 
 // Partitions returns how many partitions the topic had at the last refresh.
-func (b *Book) Partitions() (n int32) {
+func (b *Index) Partitions() (n int32) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for id := range b.partitions {
@@ -91,8 +91,8 @@ func (b *Book) Partitions() (n int32) {
 	return n
 }
 
-// Changes returns a number that grows with each change of what the book says.
-func (b *Book) Changes() uint64 {
+// Changes returns a number that grows with each change of what the index says.
+func (b *Index) Changes() uint64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.changes
@@ -100,17 +100,17 @@ func (b *Book) Changes() uint64 {
 
 // Records returns how many records of the topic and its ledger were read so far. It grows during a
 // refresh, unless the brokers are silent.
-func (b *Book) Records() uint64 { return b.records.Load() }
+func (b *Index) Records() uint64 { return b.records.Load() }
 
 // Refresh reads what came since the last refresh: letters, entries of the ledger, and what
 // retention deleted. The first one reads all. Only one runs at a time; another call waits for it.
-// tuned are options of this refresh, beside those of the book.
+// tuned are options of this refresh, beside those of the index.
 //
-// After an error the book has what could be read, and the next call goes on. Letters are read whose
-// partition and whose ledger's partition can be; the others stay as they were. An error that wraps
-// [dlq.ErrNewerVersion] means that all was read, but that a newer siding wrote entries of letters.
-// A topic that was recreated empties the book, and the next call begins anew.
-func (b *Book) Refresh(ctx context.Context, tuned ...kgo.Opt) error {
+// After an error the index has what could be read, and the next call goes on. Letters are read
+// whose partition and whose ledger's partition can be; the others stay as they were. An error that
+// wraps [dlq.ErrNewerVersion] means that all was read, but that a newer siding wrote entries of
+// letters. A topic that was recreated empties the index, and the next call begins anew.
+func (b *Index) Refresh(ctx context.Context, tuned ...kgo.Opt) error {
 	select {
 	case b.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -145,14 +145,14 @@ func (b *Book) Refresh(ctx context.Context, tuned ...kgo.Opt) error {
 
 // Runs returns the runs of the ledger, the oldest first. The error is about those that cannot be
 // read.
-func (b *Book) Runs() ([]redrive.Outcome, error) {
+func (b *Index) Runs() ([]redrive.Outcome, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.runs, b.broken
 }
 
 // refresh reports whether it read letters, of some partitions at least.
-func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err error) {
+func (b *Index) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err error) {
 	b.ledger = tuned(b.ledger, b.topic, b.ledgerTopic, opts)
 	frozen := freeze(ctx, b.topic, opts)
 	defer func() { _, _ = frozen() }() // it uses ctx
@@ -171,7 +171,7 @@ func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err erro
 	if id := b.ledger.LedgerID(); b.ledgerID != id {
 		if b.ledgerID != ([16]byte{}) {
 			b.reset()
-			return false, fmt.Errorf("book: the ledger %s was deleted or recreated: %s is read anew", b.ledgerTopic, b.topic)
+			return false, fmt.Errorf("letterindex: the ledger %s was deleted or recreated: %s is read anew", b.ledgerTopic, b.topic)
 		}
 		b.ledgerID = id
 	}
@@ -192,10 +192,10 @@ func (b *Book) refresh(ctx context.Context, opts []kgo.Opt) (some bool, err erro
 // tries is how often in a row the ledger must not have been read until it is read anew.
 const tries = 3
 
-// resetIfAnother resets the book if the topic is not the one any more that the ledger was read of,
+// resetIfAnother resets the index if the topic is not the one any more that the ledger was read of,
 // or the ledger has lost its end. A new ledger answers. some reports whether a part of the old one
 // was read.
-func (b *Book) resetIfAnother(ctx context.Context, some bool) {
+func (b *Index) resetIfAnother(ctx context.Context, some bool) {
 	if some && b.failures < tries {
 		return // it is the same topic
 	}
@@ -226,7 +226,7 @@ func (b *Book) resetIfAnother(ctx context.Context, some bool) {
 
 // compareLedgers notices that the letters of an earlier refresh had another ledger than now, or
 // none. A ledger that is gone may come back; nothing can be done without it anyway.
-func (b *Book) compareLedgers() {
+func (b *Index) compareLedgers() {
 	id := b.ledger.LedgerID()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -241,23 +241,23 @@ func (b *Book) compareLedgers() {
 	}
 }
 
-// Forgotten returns when the book noticed that the ledger was created after letters of the topic,
+// Forgotten returns when the index noticed that the ledger was created after letters of the topic,
 // or has lost its end, as after an unclean election. So it is unknown which of them came home. It
-// is zero otherwise. A book does not notice what happened before its first refresh.
-func (b *Book) Forgotten() time.Time {
+// is zero otherwise. An index does not notice what happened before its first refresh.
+func (b *Index) Forgotten() time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.forgotten
 }
 
 // Lost returns when the ledger was found to have lost its end, and zero if it was not.
-func (b *Book) Lost() time.Time {
+func (b *Index) Lost() time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.lost
 }
 
-func (b *Book) reset() {
+func (b *Index) reset() {
 	b.ledger, b.ledgerID, b.failures, b.runsChanged = nil, [16]byte{}, 0, true
 	clear(b.ledgerEnds)
 	b.mu.Lock()
@@ -270,9 +270,9 @@ func (b *Book) reset() {
 	b.changes++
 }
 
-// touch adds the letter that a record of the ledger is about, if the book has it. It keeps what
+// touch adds the letter that a record of the ledger is about, if the index has it. It keeps what
 // people did.
-func (b *Book) touch(touched []place, n *dlq.LedgerRecord) []place {
+func (b *Index) touch(touched []place, n *dlq.LedgerRecord) []place {
 	if name, ok := strings.CutPrefix(n.Run, notesPrefix); ok {
 		b.mu.Lock()
 		if b.notes[name] = bytes.Clone(n.Record.Value); n.Record.Value == nil {
@@ -304,7 +304,7 @@ func (b *Book) touch(touched []place, n *dlq.LedgerRecord) []place {
 
 // begin drops what retention deleted and what the brokers lost, and moves a cursor to what was not
 // read.
-func (b *Book) begin(c *dlq.Cursor) {
+func (b *Index) begin(c *dlq.Cursor) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	dropped := 0
@@ -334,7 +334,7 @@ func (b *Book) begin(c *dlq.Cursor) {
 }
 
 // readLetters adds rows for the letters from a cursor on.
-func (b *Book) readLetters(ctx context.Context, c dlq.Cursor) error {
+func (b *Index) readLetters(ctx context.Context, c dlq.Cursor) error {
 	const batch, batchBytes = 1000, 1 << 20
 	pending, size := make([]*dlq.Letter, 0, batch), 0
 	var problem error
@@ -364,7 +364,7 @@ func (b *Book) readLetters(ctx context.Context, c dlq.Cursor) error {
 	return problem
 }
 
-func (b *Book) add(letters []*dlq.Letter) {
+func (b *Index) add(letters []*dlq.Letter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range letters {
@@ -386,7 +386,7 @@ func (b *Book) add(letters []*dlq.Letter) {
 }
 
 // judge takes over the states of letters whose entries changed.
-func (b *Book) judge(touched []place) {
+func (b *Index) judge(touched []place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	changed := map[*rowChunk]bool{}

@@ -1,4 +1,4 @@
-package book_test
+package letterindex_test
 
 import (
 	"testing"
@@ -9,12 +9,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // The topic lost its end between two looks, and got more letters meanwhile than it had lost: the
-// book kept the lost ones, and never read those at their offsets.
-func TestBook_ReadsWhatIsAtLostOffsets(t *testing.T) {
+// index kept the lost ones, and never read those at their offsets.
+func TestIndex_ReadsWhatIsAtLostOffsets(t *testing.T) {
 	t.Parallel()
 	onBrokers(t, func(t *testing.T, c *cluster, fake *kfake.Cluster) {
 		// old brokers have no ids of topics, so a topic that is recreated looks like one whose log
@@ -27,7 +27,7 @@ func TestBook_ReadsWhatIsAtLostOffsets(t *testing.T) {
 		defer cl.Close()
 		c.cl = cl
 		c.write(3, 0, "lost", time.Now())
-		b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+		b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 		refreshed(t, b)
 		c.discard(dlq.Filter{})
 		refreshed(t, b)
@@ -43,7 +43,7 @@ func TestBook_ReadsWhatIsAtLostOffsets(t *testing.T) {
 		c.write(4, 0, "new", time.Now())
 		refreshed(t, b)
 		if s := b.Summary(); s.Open != 4 || s.Resolved != 0 || s.Written["new"] != 4 {
-			t.Errorf("the book has %+v, want four new letters", s)
+			t.Errorf("the index has %+v, want four new letters", s)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// mostPrunes bounds the deletions of a book; beyond it the oldest are forgotten.
+// mostPrunes bounds the deletions of an index; beyond it the oldest are forgotten.
 const mostPrunes = 500
 
 // prunes are the deletions that one ledger has, by id.
@@ -37,7 +37,7 @@ func (all prunes) add(n *dlq.LedgerRecord) (changed bool) {
 
 // Prunes returns what was deleted of the topic, by the clock and by people, the latest first: the
 // last 500 deletions. Until is empty in each.
-func (b *Book) Prunes() []dlq.PruneRecord {
+func (b *Index) Prunes() []dlq.PruneRecord {
 	b.mu.RLock()
 	all := slices.Collect(maps.Values(b.prunes))
 	b.mu.RUnlock()

@@ -1,18 +1,18 @@
-package book_test
+package letterindex_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // What was there before is not counted as having come, and what was deleted has come all the same.
-func TestBook_FlowCountsWhatComes(t *testing.T) {
+func TestIndex_FlowCountsWhatComes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	c.write(3, 0, "decode", time.Now())
 	refreshed(t, b)
 	c.write(4, 1, "decode", time.Now())
@@ -34,7 +34,7 @@ func TestBook_FlowCountsWhatComes(t *testing.T) {
 	}
 	f := b.Flow()
 	if f.Written["decode"] != 4 || f.Written["http.503"] != 5 {
-		t.Errorf("the book saw %v come", f.Written)
+		t.Errorf("the index saw %v come", f.Written)
 	}
 	if f.Outcomes[dlq.Discarded] != 0 {
 		t.Errorf("letters that were not redriven have outcomes: %v", f.Outcomes)

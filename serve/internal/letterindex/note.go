@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ const notesPrefix = "serve/"
 
 // Note returns a record by which servers inform each other about the topic, to be written to the
 // ledger. The last one of a name counts, and one without a value deletes it.
-func (b *Book) Note(name string, value []byte) *kgo.Record {
+func (b *Index) Note(name string, value []byte) *kgo.Record {
 	return dlq.RunRecord(b.ledgerTopic, notesPrefix+name, value)
 }
 
 // Noted returns the last note of a name that was read; nil if there is none.
-func (b *Book) Noted(name string) []byte {
+func (b *Index) Noted(name string) []byte {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return bytes.Clone(b.notes[name])
 }
 
 // Notes returns the notes whose names begin with a prefix, by the rest of their names.
-func (b *Book) Notes(prefix string) map[string][]byte {
+func (b *Index) Notes(prefix string) map[string][]byte {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	all := map[string][]byte{}

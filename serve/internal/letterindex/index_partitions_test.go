@@ -1,4 +1,4 @@
-package book_test
+package letterindex_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/bubble"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // onBrokers runs a test on an embedded broker in virtual time: kgo asks for a while before it takes
@@ -50,8 +50,8 @@ func (c *cluster) resolves(partition int32, offset int64) {
 }
 
 // A partition of the topic or of its ledger that is silent hides no letter of the others. What the
-// book knew of its letters stays.
-func TestBook_ReadsOnBesideASilentPartition(t *testing.T) {
+// index knew of its letters stays.
+func TestIndex_ReadsOnBesideASilentPartition(t *testing.T) {
 	t.Parallel()
 	for _, topic := range []string{"orders.dlq", "orders.dlq.ledger"} {
 		for _, knew := range []bool{true, false} {
@@ -60,7 +60,7 @@ func TestBook_ReadsOnBesideASilentPartition(t *testing.T) {
 					c.write(2, p, "a", time.Now())
 					c.resolves(p, 0)
 				}
-				b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+				b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 				lacks := int64(1)
 				if knew {
 					refreshed(t, b)
@@ -104,11 +104,11 @@ func TestBook_ReadsOnBesideASilentPartition(t *testing.T) {
 
 // What the ledger says of a letter counts, though no letter could be read at that moment: the next
 // refresh does not read it again.
-func TestBook_KeepsWhatTheLedgerSaidWhileTheTopicWasSilent(t *testing.T) {
+func TestIndex_KeepsWhatTheLedgerSaidWhileTheTopicWasSilent(t *testing.T) {
 	t.Parallel()
 	onBrokers(t, func(t *testing.T, c *cluster, fake *kfake.Cluster) {
 		c.write(2, 0, "a", time.Now())
-		b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+		b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 		refreshed(t, b)
 		silent := silence(fake, "orders.dlq", 0, 1, 2)
 		c.resolves(0, 1)

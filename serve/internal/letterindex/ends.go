@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import "github.com/twmb/franz-go/pkg/kgo"
 

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"cmp"
@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// row is what the book keeps of a letter.
+// row is what the index keeps of a letter.
 type row struct {
 	offset          int64
 	failed, entered int64 // Unix milliseconds

@@ -1,18 +1,18 @@
-package book_test
+package letterindex_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // A deletion is there once, with its end, though the ledger has it twice; the latest comes first.
 func TestPrunes_TellOfEachDeletionOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	for i, by := range []string{"ada", "bob"} {
 		c.write(3+i, 0, "c", time.Now())
 		c.discard(dlq.Filter{})

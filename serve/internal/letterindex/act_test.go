@@ -1,4 +1,4 @@
-package book_test
+package letterindex_test
 
 import (
 	"fmt"
@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // One command of a person is one act, though it writes an entry for each letter. A later decision
-// takes its letters away from no act that the book has read.
-func TestBook_ActsTellWhoDidWhat(t *testing.T) {
+// takes its letters away from no act that the index has read.
+func TestIndex_ActsTellWhoDidWhat(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for n := range 12 {
 		c.write(1, int32(n%3), fmt.Sprint("c", n%2), time.Now())
 	}
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	refreshed(t, b)
 	if acts := b.Acts(); len(acts) != 0 {
 		t.Errorf("before anybody did something: %+v", acts)

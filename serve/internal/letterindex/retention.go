@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // TopicID returns the id of the dead-letter topic; zero before the first refresh, and if the
 // brokers have no ids.
-func (b *Book) TopicID() [16]byte {
+func (b *Index) TopicID() [16]byte {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.topicID
@@ -18,7 +18,7 @@ func (b *Book) TopicID() [16]byte {
 // EnteredBefore returns up to where the letters from some offsets on were written before a time,
 // and how many these are. A partition without such a letter is missing. Letters behind one that was
 // written later do not count: an archive of a partition has no gaps.
-func (b *Book) EnteredBefore(from map[int32]int64, at time.Time) (until map[int32]int64, n int64) {
+func (b *Index) EnteredBefore(from map[int32]int64, at time.Time) (until map[int32]int64, n int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	until = map[int32]int64{}
@@ -38,7 +38,7 @@ func (b *Book) EnteredBefore(from map[int32]int64, at time.Time) (until map[int3
 // Beyond counts the letters that are beyond a retention: those that it takes, and those that stay
 // nevertheless. It is for deciding whether to ask [dlq.Ledger.PrunableBy], which reads the topic:
 // it may take letters of the same millisecond for beyond a count.
-func (b *Book) Beyond(now time.Time, r dlq.Retention) (goes, held int64) {
+func (b *Index) Beyond(now time.Time, r dlq.Retention) (goes, held int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	before := int64(0) // letters before it, in Unix milliseconds, are beyond
@@ -67,7 +67,7 @@ func (b *Book) Beyond(now time.Time, r dlq.Retention) (goes, held int64) {
 
 // enteredBeyond returns when the newest letter was written that is not among so many newest ones,
 // in Unix milliseconds; -1 if there are no more than these. The caller holds the lock.
-func (b *Book) enteredBeyond(count int64) int64 {
+func (b *Index) enteredBeyond(count int64) int64 {
 	var all []int64
 	n := 0
 	for _, p := range b.partitions {

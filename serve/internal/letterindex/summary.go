@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"cmp"
@@ -37,14 +37,14 @@ type Group struct {
 	// Groups are the consumer groups that failed so, Versions the versions of their services, and
 	// Reasons the reasons of the letters, each sorted.
 	Groups, Versions, Reasons []string
-	// Sample is the message of the first letter of the group that the book read, which is the one
+	// Sample is the message of the first letter of the group that the index read, which is the one
 	// at Partition and Offset.
 	Sample    string
 	Partition int32
 	Offset    int64
 }
 
-// Progress is how far a book is.
+// Progress is how far an index is.
 type Progress struct {
 	// Complete is when the last refresh that missed nothing began, but for what a newer siding
 	// wrote; zero if there was none.
@@ -52,15 +52,15 @@ type Progress struct {
 	// Read is when the last refresh began that read letters, perhaps not those of all partitions;
 	// zero if there was none.
 	Read time.Time
-	// Letters is how many letters the book has, and Unread how many offsets the refresh under way
+	// Letters is how many letters the index has, and Unread how many offsets the refresh under way
 	// has still to read.
 	Letters, Unread int64
 	// Problem is why the last refresh missed something; nil if it did not.
 	Problem error
 }
 
-// Progress returns how far the book is.
-func (b *Book) Progress() Progress {
+// Progress returns how far the index is.
+func (b *Index) Progress() Progress {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	p := Progress{Complete: b.complete, Read: b.read, Unread: b.unread, Problem: b.problem}
@@ -71,7 +71,7 @@ func (b *Book) Progress() Progress {
 }
 
 // Summary counts the letters. The result is shared: do not modify it.
-func (b *Book) Summary() *Summary {
+func (b *Index) Summary() *Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.summary == nil || b.summarized != b.changes {
@@ -82,7 +82,7 @@ func (b *Book) Summary() *Summary {
 
 // Select counts the letters that a filter selects. It must be one that [Decides] accepts. The
 // result is shared: do not modify it.
-func (b *Book) Select(f *dlq.Filter) *Summary {
+func (b *Index) Select(f *dlq.Filter) *Summary {
 	if selectsAll(f) {
 		return b.Summary()
 	}
@@ -92,7 +92,7 @@ func (b *Book) Select(f *dlq.Filter) *Summary {
 }
 
 // count counts the selected rows. The caller holds the lock.
-func (b *Book) count(of *selection) *Summary {
+func (b *Index) count(of *selection) *Summary {
 	s := &Summary{ResolvedAs: map[dlq.State]int64{}, Written: map[string]int64{}, FirstWritten: map[string]time.Time{}}
 	type counts struct {
 		open, failed, written int64

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestKinds_LoseTheClassLast(t *testing.T) {
 	b.add(failures("http.503", mostGroups+5_000, 3, later))
 	f := dlq.Filter{Classes: []string{"http.*"}}
 	if got := b.Select(&f).Open; got != 3 {
-		t.Errorf("the book has %d open letters of http.*, want 3", got)
+		t.Errorf("the index has %d open letters of http.*, want 3", got)
 	}
 	if last := b.LastFailed(&f); !last.Equal(later) {
 		t.Errorf("the last of them failed at %v, want %v", last, later)
@@ -77,7 +77,7 @@ func TestKinds_GoWithTheirLetters(t *testing.T) {
 		}
 	}
 	if got := b.Flow().Written; len(got) != 2 || got["http.503"] != mostKinds || got["decode"] != left {
-		t.Errorf("the book saw %v come", got)
+		t.Errorf("the index saw %v come", got)
 	}
 	if got := b.Came(&dlq.Filter{Classes: []string{"http.*"}}); got != mostKinds {
 		t.Errorf("%d letters of http.* came, want %d", got, mostKinds)

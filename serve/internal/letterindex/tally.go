@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"slices"
@@ -82,7 +82,7 @@ func (b bounds) within(s span) extent {
 	return noneOf
 }
 
-// selection is what a filter selects. The caller of its methods holds the book's lock.
+// selection is what a filter selects. The caller of its methods holds the index's lock.
 type selection struct {
 	kinds           []bool // by number
 	states          []bool // by number
@@ -115,9 +115,9 @@ func (s *selection) extent(t *tally) extent {
 	return min(s.failed.within(t.failed), s.entered.within(t.entered))
 }
 
-// visit calls do with tallies of all selected rows of the book. None of them is one that splits, if
-// that is not nil: rows of such a one come by themselves. The caller holds the lock.
-func (b *Book) visit(s *selection, splits func(*tally) bool, do func(*tally)) {
+// visit calls do with tallies of all selected rows of the index. None of them is one that splits,
+// if that is not nil: rows of such a one come by themselves. The caller holds the lock.
+func (b *Index) visit(s *selection, splits func(*tally) bool, do func(*tally)) {
 	for id, p := range b.partitions {
 		for _, c := range p.chunks {
 			if c.isWhole(s, splits) {

@@ -1,8 +1,8 @@
-package book
+package letterindex
 
 import "github.com/sidingkafka/siding/dlq"
 
-// Flow counts what happened under observation: since the book was first complete, or the letter's
+// Flow counts what happened under observation: since the index was first complete, or the letter's
 // partition was first read to its end. Its numbers never fall, whatever retention deletes, until
 // the topic is recreated.
 type Flow struct {
@@ -16,7 +16,7 @@ type Flow struct {
 var Outcomes = []dlq.State{dlq.Succeeded, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Unknown, dlq.Unfollowed}
 
 // Flow returns what happened under observation.
-func (b *Book) Flow() Flow {
+func (b *Index) Flow() Flow {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	f := Flow{Written: map[string]int64{}, Outcomes: map[dlq.State]int64{}}
@@ -34,7 +34,7 @@ func (b *Book) Flow() Flow {
 
 // Came counts the letters of some classes, duplicates not among them, that came under observation:
 // see [Flow].
-func (b *Book) Came(f *dlq.Filter) (n int64) {
+func (b *Index) Came(f *dlq.Filter) (n int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	only := dlq.Filter{Classes: f.Classes}
@@ -52,7 +52,7 @@ func (b *Book) Came(f *dlq.Filter) (n int64) {
 }
 
 // came counts a letter that came. The caller holds the lock.
-func (b *Book) came(r *row) {
+func (b *Index) came(r *row) {
 	if !r.copied {
 		b.kinds.all[r.kind].came++
 	}
@@ -60,7 +60,7 @@ func (b *Book) came(r *row) {
 }
 
 // turned counts a letter whose state changed. The caller holds the lock.
-func (b *Book) turned(from, to uint8) {
+func (b *Index) turned(from, to uint8) {
 	// Operators discard letters that were not redriven, too: these have no outcome.
 	if from == to || states[to] == dlq.Discarded && states[from] != dlq.Redriven {
 		return

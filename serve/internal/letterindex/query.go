@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Decides reports whether a book knows which letters a filter selects. Otherwise the letters have
+// Decides reports whether an index knows which letters a filter selects. Otherwise the letters have
 // to be read: their keys, headers or values decide.
 func Decides(f *dlq.Filter) bool { return len(f.Keys)+len(f.Headers) == 0 && f.Match == nil }
 
@@ -20,7 +20,7 @@ func selectsAll(f *dlq.Filter) bool {
 		f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero()
 }
 
-// Row is a letter as the book knows it.
+// Row is a letter as the index knows it.
 type Row struct {
 	Partition int32
 	Offset    int64
@@ -33,7 +33,7 @@ type Row struct {
 // selects returns what a filter selects, without its keys and headers. A Match is asked about the
 // row's kind only, so a filter with another one must not come here. The caller holds the lock while
 // the result is used.
-func (b *Book) selects(f *dlq.Filter) *selection {
+func (b *Index) selects(f *dlq.Filter) *selection {
 	s := &selection{
 		kinds: make([]bool, len(b.kinds.all)), states: make([]bool, len(states)), failed: newBounds(f.Since, f.Until),
 		entered: newBounds(f.EnteredSince, f.EnteredUntil), ranges: f.Ranges,
@@ -66,8 +66,8 @@ func (b bounds) has(at int64) bool {
 	return (b.since == 0 || at >= b.since) && (b.until == 0 || at < b.until)
 }
 
-// At returns the letter at a place, and whether the book has one there.
-func (b *Book) At(partition int32, offset int64) (Row, bool) {
+// At returns the letter at a place, and whether the index has one there.
+func (b *Index) At(partition int32, offset int64) (Row, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	p := b.partitions[partition]
@@ -82,7 +82,7 @@ func (b *Book) At(partition int32, offset int64) (Row, bool) {
 	return b.row(partition, &r), true
 }
 
-func (b *Book) row(partition int32, r *row) Row {
+func (b *Index) row(partition int32, r *row) Row {
 	return Row{partition, r.offset, time.UnixMilli(r.failed), time.UnixMilli(r.entered), states[r.state], b.kinds.all[r.kind].Kind}
 }
 
@@ -92,7 +92,7 @@ func (b *Book) row(partition int32, r *row) Row {
 //
 // next is the cursor of the next page. Letters that come meanwhile change no page after the first.
 // more reports whether there may be a next page.
-func (b *Book) Page(f *dlq.Filter, resolved bool, before dlq.Cursor, n int) (rows []Row, next dlq.Cursor, more bool) {
+func (b *Index) Page(f *dlq.Filter, resolved bool, before dlq.Cursor, n int) (rows []Row, next dlq.Cursor, more bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	selected := b.selects(f)
@@ -149,7 +149,7 @@ func (b *Book) Page(f *dlq.Filter, resolved bool, before dlq.Cursor, n int) (row
 }
 
 // EnteredBy counts by class the letters that were written within a time, but for duplicates.
-func (b *Book) EnteredBy(since, until time.Time) map[string]int64 {
+func (b *Index) EnteredBy(since, until time.Time) map[string]int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	counts := map[string]int64{}
@@ -162,7 +162,7 @@ func (b *Book) EnteredBy(since, until time.Time) map[string]int64 {
 }
 
 // OpenBefore counts the open letters that were written before each of some times.
-func (b *Book) OpenBefore(times ...time.Time) []int64 {
+func (b *Index) OpenBefore(times ...time.Time) []int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	counts := make([]int64, len(times))
@@ -185,16 +185,16 @@ func (b *Book) OpenBefore(times ...time.Time) []int64 {
 
 // LastFailed returns when the last of the letters failed that a filter selects, resolved ones
 // included; zero if there is none.
-func (b *Book) LastFailed(f *dlq.Filter) time.Time {
+func (b *Index) LastFailed(f *dlq.Filter) time.Time {
 	return b.last(f, func(t *tally) int64 { return t.failed.last })
 }
 
 // LastEntered returns when the last of these letters was written.
-func (b *Book) LastEntered(f *dlq.Filter) time.Time {
+func (b *Index) LastEntered(f *dlq.Filter) time.Time {
 	return b.last(f, func(t *tally) int64 { return t.entered.last })
 }
 
-func (b *Book) last(f *dlq.Filter, of func(*tally) int64) time.Time {
+func (b *Index) last(f *dlq.Filter, of func(*tally) int64) time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	last := int64(math.MinInt64)

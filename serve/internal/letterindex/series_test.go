@@ -1,4 +1,4 @@
-package book_test
+package letterindex_test
 
 import (
 	"slices"
@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/internal/book"
+	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
 // Each letter is counted at its time. The classes with few letters are one, whatever their number.
-func TestBook_TimesCountByClass(t *testing.T) {
+func TestIndex_TimesCountByClass(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	from := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -22,10 +22,10 @@ func TestBook_TimesCountByClass(t *testing.T) {
 	c.write(5, 0, "e", from.Add(-time.Second))
 	c.write(5, 0, "e", from.Add(30*time.Minute))
 	c.discard(dlq.Filter{Classes: []string{"b"}})
-	b := book.New("orders.dlq", "orders.dlq.ledger", c.opts...)
+	b := letterindex.New("orders.dlq", "orders.dlq.ledger", c.opts...)
 	refreshed(t, b)
 	got := b.Times(&dlq.Filter{}, from, 10*time.Minute, 3, 2)
-	for i, want := range []book.Series{{Class: "a", Counts: []int64{3, 0, 2}}, {Class: "b", Counts: []int64{0, 0, 4}}, {Class: "", Counts: []int64{0, 2, 0}}} {
+	for i, want := range []letterindex.Series{{Class: "a", Counts: []int64{3, 0, 2}}, {Class: "b", Counts: []int64{0, 0, 4}}, {Class: "", Counts: []int64{0, 2, 0}}} {
 		if i >= len(got) || got[i].Class != want.Class || !slices.Equal(got[i].Counts, want.Counts) {
 			t.Fatalf("the series are %v, want %v at %d", got, want, i)
 		}

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"iter"
@@ -7,8 +7,8 @@ import (
 )
 
 // Open yields where the open letters are that a filter selects, those of a partition in order. The
-// filter must be one that [Decides] accepts. The book is locked meanwhile.
-func Open(b *Book, f *dlq.Filter) iter.Seq2[int32, int64] {
+// filter must be one that [Decides] accepts. The index is locked meanwhile.
+func Open(b *Index, f *dlq.Filter) iter.Seq2[int32, int64] {
 	return func(yield func(int32, int64) bool) {
 		b.mu.RLock()
 		defer b.mu.RUnlock()

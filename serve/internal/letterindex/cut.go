@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 // cut returns the beginning of a text, of n bytes at most, that is valid UTF-8.
 func cut(text string, n int) string {

@@ -1,4 +1,4 @@
-package book
+package letterindex
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ type Act struct {
 	Letters int64
 }
 
-// mostActs bounds the acts of a book; beyond it the oldest are forgotten.
+// mostActs bounds the acts of an index; beyond it the oldest are forgotten.
 const mostActs = 500
 
 // actGap is the longest time between two entries of one act.
@@ -70,7 +70,7 @@ func (a *acts) add(n *dlq.LedgerRecord) {
 // Acts returns what people did to letters without a run, the latest first: the last 500 acts. The
 // ledger keeps the last entry about a letter, so an act loses the letters about which a person
 // decided again.
-func (b *Book) Acts() []Act {
+func (b *Index) Acts() []Act {
 	b.mu.RLock()
 	all := slices.Clone(b.acts.all)
 	b.mu.RUnlock()
