@@ -19,7 +19,8 @@ const (
 )
 
 // Flat says how the sizes of a process changed from the first third of its life to the last. They
-// are the least ones of their thirds: lanes and parked records come and go, what leaks stays.
+// are the least ones of their thirds: lanes and parked records come and go, what leaks stays. A
+// hold may last for a third, while records wait in memory; its time does not count.
 type Flat struct {
 	Member     string
 	Minutes    float64
@@ -34,7 +35,8 @@ func (l *Flat) String() string {
 
 // flatOf returns the sizes of a member; nil if it did not live long enough.
 func flatOf(ev *evidence, name string) *Flat {
-	all := ev.told[name].Vitals
+	member := ev.told[name]
+	all := member.Vitals
 	if len(all) == 0 {
 		return nil
 	}
@@ -46,7 +48,7 @@ func flatOf(ev *evidence, name string) *Flat {
 	}
 	least := func(from, to int64) (goroutines, live int64) {
 		for _, v := range all {
-			if v.At >= from && v.At <= to {
+			if v.At >= from && v.At <= to && member.StateAt(v.At).To != "held" {
 				goroutines = lesser(goroutines, v.Goroutines)
 				live = lesser(live, v.Live)
 			}
@@ -56,6 +58,9 @@ func flatOf(ev *evidence, name string) *Flat {
 	is := &Flat{Member: name, Minutes: time.Duration(to - from).Minutes()}
 	is.Goroutines[0], is.Bytes[0] = least(from, from+third)
 	is.Goroutines[1], is.Bytes[1] = least(to-third, to)
+	if is.Goroutines[0] == 0 || is.Goroutines[1] == 0 {
+		return nil
+	}
 	return is
 }
 
