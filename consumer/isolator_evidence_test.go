@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -198,13 +199,23 @@ func TestIsolator_JoinLeavesNoneCharged(t *testing.T) {
 		}))
 		cfg.Order, cfg.CommitInterval, cfg.DrainTimeout = order, time.Minute, time.Second
 		cfg.Policy.HandlerTimeout = 10 * time.Second
+		// one comes while a record runs
+		cfg.Kafka = append(cfg.Kafka, kgo.HeartbeatInterval(2*time.Second))
 		others := k.Produce(onPartition(1, "others", 1)...)
-		go func() {
+		over := make(chan struct{})
+		var producing sync.WaitGroup
+		defer producing.Wait()
+		defer close(over)
+		producing.Go(func() {
 			for range 50 {
 				k.Produce(onPartition(1, "others", 1)...)
-				time.Sleep(time.Second)
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Second):
+				}
 			}
-		}()
+		})
 		m.limited(cfg, 3, func() bool { return m.missing(innocent)+m.missing(others) == m.letters() })
 		if !joins.Load() || killed.Load() || m.letters() > 0 {
 			t.Errorf("joined %v, killed %v, %d dead letters", joins.Load(), killed.Load(), m.letters())
