@@ -69,10 +69,7 @@ var bad = map[string]func(*testing.T, *fixture){
 			{headers.RedriveID, more(headers.RedriveCount, "1")},
 		}
 		var runs atomic.Int32
-		f.Run(f.config(func(context.Context, *kgo.Record) error {
-			runs.Add(1)
-			return nil
-		}))
+		f.Run(f.config(counting(&runs)))
 		at := time.UnixMilli(now.UnixMilli()).Add(-time.Hour)
 		var copies []*kgo.Record
 		for i, b := range broken {

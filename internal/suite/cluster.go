@@ -11,15 +11,15 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/consumer/consumertest"
 )
 
 // client returns a plain client, for the caller to close.
 func (f *fixture) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append(f.Opts(), opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cl
 }
 
@@ -55,9 +55,7 @@ func (f *fixture) admin(t *testing.T, do func(context.Context, *kadm.Client) err
 	defer cl.Close()
 	ctx, cancel := f.within()
 	defer cancel()
-	if err := do(ctx, kadm.NewClient(cl)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, do(ctx, kadm.NewClient(cl)))
 }
 
 // count returns the number of offsets in use on a topic.
@@ -159,5 +157,19 @@ func (f *fixture) set(t *testing.T, topic, name, value string) {
 func (f *fixture) handledOnce(records []*kgo.Record) {
 	for _, r := range records {
 		f.Handled(r, 1)
+	}
+}
+
+// stop ends a consumer in order.
+func stop(t *testing.T, c *consumertest.Consumer) {
+	t.Helper()
+	must(t, c.Stop())
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

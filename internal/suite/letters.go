@@ -40,9 +40,7 @@ var letters = map[string]func(*testing.T, *fixture){
 		}()
 		r := newRedriver(t, f)
 		p, err := r.Plan(t.Context(), redrive.Selection{Topic: f.topic + ".dlq", Target: redrive.Target{Topic: f.topic}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o, err := r.Run(t.Context(), p, byAnn(redrive.Pace{Ramp: -1, Window: 10 * time.Second}))
 		if _, failed := errors.AsType[*redrive.FailedAgainError](err); !failed || o.State != redrive.Aborted || o.Counts.Sent != 1 || o.Counts.Failed != 1 {
 			t.Errorf("the run ended with %v: %+v, want its canary failed", err, o)
@@ -50,9 +48,7 @@ var letters = map[string]func(*testing.T, *fixture){
 	},
 	// Letters went into lanes that no consumer can ever have, and no verb brought them back.
 	"after its source shrank a letter goes into no lane that cannot exist": func(t *testing.T, f *fixture) {
-		if err := f.Run(f.config(ok)).Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, f.Run(f.config(ok)))
 		for i := range int64(4) {
 			putLetter(f, 1, i, int32(i%2), nil)
 		}
@@ -73,16 +69,12 @@ var letters = map[string]func(*testing.T, *fixture){
 		}
 		ledger := dlq.NewLedger(f.topic+".dlq", f.topic+".dlq.ledger", f.Opts()...)
 		lost, err := redrive.FindLostCopies(t.Context(), redrive.Config{Kafka: f.Opts()}, ledger)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n, err := ledger.Reopen(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.ReopenOptions{By: "ann", Why: "OPS-1", Pending: lost.Has})
 		if n != 1 || err != nil {
 			t.Errorf("%d letters are reopened, %v; want that of partition 1", n, err)
 		}
-		if err := ledger.Read(t.Context(), nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ledger.Read(t.Context(), nil, nil))
 		if open, skipped := ledger.State(1, 1), ledger.State(1, 3); open != dlq.Reopened || skipped != "" {
 			t.Errorf("the letters of partition 1 are %q and %q", open, skipped)
 		}
@@ -100,9 +92,7 @@ var letters = map[string]func(*testing.T, *fixture){
 		})
 		r := newRedriver(t, f)
 		p, err := r.Plan(t.Context(), redrive.Selection{Topic: f.topic + ".dlq"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := map[string]int64{redrive.SkippedNoPartition: 1, redrive.SkippedDamaged: 1}; p.Letters != 1 || !maps.Equal(p.Skipped, want) {
 			t.Errorf("the plan has %d letters and skips %v, want 1 and %v", p.Letters, p.Skipped, want)
 		}
@@ -119,9 +109,7 @@ var letters = map[string]func(*testing.T, *fixture){
 func newRedriver(t *testing.T, f *fixture) *redrive.Redriver {
 	t.Helper()
 	r, err := redrive.New(redrive.Config{Kafka: f.Opts()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 

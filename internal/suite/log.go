@@ -3,6 +3,8 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,17 +64,13 @@ func trailing(t *testing.T, f *fixture) {
 	id := leaveOpen(t, cl, open)
 	f.Handled(f.Produce(&kgo.Record{Topic: f.topic, Partition: 0, Key: f.keyOf(0), Value: []byte("y")})[0], 1)
 	awaits(t, c.Health, id, open)
-	if err := c.Stop(); err != nil { // commits all finished records
-		t.Fatal(err)
-	}
+	stop(t, c) // commits all finished records
 	for _, r := range open {
 		if to := f.committedNow(t, f.group, r.Topic, 1); to != r.Offset {
 			t.Errorf("%d is committed on %s, where a record of an open transaction stands at %d", to, r.Topic, r.Offset)
 		}
 	}
-	if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.EndTransaction(t.Context(), kgo.TryCommit))
 	f.Run(cfg)
 	f.Handled(open[0], 1)
 	f.Handled(&kgo.Record{Topic: f.topic, Partition: 1, Offset: 2000}, 1)
@@ -88,9 +86,7 @@ func gaps(t *testing.T, f *fixture, order consumer.Order) {
 		return nil
 	})
 	cfg.Order = order
-	if err := f.Run(cfg).Stop(); err != nil { // the tiers exist now
-		t.Fatal(err)
-	}
+	stop(t, f.Run(cfg)) // the tiers exist now
 	cl := f.client(t, kgo.TransactionalID(f.group), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	defer cl.Close()
 	source := func(value string) *kgo.Record {
@@ -118,9 +114,7 @@ func gaps(t *testing.T, f *fixture, order consumer.Order) {
 		t.Fatalf("the last records stand at %d and %d: there are no gaps in front of them", last[0].Offset, last[1].Offset)
 	}
 	f.Run(cfg)
-	for _, r := range append(handled, last[0], &kgo.Record{Topic: f.topic, Partition: 1, Offset: 2000}) {
-		f.Handled(r, 1)
-	}
+	f.handledOnce(append(handled, last[0], &kgo.Record{Topic: f.topic, Partition: 1, Offset: 2000}))
 	f.committed(t, f.topic, 1, last[0].Offset+1)
 	f.committed(t, f.tierTopic(tier1), 1, last[1].Offset+1)
 	f.Conserved()
@@ -131,7 +125,37 @@ func transact(t *testing.T, f *fixture, cl *kgo.Client, end kgo.TransactionEndTr
 	t.Helper()
 	ctx, cancel := f.within()
 	defer cancel()
-	if err := errors.Join(cl.BeginTransaction(), cl.ProduceSync(ctx, records...).FirstErr(), client.EndTransaction(ctx, cl, end, records...)); err != nil {
-		t.Fatal(err)
+	must(t, errors.Join(cl.BeginTransaction(), cl.ProduceSync(ctx, records...).FirstErr(), client.EndTransaction(ctx, cl, end, records...)))
+}
+
+// leaveOpen writes records in a transaction that it does not end, and returns the producer's id.
+func leaveOpen(t *testing.T, cl *kgo.Client, open []*kgo.Record) int64 {
+	t.Helper()
+	must(t, cl.BeginTransaction())
+	must(t, cl.ProduceSync(t.Context(), open...).FirstErr())
+	id, _, err := cl.ProducerID(t.Context())
+	must(t, err)
+	return id
+}
+
+// awaits waits until health says that lane 1 waits for a producer's transaction, in which these
+// records were written.
+func awaits(t *testing.T, health func() consumer.Health, producer int64, open []*kgo.Record) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		h := health()
+		missing := ""
+		for _, r := range open {
+			want := fmt.Sprintf("open transaction: %s/1 can be read only up to offset %d, where a transaction of producer id %d, epoch ", r.Topic, r.Offset, producer)
+			if !strings.Contains(h.Lanes[1].Why, want) {
+				missing = want
+			}
+		}
+		if missing == "" && h.OK && h.Lanes[0].State == consumer.StateRunning && h.Lanes[1].State == consumer.StateWaiting {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: health says %q; it is %+v", missing, h)
+		}
 	}
 }

@@ -20,9 +20,7 @@ var order = map[string]func(*testing.T, *fixture){
 		w := newWatch(t, func(r *kgo.Record) string { return fmt.Sprint(r.Partition) })
 		w.ordered = true
 		f.Run(f.config(w.handle(time.Millisecond, nil)))
-		for _, r := range f.Produce(f.many(200)...) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(f.Produce(f.many(200)...))
 		f.Conserved()
 	},
 	"by partition: a slow retry does not hold up its source": func(t *testing.T, f *fixture) {
@@ -40,9 +38,7 @@ var order = map[string]func(*testing.T, *fixture){
 		}))
 		slow := f.Produce(f.record("slow"))[0]
 		<-running
-		for _, r := range f.Produce(f.record("a"), f.record("b")) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(f.Produce(f.record("a"), f.record("b")))
 		close(release)
 		f.Handled(slow, 1)
 		f.Conserved()
@@ -57,9 +53,7 @@ var order = map[string]func(*testing.T, *fixture){
 		}))
 		cfg.Order, cfg.Concurrency = consumer.OrderKey, 20
 		f.Run(cfg)
-		for _, r := range f.Produce(f.many(300)...) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(f.Produce(f.many(300)...))
 		if w.most() < 5 {
 			t.Errorf("at most %d handlers at a time over 20 keys: keys do not run in parallel", w.most())
 		}
@@ -88,9 +82,7 @@ var order = map[string]func(*testing.T, *fixture){
 		records := f.Produce(null(), null(), null(), empty(), empty(), empty())
 		running.Wait()
 		close(all)
-		for _, r := range records {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(records)
 		f.Conserved()
 	},
 	"without order: bounded by Concurrency alone": func(t *testing.T, f *fixture) {
@@ -98,9 +90,7 @@ var order = map[string]func(*testing.T, *fixture){
 		cfg := f.config(w.handle(5*time.Millisecond, nil))
 		cfg.Order, cfg.Concurrency = consumer.OrderNone, 8
 		f.Run(cfg)
-		for _, r := range f.Produce(f.many(200)...) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(f.Produce(f.many(200)...))
 		if got := w.most(); got != 8 {
 			t.Errorf("at most %d handlers at a time, want 8", got)
 		}
@@ -111,9 +101,7 @@ var order = map[string]func(*testing.T, *fixture){
 		cfg := f.config(w.handle(time.Millisecond, nil))
 		cfg.Concurrency = 1
 		f.Run(cfg)
-		for _, r := range f.Produce(f.many(100)...) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(f.Produce(f.many(100)...))
 		f.Conserved()
 	},
 	// Trap 9: with concurrent handlers only the floor is committed.
@@ -137,16 +125,12 @@ var order = map[string]func(*testing.T, *fixture){
 			records[i] = &kgo.Record{Topic: f.topic, Partition: 1, Value: fmt.Append(nil, i)}
 		}
 		f.Produce(records...)
-		for _, r := range records[1:] {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(records[1:])
 		time.Sleep(300 * time.Millisecond) // several commit intervals
 		if at := f.committedNow(t, f.group, f.topic, 1); at != 0 {
 			t.Errorf("%d is committed while record 0 runs", at)
 		}
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		close(block)
 		f.Run(f.config(ok))
 		f.Handled(records[0], 1)

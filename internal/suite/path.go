@@ -46,18 +46,6 @@ var path = map[string]func(*testing.T, *fixture){
 		}
 		f.Conserved()
 	},
-	"a retry that succeeds is the end of it": func(t *testing.T, f *fixture) {
-		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		}))
-		r := f.Produce(f.record("x"))[0]
-		f.Parked(r, tier2, "")
-		f.Handled(r, 1)
-		f.Conserved()
-	},
 	"an unknown error is terminal": func(t *testing.T, f *fixture) {
 		f.Run(f.config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") }))
 		m := f.DeadLettered(f.Produce(f.record("x"))[0], headers.ReasonTerminal)
@@ -67,20 +55,13 @@ var path = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 	},
 	"a failing record holds up nothing behind it": func(t *testing.T, f *fixture) {
-		f.Run(f.config(func(_ context.Context, r *kgo.Record) error {
-			if string(r.Value) == "poison" {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		}))
+		f.Run(f.config(failingOn("poison", classify.Retryable(errBusy))))
 		records := []*kgo.Record{f.record("poison")}
 		for range 50 {
 			records = append(records, f.record("fine"))
 		}
 		f.Produce(records...)
-		for _, r := range records[1:] {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(records[1:])
 		f.DeadLettered(records[0], headers.ReasonExhausted)
 		f.Conserved()
 	},
@@ -102,9 +83,7 @@ var path = map[string]func(*testing.T, *fixture){
 		for range 60 {
 			records = append(records, &kgo.Record{Topic: f.topic, Partition: 1})
 		}
-		for _, r := range f.Produce(records...) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(f.Produce(records...))
 		f.Conserved()
 		mu.Lock()
 		defer mu.Unlock()
@@ -116,16 +95,9 @@ var path = map[string]func(*testing.T, *fixture){
 	},
 	// Trap 4: a record that succeeds on one partition resets the attempts counted on another.
 	"successes beside a failing record leave its attempts alone": func(t *testing.T, f *fixture) {
-		f.Run(f.config(func(_ context.Context, r *kgo.Record) error {
-			if string(r.Value) == "poison" {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		}))
+		f.Run(f.config(failingOn("poison", classify.Retryable(errBusy))))
 		fine := func() {
-			for _, r := range f.Produce(&kgo.Record{Topic: f.topic, Key: f.keyOf(0)}, &kgo.Record{Topic: f.topic, Partition: 1}) {
-				f.Handled(r, 1)
-			}
+			f.handledOnce(f.Produce(&kgo.Record{Topic: f.topic, Key: f.keyOf(0)}, &kgo.Record{Topic: f.topic, Partition: 1}))
 		}
 		poison := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Value: []byte("poison")})[0]
 		fine()
@@ -210,21 +182,7 @@ var path = map[string]func(*testing.T, *fixture){
 		for i := range 200 {
 			records = append(records, f.record(fmt.Sprint(i)))
 		}
-		for _, r := range f.Produce(records...) {
-			f.DeadLettered(r, headers.ReasonExhausted)
-			break
-		}
-		f.Conserved()
-	},
-	"restart: what was parked runs after it": func(t *testing.T, f *fixture) {
-		c := f.Run(keepsIn(f.config(busy), tier1))
-		r := f.Produce(f.record("x"))[0]
-		f.Parked(r, tier1, "")
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		f.Run(f.config(ok))
-		f.Handled(r, 1)
+		f.DeadLettered(f.Produce(records...)[0], headers.ReasonExhausted)
 		f.Conserved()
 	},
 }

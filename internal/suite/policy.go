@@ -50,12 +50,7 @@ var policy = map[string]func(*testing.T, *fixture){
 	// Trap 20: the time for retries counts from when the record was written, and behind a backlog
 	// the first failure is the last.
 	"MaxAge does not count the time before the first failure": func(t *testing.T, f *fixture) {
-		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		})
+		cfg := f.config(busyFor(2))
 		cfg.Policy.MaxAge = time.Minute
 		f.Run(cfg)
 		r := f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Timestamp: time.Now().Add(-24 * time.Hour)})[0]
@@ -187,24 +182,14 @@ var policy = map[string]func(*testing.T, *fixture){
 		}
 	},
 	"Discard drops the record and the partition goes on": func(t *testing.T, f *fixture) {
-		f.Run(f.config(func(_ context.Context, r *kgo.Record) error {
-			if string(r.Value) == "x" {
-				return classify.As(classify.Discard(errBusy), "double")
-			}
-			return nil
-		}))
+		f.Run(f.config(failingOn("x", classify.As(classify.Discard(errBusy), "double"))))
 		x := f.Produce(f.record("x"))[0]
 		f.Handled(f.Produce(f.record("y"))[0], 1)
 		f.Discarded(x, "double")
 		f.unhandled(t, x)
 	},
 	"Stop halts the lane, the others go on, a restart resumes": func(t *testing.T, f *fixture) {
-		cfg := f.config(func(_ context.Context, r *kgo.Record) error {
-			if string(r.Value) == "x" {
-				return errors.New("must not be skipped")
-			}
-			return nil
-		})
+		cfg := f.config(failingOn("x", errors.New("must not be skipped")))
 		cfg.Policy.OnTerminal = consumer.Stop
 		c := f.Run(cfg)
 		f.Produce(&kgo.Record{Topic: f.topic, Partition: 1, Value: []byte("before")})
@@ -221,9 +206,7 @@ var policy = map[string]func(*testing.T, *fixture){
 		other := &kgo.Record{Topic: f.topic, Key: f.keyOf(0), Value: []byte("other")}
 		f.Handled(f.Produce(other)[0], 1)
 		f.unhandled(t, records[1])
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		f.Run(f.config(ok))
 		f.Handled(records[0], 1)
 		f.Handled(records[1], 1)

@@ -19,30 +19,25 @@ import (
 // rebalance: partitions that change their owner, members that join and leave.
 var rebalance = map[string]func(*testing.T, *fixture){
 	"a clean hand-over neither loses nor repeats": func(t *testing.T, f *fixture) {
-		handle := func(ctx context.Context, r *kgo.Record) error {
+		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			time.Sleep(time.Millisecond)
 			if facts := consumer.DeliveryOf(ctx, r); facts.Attempt == 1 && facts.Original.Offset%5 == 0 {
 				return classify.Retryable(errBusy)
 			}
 			return nil
-		}
+		})
 		// Without jitter a tier's records finish in the order of their offsets. With it, records
 		// that finished above the floor run again under the next owner: only the floor is
 		// committed.
-		cfg := f.config(handle)
 		cfg.Policy.Jitter = -1
 		first := f.Run(cfg)
 		records := f.Produce(f.many(300)...)
 		second := f.Run(cfg)
 		eventually(t, "the second member has a partition", func() bool { return len(second.Health().Lanes) == 1 })
 		records = append(records, f.Produce(f.many(300)...)...)
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, first)
 		records = append(records, f.Produce(f.many(300)...)...)
-		for _, r := range records {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(records)
 		f.Conserved()
 	},
 	// kgo leaves a group only after a join that is under way, which here waits for the other
@@ -65,9 +60,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 			return slices.ContainsFunc(stays.Health().Lanes, func(l consumer.LaneHealth) bool { return l.State == consumer.StateDraining })
 		})
 		began := time.Now()
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		if took := time.Since(began); took > 4*time.Second {
 			t.Errorf("Run took %v to return, want it to wait for no join", took)
 		}
@@ -80,9 +73,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		if took := time.Since(began); took > 25*time.Second {
 			t.Errorf("that took %v, want less than a session", took)
 		}
-		for _, r := range records {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(records)
 		f.Conserved()
 	},
 	// A member with another configuration, a canary, left a tier behind, and members that had
@@ -110,9 +101,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		r.Key = f.keyOf(its)
 		f.Produce(r)
 		f.Parked(r, extra, "")
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		eventually(t, "the tier is drained", func() bool {
 			return f.committedNow(t, f.group, f.tierTopic(extra), its) == 1
 		})
@@ -148,12 +137,8 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		eventually(t, "all are parked", func() bool { return parked(first) == len(records) })
 		second := f.Run(cfg)
 		eventually(t, "the second member has its share", func() bool { n := parked(second); return n > 0 && n+parked(first) == len(records) })
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range records {
-			f.Handled(r, 1)
-		}
+		stop(t, first)
+		f.handledOnce(records)
 		f.Conserved()
 	},
 	// Trap 2: a hand-over occurs during the wait for an in-place retry, and the record is dropped.
@@ -167,15 +152,8 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		c := f.Run(cfg)
 		r := f.Produce(f.record("x"))[0]
 		<-failed
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if got := consumer.DeliveryOf(ctx, r).Attempt; got != 1 {
-				t.Errorf("attempt %d under the next owner, want 1", got)
-			}
-			return nil
-		}))
+		stop(t, c)
+		f.Run(f.config(onAttempt(t, 1)))
 		f.Handled(r, 1)
 		f.Conserved()
 	},
@@ -199,14 +177,10 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		cfg.DrainTimeout = 100 * time.Millisecond
 		guest := f.Run(cfg)
 		eventually(t, "each has a lane", func() bool { return len(guest.Health().Lanes) == 1 && len(stay.Health().Lanes) == 1 })
-		if err := guest.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, guest)
 		eventually(t, "the lane is back", func() bool { return len(stay.Health().Lanes) == 2 })
 		stay.Resume(f.topic)
-		for _, r := range append(records, f.Produce(f.many(100)...)...) {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(append(records, f.Produce(f.many(100)...)...))
 		f.Conserved()
 	},
 	// Trap 32: one partition drains for its next owner, and the member does not read the partitions
@@ -231,31 +205,18 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		c := f.Run(cfg)
 		r := f.Produce(f.record("x"))[0]
 		<-started
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-		f.Run(f.config(func(ctx context.Context, r *kgo.Record) error {
-			if got := consumer.DeliveryOf(ctx, r).Attempt; got != 1 {
-				t.Errorf("attempt %d after the restart, want 1", got)
-			}
-			return nil
-		}))
+		stop(t, c)
+		f.Run(f.config(onAttempt(t, 1)))
 		f.Handled(r, 1)
 		f.Conserved()
 	},
 	"a handler that finishes within the drain time has succeeded": func(t *testing.T, f *fixture) {
-		started, release := make(chan struct{}), make(chan struct{})
-		c := f.Run(f.config(func(context.Context, *kgo.Record) error {
-			close(started)
-			<-release
-			return nil
-		}))
+		handle, started, release := blocking()
+		c := f.Run(f.config(handle))
 		r := f.Produce(f.record("x"))[0]
 		<-started
 		time.AfterFunc(200*time.Millisecond, func() { close(release) })
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		f.Handled(r, 1)
 		f.Run(f.config(ok))
 		f.Handled(f.Produce(f.record("y"))[0], 1)
@@ -277,9 +238,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		r := f.Produce(f.record("x"))[0]
 		<-started
 		time.AfterFunc(200*time.Millisecond, func() { close(release) })
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		f.DeadLettered(r, headers.ReasonTerminal)
 		f.Run(f.config(handle))
 		f.Handled(f.Produce(f.record("y"))[0], 1)
@@ -289,12 +248,8 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		f.Conserved()
 	},
 	"a handler that ignores its cancelling is named": func(t *testing.T, f *fixture) {
-		started, release := make(chan struct{}), make(chan struct{})
-		cfg := f.config(func(context.Context, *kgo.Record) error {
-			close(started)
-			<-release
-			return nil
-		})
+		handle, started, release := blocking()
+		cfg := f.config(handle)
 		cfg.DrainTimeout = 100 * time.Millisecond
 		c := f.Run(cfg)
 		r := f.Produce(f.record("x"))[0]
@@ -349,9 +304,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 		if at := f.committedNow(t, f.group, f.topic, moved); at != 20 {
 			t.Errorf("%d is committed on the partition that went to the second member, want 20 as before", at)
 		}
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, first)
 		if at := f.committedNow(t, f.group, f.topic, moved); at != 20 {
 			t.Errorf("%d is committed after the first member left, want 20 as before", at)
 		}
@@ -377,9 +330,7 @@ var rebalance = map[string]func(*testing.T, *fixture){
 			guest := f.Run(f.config(handle))
 			f.Produce(f.many(100)...)
 			eventually(t, "the guest has a partition", func() bool { return len(guest.Health().Lanes) > 0 })
-			if err := guest.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			stop(t, guest)
 		}
 		eventually(t, "all is done", func() bool {
 			for _, l := range stay.Health().Lanes {

@@ -60,9 +60,7 @@ var restart = map[string]func(*testing.T, *fixture){
 		})
 		cl := f.client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		defer cl.Close()
-		if err := cl.ProduceSync(context.Background(), records...).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cl.ProduceSync(context.Background(), records...).FirstErr())
 		release, second, first := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 		cfg := f.config(func(ctx context.Context, r *kgo.Record) error {
 			switch r.Offset {
@@ -135,9 +133,7 @@ func (f *fixture) inFlight(t *testing.T, cfg consumer.Config, tier time.Duration
 	c := f.Run(keepsIn(cfg, tier))
 	records := f.Produce(f.many(20)...)
 	f.Parked(records[7], tier, "")
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, c)
 	return records
 }
 

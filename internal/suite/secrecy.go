@@ -112,9 +112,7 @@ func leaksNothing(t *testing.T, f *fixture, order consumer.Order) {
 	fixed.Store(true)
 	f.redrivenWell(t, finder)
 	showHealth()
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, c)
 	f.ownWords(t, finder)
 	for _, kind := range []string{"log", "span", "metric", "health", "event", "header", "ledger", "commit"} {
 		if finder.Seen(kind) == 0 {
@@ -131,14 +129,10 @@ func (f *fixture) redrives(t *testing.T, finder *leak.Finder, s redrive.Selectio
 	t.Helper()
 	log := finder.Logger()
 	r, err := redrive.New(redrive.Config{Kafka: append(f.Opts(), kgo.WithLogger(kslog.New(log))), Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Topic = f.topic + ".dlq"
 	p, err := r.Plan(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o, err := r.Run(t.Context(), p, redrive.RunOptions{
 		By: "ann", Why: "OPS-1", Pace: redrive.Pace{Ramp: -1, Window: time.Second, Tolerate: 10},
 		On: func(e redrive.Event) { finder.Show("event", fmt.Sprintf("%+v", e)) },

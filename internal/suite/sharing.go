@@ -21,10 +21,7 @@ import (
 var sharing = map[string]func(*testing.T, *fixture){
 	"a copy of another group is passed over and committed, not run": func(t *testing.T, f *fixture) {
 		var runs atomic.Int32
-		f.Run(f.config(func(context.Context, *kgo.Record) error {
-			runs.Add(1)
-			return nil
-		}))
+		f.Run(f.config(counting(&runs)))
 		foreign := f.copyOf(0, 1, time.Now())
 		foreign.Group = "another"
 		f.Produce(&kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Value: []byte("x"), Headers: foreign.Append(nil)})
@@ -40,11 +37,7 @@ var sharing = map[string]func(*testing.T, *fixture){
 	// time was malformed.
 	"a broken copy that names its group is dead-lettered by that group alone": func(t *testing.T, f *fixture) {
 		var runs atomic.Int32
-		handle := func(context.Context, *kgo.Record) error {
-			runs.Add(1)
-			return nil
-		}
-		one, two := f.config(handle), f.config(handle)
+		one, two := f.config(counting(&runs)), f.config(counting(&runs))
 		two.Group = f.group + "-two"
 		f.Run(one)
 		f.Run(two)

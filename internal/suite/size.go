@@ -78,9 +78,7 @@ var size = map[string]func(*testing.T, *fixture){
 		large := &kgo.Record{Topic: f.topic, Partition: 1, Key: []byte("k"), Value: make([]byte, 2<<20)}
 		cl := f.client(t, kgo.ProducerBatchMaxBytes(4<<20), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 		defer cl.Close()
-		if err := cl.ProduceSync(context.Background(), large).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cl.ProduceSync(context.Background(), large).FirstErr())
 		f.Parked(large, tier1, "busy")
 		f.DeadLettered(large, headers.ReasonExhausted)
 		for _, topic := range []string{f.tierTopic(tier1), f.topic + ".dlq"} {

@@ -24,9 +24,7 @@ var start = map[string]func(*testing.T, *fixture){
 			t.Errorf("the second Run returned %v, want ErrRunning", err)
 		}
 		f.Handled(f.Produce(f.record("x"))[0], 1)
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		if err := c.Run(context.Background()); !errors.Is(err, consumer.ErrRunning) {
 			t.Errorf("Run after the end returned %v, want ErrRunning", err)
 		}
@@ -35,9 +33,7 @@ var start = map[string]func(*testing.T, *fixture){
 		cfg := f.config(ok)
 		cfg.Kafka = f.Opts()
 		c, err := consumer.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if err := c.Run(ctx); err != nil {
@@ -94,9 +90,7 @@ var start = map[string]func(*testing.T, *fixture){
 	"StartEarliest begins at the start, and a restart where it began": func(t *testing.T, f *fixture) {
 		before := f.Produce(f.pinned("before", time.Time{}), f.pinned("before", time.Time{}))
 		f.runPinned(consumer.StartEarliest())
-		for _, r := range before {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(before)
 		f.committed(t, f.topic, 1, 2)
 	},
 	"StartAt begins at the first record as young, and a restart where it began": func(t *testing.T, f *fixture) {
@@ -105,9 +99,7 @@ var start = map[string]func(*testing.T, *fixture){
 		young := f.Produce(f.pinned("young", at), f.pinned("younger", at.Add(time.Minute)))
 		f.startPinned(t, consumer.StartAt(at), 2)
 		f.runPinned(consumer.StartEarliest()) // the committed offset counts, not the option
-		for _, r := range young {
-			f.Handled(r, 1)
-		}
+		f.handledOnce(young)
 		for _, r := range old {
 			f.unhandled(t, r)
 		}
@@ -128,9 +120,7 @@ var start = map[string]func(*testing.T, *fixture){
 			cfg.Kafka = []kgo.Opt{kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(100 * time.Millisecond)}
 			c := f.Run(cfg)
 			if !running {
-				if err := c.Stop(); err != nil {
-					t.Fatal(err)
-				}
+				stop(t, c)
 			}
 			n := len(f.partitions(t))
 			f.admin(t, func(ctx context.Context, admin *kadm.Client) error {
@@ -147,17 +137,13 @@ var start = map[string]func(*testing.T, *fixture){
 				c = f.Run(cfg)
 			}
 			f.Handled(added, 1)
-			if err := c.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			stop(t, c)
 		}
 	},
 	"retry topics begin at their start whatever the source's start": func(t *testing.T, f *fixture) {
 		cfg := f.config(ok)
 		c := f.Run(cfg)
-		if err := c.Stop(); err != nil { // the siblings exist now
-			t.Fatal(err)
-		}
+		stop(t, c) // the siblings exist now
 		m := f.copyOf(4711, 1, time.Now())
 		m.Group = f.group + "-new"
 		f.Produce(&kgo.Record{Topic: f.tierTopic(tier1), Partition: 1, Value: []byte("x"), Headers: m.Append(nil)})
@@ -185,9 +171,7 @@ func (f *fixture) startPinned(t *testing.T, start consumer.Start, want int64) {
 			t.Errorf("%d is committed on %s when the consumer is ready, want 0", got, f.tierTopic(tier))
 		}
 	}
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, c)
 	if got := f.committedNow(t, f.group, f.topic, 1); got != want {
 		t.Errorf("%d is committed at the end, want the start still, %d", got, want)
 	}

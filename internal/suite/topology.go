@@ -38,7 +38,7 @@ var topology = map[string]func(*testing.T, *fixture){
 		tier := f.tierTopic(tier1)
 		f.DeleteTopic(tier)
 		f.CreateTopic(tier, 2)
-		records := f.Produce(f.many(50)...)
+		f.Produce(f.many(50)...)
 		f.Conserved() // a copy may exist twice
 		eventually(t, "all of it is committed", func() bool {
 			return !slices.ContainsFunc(c.Health().Lanes, func(l consumer.LaneHealth) bool {
@@ -46,7 +46,6 @@ var topology = map[string]func(*testing.T, *fixture){
 			})
 		})
 		f.handledOnce(f.Produce(f.many(50)...))
-		_ = records
 		f.Conserved()
 	},
 	"a source that is deleted holds up no other, and is consumed when it is there again": func(t *testing.T, f *fixture) {
@@ -78,9 +77,7 @@ var topology = map[string]func(*testing.T, *fixture){
 			f.Parked(r, removed, "")
 		}
 		f.Conserved()
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, first)
 		cfg.Policy.Tiers = []time.Duration{tier1}
 		c := f.Run(cfg)
 		f.handledOnce(records)
@@ -114,9 +111,7 @@ var topology = map[string]func(*testing.T, *fixture){
 			f.Parked(r, tier, "")
 		}
 		f.Conserved()
-		if err := former.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, former)
 		cfg.FormerGroups, cfg.Group = []string{cfg.Group}, cfg.Group+"-anew"
 		f.Run(cfg)
 		f.handledOnce(append(parked, f.Produce(f.many(20)...)...))
@@ -131,9 +126,7 @@ var topology = map[string]func(*testing.T, *fixture){
 			f.Parked(r, time.Hour, "")
 		}
 		f.Conserved()
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, c)
 		f.deleteGroup(t, cfg.Group)
 		// The records on the source and in the tiers run again; a record that is not due stays.
 		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
