@@ -17,8 +17,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -44,32 +48,25 @@ var (
 
 func TestNamesUnitsKindsAndAttributesAreThoseOfTheGoldenFile(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		everything(t, k, o)
 		metrics := o.metrics()
 		slices.SortFunc(metrics, func(a, b metricdata.Metrics) int { return cmp.Compare(a.Name, b.Name) })
 		var got strings.Builder
 		for _, m := range metrics {
-			fmt.Fprintln(&got, describe(t, m))
+			fmt.Fprintln(&got, o.describe(m))
 		}
 		fmt.Fprintln(&got, describeSpans(o.spans.Ended()))
 		if *update {
-			if err := os.WriteFile(goldenFile, []byte(got.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(goldenFile, []byte(got.String()), 0o644))
 		}
 		want, err := os.ReadFile(goldenFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got.String() != string(want) {
 			t.Errorf("telemetry is\n%swant\n%s", got.String(), want)
 		}
 		page, err := os.ReadFile(telemetryPage)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for word := range strings.FieldsSeq(string(want)) {
 			if strings.Contains(word, ".") && word[0] > '9' && !strings.Contains(string(page), "`"+word+"`") {
 				t.Errorf("%s does not explain %s", telemetryPage, word)
@@ -103,17 +100,13 @@ func everything(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 	})
 	cfg.Policy = minute
 	cfg.Policy.MaxAttempts = 3
-	if err := k.Cluster.CreateTopic("orders.dlq", 2, map[string]string{"max.message.bytes": "5000"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.Cluster.CreateTopic("orders.dlq", 2, map[string]string{"max.message.bytes": "5000"}))
 	c := k.Run(cfg)
 	k.Handled(k.Produce(order("fine"))[0], 1)
 	stop(t, c)
 	k.Produce(order("deleted before it is read"))
 	kept := k.Produce(&kgo.Record{Topic: "orders", Partition: 1})[0] // a tombstone
-	if err := k.Cluster.DeleteRecords("orders", 1, kept.Offset); err != nil {
-		t.Fatal(err)
-	}
+	must(t, k.Cluster.DeleteRecords("orders", 1, kept.Offset))
 	k.Run(cfg)
 	k.Handled(kept, 1)
 	large := make([]byte, 10_000)
@@ -128,37 +121,27 @@ func everything(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 	synctest.Wait()
 }
 
-// describe returns a metric as text.
-func describe(t *testing.T, m metricdata.Metrics) string {
-	t.Helper()
+// describe returns a metric as text. All of its series are the group's.
+func (o *telemetry) describe(m metricdata.Metrics) string {
+	o.Helper()
 	keys := map[string]bool{}
-	add := func(set attribute.Set) {
-		for _, a := range set.ToSlice() {
+	for _, p := range o.points(m) {
+		if group, _ := p.set.Value("messaging.consumer.group.name"); group.AsString() != "billing" {
+			o.Errorf("%s is of group %q, want billing", m.Name, group.AsString())
+		}
+		for _, a := range p.set.ToSlice() {
 			keys[string(a.Key)] = true
 		}
 	}
-	kind := ""
+	kind := "gauge"
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:
 		kind = "sum"
 		if data.IsMonotonic {
 			kind = "counter"
 		}
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Gauge[int64]:
-		kind = "gauge"
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
 	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			kind = "histogram, up to " + strings.Trim(fmt.Sprint(p.Bounds), "[]")
-			add(p.Attributes)
-		}
-	default:
-		t.Fatalf("%s is a %T", m.Name, data)
+		kind = "histogram, up to " + strings.Trim(fmt.Sprint(data.DataPoints[0].Bounds), "[]")
 	}
 	return fmt.Sprintf("%s  %s  %s\n    %s", m.Name, m.Unit, kind, strings.Join(slices.Sorted(maps.Keys(keys)), "\n    "))
 }
@@ -180,4 +163,128 @@ func describeSpans(spans []sdktrace.ReadOnlySpan) string {
 		}
 	}
 	return text
+}
+
+// The part of the page that this test writes with -update.
+const (
+	prometheusBegin = "<!-- prometheus: begin, written by `go test ./examples/telemetry -run Prometheus -update` -->\n"
+	prometheusEnd   = "<!-- prometheus: end -->\n"
+)
+
+// instrumentLines are a metric of the golden file: name, unit, kind and attributes.
+var instrumentLines = regexp.MustCompile(`(?m)^(\S+)  (\S+)  (histogram|counter|sum|gauge).*\n((?:    .*\n)+)`)
+
+// OpenTelemetry's own exporter says which names a Prometheus shows for those of the golden file.
+func TestPrometheusNamesOnThePageAreTheExporters(t *testing.T) {
+	t.Parallel()
+	golden, err := os.ReadFile(goldenFile)
+	must(t, err)
+	registry := prometheus.NewRegistry()
+	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutTargetInfo())
+	must(t, err)
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("siding")
+	metrics, attributes := 0, map[string]bool{}
+	for _, m := range instrumentLines.FindAllStringSubmatch(string(golden), -1) {
+		var keys []attribute.KeyValue
+		for _, key := range strings.Fields(m[4]) {
+			keys = append(keys, attribute.String(key, ""))
+			attributes[key] = true
+		}
+		metrics++
+		measure(t, meter, m[1], m[2], m[3], metric.WithAttributes(keys...))
+	}
+	families, err := registry.Gather()
+	must(t, err)
+	if len(families) != metrics || metrics == 0 {
+		t.Errorf("the exporter has %d metrics, the golden file %d", len(families), metrics)
+	}
+	names := map[string]string{} // of attributes, by the exporter's
+	for key := range attributes {
+		names[strings.ReplaceAll(key, ".", "_")] = key
+	}
+	shown, labels := map[string]string{}, map[string]bool{}
+	for _, f := range families {
+		shown[f.GetHelp()] = f.GetName()
+		for _, l := range f.Metric[0].Label {
+			if !strings.HasPrefix(l.GetName(), "otel_scope_") {
+				labels[l.GetName()] = true
+			}
+		}
+	}
+	rows := []string{"| attribute | label |", "|---|---|"}
+	for label := range labels {
+		rows = append(rows, fmt.Sprintf("| `%s` | `%s` |", names[label], label))
+	}
+	slices.Sort(rows[2:])
+	comparePart(t, telemetryPage, prometheusBegin, prometheusEnd, strings.Join(rows, "\n")+"\n")
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		must(t, err)
+		for _, name := range unnamed(string(text), shown) {
+			t.Errorf("%s names %s without %s beside it", page, name, shown[name])
+		}
+	}
+}
+
+// unnamed returns the metrics that a paragraph, a list's item or a table's row of a page names
+// without their name in Prometheus.
+func unnamed(page string, shown map[string]string) (all []string) {
+	for _, part := range regexp.MustCompile(`\n\n|\n\||\n- `).Split(page, -1) {
+		for name, prometheus := range shown {
+			if strings.Contains(part, "`"+name+"`") && !strings.Contains(part, prometheus) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// measure makes an instrument with one measurement. Its description is its name.
+func measure(t *testing.T, meter metric.Meter, name, unit, kind string, attributes metric.MeasurementOption) {
+	t.Helper()
+	ctx := t.Context()
+	var err error
+	switch kind {
+	case "histogram":
+		var i metric.Float64Histogram
+		i, err = meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(name))
+		i.Record(ctx, 1, attributes)
+	case "counter":
+		var i metric.Int64Counter
+		i, err = meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(name))
+		i.Add(ctx, 1, attributes)
+	case "sum":
+		var i metric.Int64UpDownCounter
+		i, err = meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(name))
+		i.Add(ctx, 1, attributes)
+	case "gauge":
+		var i metric.Int64Gauge
+		i, err = meter.Int64Gauge(name, metric.WithUnit(unit), metric.WithDescription(name))
+		i.Record(ctx, 1, attributes)
+	}
+	must(t, err)
+}
+
+// comparePart compares the part of a page between two lines. With -update it writes the part.
+func comparePart(t *testing.T, file, begin, end, want string) {
+	t.Helper()
+	page, err := os.ReadFile(file)
+	must(t, err)
+	head, rest, found := strings.Cut(string(page), begin)
+	got, tail, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no lines %q and %q", file, begin, end)
+	}
+	if want = "\n" + want + "\n"; got == want {
+		return
+	}
+	if !*update {
+		t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+		return
+	}
+	must(t, os.WriteFile(file, []byte(head+begin+want+end+tail), 0o644))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -28,8 +27,7 @@ import (
 
 func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
 			time.Sleep(time.Second)
 			if consumer.DeliveryOf(ctx, r).Tier > 0 {
@@ -103,7 +101,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 // A run is measured when it ends, not at the end of its unit.
 func TestARunThatHangsDoesNotHideThoseBeforeIt(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, _ *telemetry) {
 		o := newTelemetry(t, sdktrace.WithSampler(sdktrace.NeverSample()))
 		release := make(chan struct{})
 		c := k.Run(o.config(func(_ context.Context, r *kgo.Record) error {
@@ -134,80 +132,9 @@ func (o *telemetry) histogram(name string) []metricdata.HistogramDataPoint[float
 	return nil
 }
 
-// The table of docs/telemetry.md has each of these.
-func TestEveryMetricHasItsUnitAndTheGroup(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
-		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt == 2 {
-				return nil
-			}
-			return classify.Retryable(errBusy)
-		})
-		cfg.Policy = minute
-		k.Run(cfg)
-		k.Handled(k.Produce(order("x"))[0], 1)
-		k.Parked(k.Produce(order("y"))[0], time.Minute, "unclassified")
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		units := map[string]string{}
-		for _, m := range o.metrics() {
-			units[m.Name] = m.Unit
-			for _, group := range groups(m) {
-				if group != "billing" {
-					t.Errorf("%s is of group %q, want billing", m.Name, group)
-				}
-			}
-		}
-		for name, want := range map[string]string{
-			"messaging.process.duration": "s",
-			"siding.delivery.lateness":   "s",
-			"siding.routed.records":      "{record}",
-			"siding.parked.records":      "{record}",
-			"siding.parked.oldest_due":   "s",
-			"siding.forwards.inflight":   "{record}",
-			"siding.lanes":               "{lane}",
-			"siding.handlers.stuck":      "{handler}",
-			"siding.members":             "{consumer}",
-			"siding.commits.failing":     "{consumer}",
-			"siding.offset.gaps":         "{offset}",
-			"siding.lag":                 "{offset}",
-		} {
-			if got, ok := units[name]; !ok || got != want {
-				t.Errorf("%s: unit %q, there %v; want %q", name, got, ok, want)
-			}
-		}
-	})
-}
-
-// groups returns the consumer groups of a metric's series.
-func groups(m metricdata.Metrics) (all []string) {
-	add := func(set attribute.Set) {
-		v, _ := set.Value("messaging.consumer.group.name")
-		all = append(all, v.String())
-	}
-	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Gauge[int64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			add(p.Attributes)
-		}
-	}
-	return all
-}
-
 func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		release := make(chan struct{})
 		var silent atomic.Bool // the broker
 		cfg := o.config(func(_ context.Context, r *kgo.Record) error {
@@ -256,8 +183,7 @@ func TestCopiesWithoutAnAnswerAndGapsShow(t *testing.T) {
 // A service may run several consumers, of one group or of several.
 func TestConsumersOfOneProcessAddUp(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		k.CreateTopic("refunds", 3)
 		handler := func(context.Context, *kgo.Record) error { return nil }
 		for _, topic := range []string{"orders", "refunds"} {
@@ -288,8 +214,7 @@ func TestConsumersOfOneProcessAddUp(t *testing.T) {
 // A class that contains a record's id would create a time series for each record.
 func TestClassesBeyondAHundredCountAsOther(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(_ context.Context, r *kgo.Record) error {
 			return classify.As(errors.New("no such order"), "order."+string(r.Value))
 		})
@@ -329,8 +254,7 @@ func TestClassesBeyondAHundredCountAsOther(t *testing.T) {
 
 func TestARecordWithBrokenHeadersIsCounted(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(context.Context, *kgo.Record) error { return nil })
 		cfg.Policy = minute
 		c := k.Run(cfg)
@@ -347,14 +271,8 @@ func TestARecordWithBrokenHeadersIsCounted(t *testing.T) {
 // A slow bucket of the histogram links to the trace of a slow attempt.
 func TestAMeasurementLeadsToItsSpan(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
-		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		})
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
+		cfg := o.config(busyOnce)
 		cfg.Policy = minute
 		c := k.Run(cfg)
 		k.Handled(k.Produce(order("busy"))[0], 1)
@@ -383,17 +301,11 @@ func TestAMeasurementLeadsToItsSpan(t *testing.T) {
 // A view that drops one instrument leaves the others.
 func TestLatenessIsMeasuredWithoutDurations(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		o.reader = sdkmetric.NewManualReader()
 		o.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader), sdkmetric.WithView(sdkmetric.NewView(
 			sdkmetric.Instrument{Name: "messaging.process.duration"}, sdkmetric.Stream{Aggregation: sdkmetric.AggregationDrop{}})))
-		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
-				return classify.Retryable(errBusy)
-			}
-			return nil
-		})
+		cfg := o.config(busyOnce)
 		cfg.Policy = minute
 		c := k.Run(cfg)
 		k.Handled(k.Produce(order("busy"))[0], 1)
@@ -405,8 +317,7 @@ func TestLatenessIsMeasuredWithoutDurations(t *testing.T) {
 
 func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(context.Context, *kgo.Record) error { return nil })
 		c := k.Run(cfg)
 		k.Handled(k.Produce(order("read"))[0], 1)
@@ -414,17 +325,13 @@ func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
 		records := k.Produce(order("lost"), order("lost"), order("lost"), order("kept"))
 
 		cl, err := kgo.NewClient(k.Opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer cl.Close()
 		kept := records[3]
 		_, err = kadm.NewClient(cl).DeleteRecords(t.Context(), kadm.Offsets{"orders": {
 			kept.Partition: {Topic: "orders", Partition: kept.Partition, At: kept.Offset},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c = k.Run(cfg)
 		k.Handled(kept, 1)
 		stop(t, c)
@@ -436,12 +343,9 @@ func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
 // are counted as omitted once they are written.
 func TestRecordsThatAreTooLargeAreCounted(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		for topic, limit := range map[string]string{"orders.retry.1m": "5000", "orders.dlq": "20000"} {
-			if err := k.Cluster.CreateTopic(topic, 2, map[string]string{"max.message.bytes": limit}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, k.Cluster.CreateTopic(topic, 2, map[string]string{"max.message.bytes": limit}))
 		}
 		cfg := o.config(func(context.Context, *kgo.Record) error { return classify.As(classify.Retryable(errBusy), "busy") })
 		cfg.Policy = minute

@@ -11,9 +11,7 @@ import (
 func TestTheExampleShowsSpansAndMetricsAndNoSecret(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run(t.Context(), &out))
 	text := out.String()
 	for _, want := range []string{
 		"consumer process orders",

@@ -25,8 +25,7 @@ import (
 
 func TestEveryAttemptIsASpanThatSaysWhatBecameOfIt(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
 			if consumer.DeliveryOf(ctx, r).Attempt < 3 {
 				return classify.As(classify.Retryable(errors.New("card 4111111111111111 is busy")), "payment.busy")
@@ -80,8 +79,7 @@ func TestEveryAttemptIsASpanThatSaysWhatBecameOfIt(t *testing.T) {
 
 func TestASpanFollowsTheProducersAndTheAttemptBefore(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		c := k.Run(o.config(func(context.Context, *kgo.Record) error { return classify.Retryable(errBusy) }))
 		r := k.Produce(order("busy"))[0]
 		first := k.Parked(r, 5*time.Second, "unclassified")
@@ -134,8 +132,7 @@ func links(s sdktrace.ReadOnlySpan) (all []string) {
 // The in-place retries of another record in the same unit do not count for this one.
 func TestARunInPlaceIsFollowedByItsOwnRecordsRunsAlone(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(_ context.Context, r *kgo.Record) error {
 			if string(r.Value) == "busy" {
 				return classify.As(classify.Retryable(errBusy), "busy")
@@ -158,8 +155,7 @@ func TestARunInPlaceIsFollowedByItsOwnRecordsRunsAlone(t *testing.T) {
 
 func TestBrokenTraceHeadersGiveNoLinkAndNoTrouble(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		c := k.Run(o.config(func(context.Context, *kgo.Record) error { return nil }))
 		for _, value := range []string{"", "00", "zz-0-0-0", strings.Repeat("00-", 1000), "00-00000000000000000000000000000000-0000000000000000-01"} {
 			r := &kgo.Record{Topic: "orders", Headers: []kgo.RecordHeader{{Key: "traceparent", Value: []byte(value)}}}
@@ -179,8 +175,7 @@ func TestBrokenTraceHeadersGiveNoLinkAndNoTrouble(t *testing.T) {
 
 func TestTheHandlerFindsItsSpanAndItsFactsInTheContext(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		c := k.Run(o.config(func(ctx context.Context, r *kgo.Record) error {
 			derived, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
@@ -217,8 +212,7 @@ func TestTheHandlerFindsItsSpanAndItsFactsInTheContext(t *testing.T) {
 
 func TestRunsInPlaceAreSpansEach(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		runs := 0
 		cfg := o.config(func(_ context.Context, r *kgo.Record) error {
 			if runs++; runs%3 != 0 {
@@ -273,8 +267,7 @@ func TestNoSpanStaysOpenHoweverTheHandlerEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-				o := newTelemetry(t)
+			virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 				cfg := o.config(test.handler)
 				cfg.Policy = test.policy
 				c := k.Run(cfg)
@@ -296,8 +289,7 @@ func TestNoSpanStaysOpenHoweverTheHandlerEnds(t *testing.T) {
 // A cancelled attempt is neither a failure nor an attempt, in telemetry too.
 func TestADrainedAttemptEndsItsSpanWithoutAnError(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		var running atomic.Int32
 		cfg := o.config(func(ctx context.Context, r *kgo.Record) error {
 			if running.Add(1) == 1 {
@@ -335,8 +327,7 @@ func TestADrainedAttemptEndsItsSpanWithoutAnError(t *testing.T) {
 // An exporter refuses a whole batch of spans if one text is not UTF-8.
 func TestWhateverTheErrorSaysTheStatusIsShortValidText(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, k *consumertest.Kafka) {
-		o := newTelemetry(t)
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
 		cfg := o.config(func(context.Context, *kgo.Record) error {
 			return classify.Retryable(errors.New("answer \xff\xfe of " + strings.Repeat("é", 10_000)))
 		})
@@ -363,7 +354,7 @@ func TestASpanThatIsNotSampledStillLeadsFromAttemptToAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			virtually(t, func(t *testing.T, k *consumertest.Kafka) {
+			virtually(t, func(t *testing.T, k *consumertest.Kafka, _ *telemetry) {
 				o := newTelemetry(t, sdktrace.WithSampler(sampler))
 				var at []trace.SpanContext
 				c := k.Run(o.config(func(ctx context.Context, _ *kgo.Record) error {

@@ -17,6 +17,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
@@ -83,37 +84,48 @@ func of(s sdktrace.ReadOnlySpan, key attribute.Key) string {
 func (o *telemetry) series(name string) map[string]int64 {
 	o.Helper()
 	got := map[string]int64{}
-	add := func(set attribute.Set, n int64) {
-		var words []string
-		for _, a := range set.ToSlice() {
-			if key := string(a.Key); !strings.HasPrefix(key, "messaging.") {
-				words = append(words, strings.TrimPrefix(key, "siding.")+"="+a.Value.String())
-			}
-		}
-		got[strings.Join(words, " ")] += n
-	}
 	for _, m := range o.metrics() {
 		if m.Name != name {
 			continue
 		}
-		switch data := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			for _, p := range data.DataPoints {
-				add(p.Attributes, p.Value)
+		for _, p := range o.points(m) {
+			var words []string
+			for _, a := range p.set.ToSlice() {
+				if key := string(a.Key); !strings.HasPrefix(key, "messaging.") {
+					words = append(words, strings.TrimPrefix(key, "siding.")+"="+a.Value.String())
+				}
 			}
-		case metricdata.Gauge[int64]:
-			for _, p := range data.DataPoints {
-				add(p.Attributes, p.Value)
-			}
-		case metricdata.Histogram[float64]:
-			for _, p := range data.DataPoints {
-				add(p.Attributes, int64(p.Count))
-			}
-		default:
-			o.Fatalf("%s is a %T", name, data)
+			got[strings.Join(words, " ")] += p.n
 		}
 	}
 	return got
+}
+
+// point is a series of a metric: its sum, its value, or how many measurements it has.
+type point struct {
+	set attribute.Set
+	n   int64
+}
+
+func (o *telemetry) points(m metricdata.Metrics) (all []point) {
+	o.Helper()
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, p.Value})
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, p.Value})
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			all = append(all, point{p.Attributes, int64(p.Count)})
+		}
+	default:
+		o.Fatalf("%s is a %T", m.Name, data)
+	}
+	return all
 }
 
 func (o *telemetry) want(name string, want map[string]int64) {
@@ -143,25 +155,39 @@ func order(value string) *kgo.Record {
 	}}
 }
 
-// virtually runs a test in virtual time, on a topic of two partitions.
-func virtually(t *testing.T, f func(*testing.T, *consumertest.Kafka)) {
+// virtually runs a test in virtual time, on a topic of two partitions, with an SDK of its own.
+func virtually(t *testing.T, f func(*testing.T, *consumertest.Kafka, *telemetry)) {
 	t.Helper()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)
-		f(t, k)
+		f(t, k, newTelemetry(t))
 	})
 }
 
 // stop ends the consumer, so that all its spans exist.
 func stop(t *testing.T, c *consumertest.Consumer) {
 	t.Helper()
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Stop())
 	synctest.Wait()
+}
+
+// busyOnce fails each record's first attempt.
+func busyOnce(ctx context.Context, r *kgo.Record) error {
+	if consumer.DeliveryOf(ctx, r).Attempt == 1 {
+		return classify.Retryable(errBusy)
+	}
+	return nil
 }
 
 var errBusy = errors.New("the gateway is busy")
 
 // minute is a policy with one tier.
 var minute = consumer.Policy{Tiers: []time.Duration{time.Minute}, Jitter: -1}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
