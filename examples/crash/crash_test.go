@@ -21,6 +21,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
 
@@ -159,10 +160,13 @@ func incident(t *testing.T, isolation string, partitions int32, orders []*kgo.Re
 		}
 	}
 	is.dead = int(dead(k))
-	letters = read(t, k, is.dead)
-	for _, l := range letters {
-		if m, err := headers.Parse(l.Headers); err != nil || m.Reason != headers.ReasonCrashLoop || m.Class != "crash.handler" {
-			t.Errorf("a letter has reason %q, class %q (%v)", m.Reason, m.Class, err)
+	for l, err := range dlq.Read(t.Context(), topic+".dlq", dlq.Filter{}, dlq.Cursor{}, k.Opts()...) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		letters = append(letters, l.Record)
+		if m := l.Meta; l.MetaErr != nil || m.Reason != headers.ReasonCrashLoop || m.Class != "crash.handler" {
+			t.Errorf("a letter has reason %q, class %q (%v)", m.Reason, m.Class, l.MetaErr)
 		}
 	}
 	if isolation == "on" && (is.never > 0 || is.dead != poisons) {
@@ -179,25 +183,6 @@ func dead(k *consumertest.Kafka) (n int64) {
 		}
 	}
 	return n
-}
-
-// read reads that many dead letters.
-func read(t *testing.T, k *consumertest.Kafka, n int) (letters []*kgo.Record) {
-	t.Helper()
-	if n == 0 {
-		return nil
-	}
-	cl, err := kgo.NewClient(append(k.Opts(), kgo.ConsumeTopics(topic+".dlq"))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for len(letters) < n && ctx.Err() == nil {
-		letters = append(letters, cl.PollFetches(ctx).Records()...)
-	}
-	return letters
 }
 
 // process runs one process until it dies, or all is over. It reports whether it died of an order.

@@ -3,11 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -37,8 +34,8 @@ func (c *cluster) readBack(ctx context.Context) (found, error) {
 		return f, fmt.Errorf("read back: offsets of group %s: %w", c.group, err)
 	}
 	originals := map[string]*kgo.Record{}
-	err = c.scan(ctx, append(c.tierTopics(), c.siblings.Source), func(r *kgo.Record) {
-		id := idOf(r)
+	err = c.each(ctx, append(c.tierTopics(), c.siblings.Source), func(l *dlq.Letter) {
+		r, id := l.Record, idOf(l.Record)
 		if o, ok := committed.Lookup(r.Topic, r.Partition); !ok || r.Offset >= o.At {
 			f.waiting[id] = true
 		}
@@ -49,73 +46,29 @@ func (c *cluster) readBack(ctx context.Context) (found, error) {
 			f.parked[id]++
 		}
 	})
-	if err != nil {
-		return f, fmt.Errorf("read back: %w", err)
-	}
-	for l, err := range dlq.Read(ctx, c.siblings.DLQ, dlq.Filter{}, dlq.Cursor{}, c.opts...) {
-		if err != nil {
-			return f, fmt.Errorf("read back: %w", err)
-		}
-		id := idOf(l.Record)
-		o := originals[id]
-		f.dead[id] = append(f.dead[id], letter{
-			class: l.Meta.Class, attempts: l.Meta.Attempts,
-			intact: l.MetaErr == nil && o != nil && bytes.Equal(o.Key, l.Record.Key) && bytes.Equal(o.Value, l.Record.Value),
+	if err == nil {
+		err = c.each(ctx, []string{c.siblings.DLQ}, func(l *dlq.Letter) {
+			id := idOf(l.Record)
+			o := originals[id]
+			f.dead[id] = append(f.dead[id], letter{
+				class: l.Meta.Class, attempts: l.Meta.Attempts,
+				intact: l.MetaErr == nil && o != nil && bytes.Equal(o.Key, l.Record.Key) && bytes.Equal(o.Value, l.Record.Value),
+			})
 		})
 	}
-	return f, nil
+	return f, err
 }
 
-// scan reads all records that the topics hold now.
-func (c *cluster) scan(ctx context.Context, topics []string, do func(*kgo.Record)) error {
-	starts, err := c.admin.ListStartOffsets(ctx, topics...)
-	if err = errors.Join(err, starts.Error()); err != nil {
-		return err
-	}
-	ends, err := c.admin.ListEndOffsets(ctx, topics...)
-	if err = errors.Join(err, ends.Error()); err != nil {
-		return err
-	}
-	type partition struct {
-		topic string
-		n     int32
-	}
-	left := map[partition]int64{}
-	from := map[string]map[int32]kgo.Offset{}
-	ends.Each(func(end kadm.ListedOffset) {
-		start, _ := starts.Lookup(end.Topic, end.Partition)
-		if start.Offset == end.Offset {
-			return
-		}
-		left[partition{end.Topic, end.Partition}] = end.Offset
-		if from[end.Topic] == nil {
-			from[end.Topic] = map[int32]kgo.Offset{}
-		}
-		from[end.Topic][end.Partition] = kgo.NewOffset().At(start.Offset)
-	})
-	cl, err := kgo.NewClient(append(c.opts[:len(c.opts):len(c.opts)], kgo.ConsumePartitions(from), kgo.FetchMaxWait(200*time.Millisecond))...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	for len(left) > 0 {
-		fetches := cl.PollFetches(ctx)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			at := partition{r.Topic, r.Partition}
-			end, ok := left[at]
-			if !ok {
-				return
+// each reads all records that the topics hold now. Those that are no dead letters have no headers
+// that dlq could read, which does not matter here.
+func (c *cluster) each(ctx context.Context, topics []string, do func(*dlq.Letter)) error {
+	for _, topic := range topics {
+		for l, err := range dlq.Read(ctx, topic, dlq.Filter{}, dlq.Cursor{}, c.opts...) {
+			if err != nil {
+				return fmt.Errorf("read back: %w", err)
 			}
-			if r.Offset < end {
-				do(r)
-			}
-			if r.Offset >= end-1 {
-				delete(left, at)
-			}
-		})
+			do(l)
+		}
 	}
 	return nil
 }
