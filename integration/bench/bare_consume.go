@@ -47,16 +47,11 @@ func feed(ctx context.Context, cl *kgo.Client, total int64, batch func([]*kgo.Re
 		}
 		workers.Wait()
 	}()
-	for polled := int64(0); polled < total; {
-		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			return errors.Join(err, context.Cause(ctx))
-		}
+	return pollAll(ctx, cl, total, func(fetches kgo.Fetches) error {
 		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 			if len(fp.Records) == 0 {
 				return
 			}
-			polled += int64(len(fp.Records))
 			feed := feeds[fp.Partition]
 			if feed == nil {
 				feed = make(chan []*kgo.Record, 1)
@@ -69,6 +64,21 @@ func feed(ctx context.Context, cl *kgo.Client, total int64, batch func([]*kgo.Re
 			}
 			feed <- fp.Records
 		})
+		return nil
+	})
+}
+
+// pollAll does something with each answer until it has so many records.
+func pollAll(ctx context.Context, cl *kgo.Client, total int64, do func(kgo.Fetches) error) error {
+	for polled := int64(0); polled < total; {
+		fetches := cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		polled += int64(fetches.NumRecords())
+		if err := do(fetches); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -91,14 +101,9 @@ func barePool(ctx context.Context, j job) (report, error) {
 		total = j.Data.records()
 	)
 	left.Store(total)
-	for polled := int64(0); polled < total; {
-		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			return report{}, err
-		}
+	if err := pollAll(ctx, cl, total, func(fetches kgo.Fetches) error {
 		for r := range fetches.RecordsAll() {
 			m.begin()
-			polled++
 			slots <- struct{}{}
 			go func() {
 				time.Sleep(nap(index(r)))
@@ -109,6 +114,9 @@ func barePool(ctx context.Context, j job) (report, error) {
 			}()
 		}
 		cl.MarkCommitRecords(fetches.Records()...)
+		return nil
+	}); err != nil {
+		return report{}, err
 	}
 	<-done
 	rep := m.end(total)
@@ -127,4 +135,34 @@ func groupOpts(j job) []kgo.Opt {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.AutoCommitMarks(),
 	}
+}
+
+// bareRead reads a topic from its start to its end, committed records, and
+// does nothing with them. Client, connection and all are measured, as they are
+// in a summary.
+func bareRead(ctx context.Context, j job) (report, error) {
+	var m meter
+	m.begin()
+	if err := readAll(ctx, j, func(kgo.Fetches) error { return nil }); err != nil {
+		return report{}, err
+	}
+	return m.end(j.Data.records()), nil
+}
+
+// readAll reads a topic for bareRead, and for what does something with it.
+func readAll(ctx context.Context, j job, do func(kgo.Fetches) error) error {
+	from := map[int32]kgo.Offset{}
+	for p := range j.Data.Ends {
+		from[int32(p)] = kgo.NewOffset().At(0)
+	}
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(j.Seeds...),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{j.Data.Topic: from}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	return pollAll(ctx, cl, j.Data.records(), do)
 }

@@ -108,7 +108,7 @@ func TestProgressEndsWithTheLastPartition(t *testing.T) {
 			t.Fatalf("done before record %d", i)
 		default:
 		}
-		p.see(&r)
+		p.observe(&r)
 	}
 	select {
 	case <-p.done:

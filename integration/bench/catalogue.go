@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"time"
 )
@@ -16,23 +15,11 @@ const serviceHeap = 64 << 20
 // default of MaxParkedBytes, and 32 for all else.
 const parkedHeap = 64 + 32
 
-// What the benches of letters write. The first letters of a list are resolved: it has to skip them
-// all on the way to the first open one. The DLQ of four million is written for its heap alone: it
-// takes as long to write as all the rounds with one.
-const (
-	redriveLetters = 1_000_000
-	summaryLetters = 1_000_000
-	summaryMany    = 4_000_000
-	listLetters    = 1_000_000
-	listResolved   = 10_000
-)
+// listResolved are the first letters of a list: it skips them on the way to the first open one.
+const listResolved = 10_000
 
-// Bounds of lines: the heap in MiB that a summary may hold at its end, however many letters there
-// are, and the milliseconds to the first row of a list.
-const (
-	summaryHeap = 64
-	listFirst   = 300
-)
+// summaryHeap is the heap in MiB that a summary may hold at its end, of however many letters.
+const summaryHeap = 64
 
 // metricsSpin is the CPU time of a handler that does a little.
 const metricsSpin = 5 * time.Microsecond
@@ -152,7 +139,7 @@ var benches = []bench{
 	},
 	{
 		name:    "redrive",
-		letters: redriveLetters,
+		letters: 1_000_000,
 		arms: []arm{
 			{name: "siding", job: job{Program: "siding-redrive", Heap: serviceHeap}, run: runRedrive},
 			{name: "bare", job: job{Program: "bare-redrive", Heap: serviceHeap}, run: runRedrive},
@@ -162,7 +149,7 @@ var benches = []bench{
 	{
 		name:    "summary",
 		rounds:  shortRounds,
-		letters: summaryLetters,
+		letters: 1_000_000,
 		arms: []arm{
 			{name: "siding", job: job{Program: "siding-summary"}, run: unchecked},
 			{name: "bare", job: job{Program: "bare-read"}, run: unchecked},
@@ -175,23 +162,23 @@ var benches = []bench{
 	{
 		name:    "summary-4m",
 		rounds:  1,
-		cold:    true, // its time decides nothing
-		letters: summaryMany,
+		cold:    true,      // its time decides nothing
+		letters: 4_000_000, // which take as long to write as all the rounds with one
 		arms:    []arm{{name: "siding", job: job{Program: "siding-summary"}, run: unchecked}},
 		lines:   []line{heapUsed.alone("summary-4m-heap", atMost(summaryHeap), "siding").always()},
 	},
 	{
 		name:    "list",
 		rounds:  shortRounds,
-		letters: listLetters,
+		letters: 1_000_000,
 		settled: listResolved,
 		arms: []arm{
 			{name: "all", job: job{Program: "siding-list"}, run: unchecked},
 			{name: "open", job: job{Program: "siding-list", Resolved: listResolved}, run: unchecked},
 		},
 		lines: []line{
-			middle.alone("list-all", atMost(listFirst), "all"),
-			middle.alone("list-open", atMost(listFirst), "open"),
+			middle.alone("list-all", atMost(300), "all"),
+			middle.alone("list-open", atMost(300), "open"),
 		},
 	},
 	{
@@ -233,23 +220,15 @@ func bridges(whole bool) []arm {
 
 // runSidingBridge lets each group have its own tier: otherwise a lane would have to read an earlier
 // round's copies.
-func runSidingBridge(ctx context.Context, t *turn) (report, error) {
-	rep, err := consumeAll(ctx, t)
-	if err != nil {
-		return report{}, err
-	}
-	return rep, t.weigh(ctx, ".retry.")
+func runSidingBridge(t *turn) report {
+	rep := consumeAll(t)
+	t.weigh(".retry.")
+	return rep
 }
 
-func runBareBridge(ctx context.Context, t *turn) (report, error) {
-	to, err := t.empty(ctx, "copies")
-	if err != nil {
-		return report{}, err
-	}
-	t.job.To = to.Topic
-	rep, err := consumeAll(ctx, t)
-	if err != nil {
-		return report{}, err
-	}
-	return rep, t.weigh(ctx, "copies")
+func runBareBridge(t *turn) report {
+	t.job.To = t.empty("copies").Topic
+	rep := consumeAll(t)
+	t.weigh("copies")
+	return rep
 }

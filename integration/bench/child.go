@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/retrytopics"
@@ -46,9 +48,6 @@ type job struct {
 	Profile  string // file for a CPU profile; empty: none
 	Dir      string // of the embedded broker's log
 }
-
-// A program does a job's work and measures it.
-type program func(context.Context, job) (report, error)
 
 // runChild runs the job in a process of its own and waits for its report. An empty exe is the
 // bench's own binary.
@@ -95,4 +94,43 @@ func startChild(cmd *exec.Cmd, j job) error {
 		return errors.Join(fmt.Errorf("handing %s its job: %w", j.Program, err), cmd.Process.Kill(), cmd.Wait())
 	}
 	return nil
+}
+
+// brokerProgram is the job of a child that serves as the embedded broker.
+const brokerProgram = "broker"
+
+// startBroker starts the embedded broker in a child process. The returned
+// function stops it and removes its log.
+func startBroker(ctx context.Context) (seed string, stop func() error, err error) {
+	dir, err := os.MkdirTemp("", "siding-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	remove := func() error {
+		cancel()
+		return os.RemoveAll(dir)
+	}
+	cmd, err := childCommand(ctx, "")
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	if err := startChild(cmd, job{Program: brokerProgram, Dir: dir}); err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	stop = func() error {
+		cancel()
+		_ = cmd.Wait() // it reports the kill, which is expected
+		return remove()
+	}
+	seed, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("waiting for its address: %w", err), stop())
+	}
+	return strings.TrimSpace(seed), stop, nil
 }

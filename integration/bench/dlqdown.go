@@ -38,18 +38,11 @@ func dlqDownJob(lasts time.Duration, down bool) job {
 }
 
 // runDLQDown gives the program a second topic, and checks that nothing is lost.
-func runDLQDown(ctx context.Context, t *turn) (report, error) {
-	healthy, err := t.empty(ctx, "healthy")
-	if err != nil {
-		return report{}, err
-	}
-	t.job.To = healthy.Topic
-	rep, err := offered(ctx, t)
-	if err != nil {
-		return report{}, err
-	}
-	_, err = finished(ctx, t, t.job.Data.Topic, t.job.To)
-	return rep, err
+func runDLQDown(t *turn) report {
+	t.job.To = t.empty("healthy").Topic
+	rep := t.paced()
+	finished(t, t.job.Data.Topic, t.job.To)
+	return rep
 }
 
 // refusal makes a topic refuse records that have no key, or take them again: a compacted one does.
@@ -87,56 +80,40 @@ func sidingDLQDown(ctx context.Context, j job) (report, error) {
 		time.Sleep(poisonNap)
 		switch {
 		case r.Topic == other.Data.Topic:
-			healthy.note(index(r), took)
+			healthy.record(index(r), took)
 			handled.Add(1)
 		case isPoison(index(r), j.Poison):
 			return classify.Terminal(errUnavailable)
 		default:
-			failing.note(index(r), took)
+			failing.record(index(r), took)
 		}
 		return nil
 	}
-	siblings, err := cfg.Naming.Siblings(j.Data.Topic, j.Group, poisonTiers...)
-	if err != nil {
-		return report{}, err
-	}
-	return trial(ctx, cfg, func(ctx context.Context, c *running) (rep report, err error) {
-		if err := c.await(ctx, c.Ready()); err != nil {
-			return report{}, err
-		}
-		m.begin()
-		c.offer(ctx, j)
-		c.offer(ctx, other)
-		if err := c.await(ctx, after(dlqDownBefore)); err != nil {
-			return report{}, err
-		}
+	letters := siblingsOf(j).DLQ
+	return paced(ctx, cfg, &m, j, func(c *running) report {
+		c.produce(other)
+		c.await(after(dlqDownBefore))
 		var window report
-		measure := func() error { return count(ctx, c, j.Lasts, &handled, &window) }
-		if j.Down == 0 {
-			err = measure()
-		} else {
-			err = refused(ctx, cfg.Kafka, siblings.DLQ, measure)
+		measure := func() error {
+			before, begun := handled.Load(), time.Now()
+			err := c.until(after(j.Lasts))
+			window.Records, window.Seconds = handled.Load()-before, time.Since(begun).Seconds()
+			return err
 		}
-		if err == nil {
-			err = c.await(ctx, healthy.done, failing.done)
-		}
-		if err == nil {
-			err = written(ctx, c, j, siblings.DLQ, int64(poisoned(j)))
-		}
-		rep = m.end(window.Records)
+		c.do(func() error {
+			if j.Down == 0 {
+				return measure()
+			}
+			return refused(c.ctx, cfg.Kafka, letters, measure)
+		})
+		c.await(healthy.done, failing.done)
+		c.written(j, letters, int64(poisoned(j)))
+		rep := m.end(window.Records)
 		rep.Seconds = window.Seconds
 		times := healthy.spread(from, to)
 		rep.P50, rep.P99 = times.P50, times.P99
-		return rep, err
+		return rep
 	})
-}
-
-// count measures what is handled in a time.
-func count(ctx context.Context, c *running, lasts time.Duration, handled *atomic.Int64, rep *report) error {
-	before, begun := handled.Load(), time.Now()
-	err := c.await(ctx, after(lasts))
-	rep.Records, rep.Seconds = handled.Load()-before, time.Since(begun).Seconds()
-	return err
 }
 
 // refused makes the topic refuse records while f runs, and fails if it took one nevertheless.
@@ -151,11 +128,8 @@ func refused(ctx context.Context, opts []kgo.Opt, topic string, f func() error) 
 	}
 	letters := func() (n int64, err error) {
 		ends, err := admin.ListEndOffsets(ctx, topic)
-		if err == nil {
-			err = ends.Error()
-		}
 		ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
-		return n, err
+		return n, errors.Join(err, ends.Error())
 	}
 	time.Sleep(time.Second) // until the broker's partitions have the new setting
 	before, err := letters()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -25,7 +24,8 @@ const (
 type drainingRun struct {
 	handled  []atomic.Int64 // by partition
 	draining []atomic.Bool
-	first    *running
+	// The members. The second one joins while the first one runs.
+	first, second *running
 }
 
 // sidingDraining runs a member that reads all partitions, and then a second one. It measures the
@@ -44,55 +44,52 @@ func sidingDraining(ctx context.Context, j job) (report, error) {
 		d.handled[r.Partition].Add(1)
 		return nil
 	}
-	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
+	return trial(ctx, cfg, func(c *running) report {
 		d.first = c
-		if err := c.await(ctx, c.Ready()); err != nil {
-			return report{}, err
-		}
-		return d.measure(ctx, cfg)
+		return d.measure(cfg)
 	})
 }
 
 // measure lets the second member join.
-func (d *drainingRun) measure(ctx context.Context, cfg consumer.Config) (rep report, err error) {
+func (d *drainingRun) measure(cfg consumer.Config) report {
+	c := d.first
+	c.await(c.Ready())
 	var m meter
 	m.begin()
-	if err := d.first.await(ctx, after(time.Second)); err != nil { // all lanes run
-		return report{}, err
-	}
+	c.await(after(time.Second)) // all lanes run
 	begun, atBegin := time.Now(), d.counts()
-	if err := d.first.await(ctx, after(drainingBefore)); err != nil {
-		return report{}, err
-	}
+	c.await(after(drainingBefore))
 	before, atEnd := time.Since(begun), d.counts()
-	second, err := start(ctx, cfg)
-	if err != nil {
-		return report{}, err
-	}
-	defer func() { err = errors.Join(err, second.stop()) }()
-	if err := d.until(ctx, func(lanes int) bool { return lanes > 0 }); err != nil {
-		return report{}, err
-	}
+	c.do(func() (err error) {
+		d.second, err = start(c.ctx, cfg)
+		return err
+	})
+	d.until(func(lanes int) bool { return lanes > 0 })
 	drain, atDrain := time.Now(), d.counts()
-	if err := d.until(ctx, func(lanes int) bool { return lanes == 0 }); err != nil {
-		return report{}, err
-	}
+	d.until(func(lanes int) bool { return lanes == 0 })
 	lasted, atLast := time.Since(drain), d.counts()
-	if lasted < drainingLasts {
-		return report{}, fmt.Errorf("lanes drained for %v, want %v at least", lasted, drainingLasts)
-	}
-	lanes := d.first.Health().Lanes
-	if len(lanes) == 0 || len(lanes) == len(d.handled) {
-		return report{}, fmt.Errorf("the first member keeps %d of %d lanes", len(lanes), len(d.handled))
-	}
-	var ordinary int64
-	rep = m.end(0)
+	lanes := c.Health().Lanes
+	c.do(func() error {
+		switch {
+		case lasted < drainingLasts:
+			return fmt.Errorf("lanes drained for %v, want %v at least", lasted, drainingLasts)
+		case len(lanes) == 0 || len(lanes) == len(d.handled):
+			return fmt.Errorf("the first member keeps %d of %d lanes", len(lanes), len(d.handled))
+		}
+		return nil
+	})
+	rep, ordinary := m.end(0), int64(0)
 	for _, l := range lanes {
 		ordinary += atEnd[l.Partition] - atBegin[l.Partition]
 		rep.Records += atLast[l.Partition] - atDrain[l.Partition]
 	}
 	rep.Seconds, rep.Before = lasted.Seconds(), float64(ordinary)/before.Seconds()
-	return rep, nil
+	if d.second != nil {
+		if err := d.second.stop(); err != nil {
+			c.do(func() error { return err })
+		}
+	}
+	return rep
 }
 
 func (d *drainingRun) counts() []int64 {
@@ -104,8 +101,8 @@ func (d *drainingRun) counts() []int64 {
 }
 
 // until waits for a number of lanes that drain, and lets the handlers know of these.
-func (d *drainingRun) until(ctx context.Context, is func(lanes int) bool) error {
-	return d.first.poll(ctx, time.Millisecond, func() (bool, error) {
+func (d *drainingRun) until(is func(lanes int) bool) {
+	d.first.poll(time.Millisecond, func() (bool, error) {
 		n := 0
 		for _, l := range d.first.Health().Lanes {
 			if l.State == consumer.StateDraining {

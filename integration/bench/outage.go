@@ -44,7 +44,7 @@ func outageArms(context.Context, *rig) (all []arm, err error) {
 				Offered: outageRate * int((outageBefore+down+outageAfter)/time.Second),
 			}
 		}
-		all = append(all, arm{name: strconv.Itoa(share), job: of(lasts), warm: of(outageWarm), run: offered})
+		all = append(all, arm{name: strconv.Itoa(share), job: of(lasts), warm: of(outageWarm), run: (*turn).paced})
 	}
 	return all, nil
 }
@@ -104,39 +104,25 @@ func sidingOutage(ctx context.Context, j job) (report, error) {
 			for most := o.wait.Load(); wait > most && !o.wait.CompareAndSwap(most, wait); most = o.wait.Load() {
 			}
 		}
-		all.note(i, 1)
+		all.record(i, 1)
 		if i >= (from+to)/2 && i < to {
-			late.note(i, 1)
+			late.record(i, 1)
 		}
 		return nil
 	}
-	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
-		var is outageCounts
-		if err := c.await(ctx, c.Ready()); err != nil {
-			return report{}, err
-		}
-		m.begin()
-		c.offer(ctx, j)
-		if err := c.await(ctx, after(outageBefore)); err != nil {
-			return report{}, err
-		}
+	return paced(ctx, cfg, &m, j, func(c *running) report {
+		c.await(after(outageBefore))
 		o.down.Store(true)
-		if err := c.await(ctx, after(j.Down)); err != nil {
-			return report{}, err
-		}
+		c.await(after(j.Down))
 		o.down.Store(false)
 		end := time.Now()
-		is.Calls, is.Ordinary = o.calls.Load(), int64(to-from)
-		if err := c.await(ctx, late.done); err != nil {
-			return report{}, err
-		}
-		is.Recovery = time.Since(end).Seconds()
-		if err := c.await(ctx, all.done); err != nil {
-			return report{}, err
-		}
-		is.Dead, is.Wait = o.dead.Load(), time.Duration(o.wait.Load()).Seconds()
+		counts := outageCounts{Calls: o.calls.Load(), Ordinary: int64(to - from)}
+		c.await(late.done)
+		counts.Recovery = time.Since(end).Seconds()
+		c.await(all.done)
+		counts.Dead, counts.Wait = o.dead.Load(), time.Duration(o.wait.Load()).Seconds()
 		rep := m.end(int64(j.Offered))
-		rep.Outage = is
-		return rep, nil
+		rep.Outage = counts
+		return rep
 	})
 }

@@ -25,12 +25,12 @@ func (p pace) at(i int) time.Time {
 	return p.start.Add(time.Duration(whole)*time.Second + time.Duration(rest)*time.Second/time.Duration(p.rate))
 }
 
-// offer writes n records to the job's topic, in turn to its partitions, at the job's rate, whatever
-// becomes of them.
+// produce writes n records to the job's topic, in turn to its partitions, at the job's rate,
+// whatever becomes of them.
 //
 // A record carries the time at which it is due by the pace, not the time of the send. So a delay of
 // the producer counts as latency of the records that waited.
-func offer(ctx context.Context, j job, n int) error {
+func produce(ctx context.Context, j job, n int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cl, err := kgo.NewClient(

@@ -3,13 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -44,7 +49,7 @@ type parked struct {
 //
 // They are what siding writes, header by header, some twenty to a batch: a
 // storm of failures writes larger batches, a trickle smaller ones. Only the
-// source records that they tell of were never there.
+// source records that they name were never there.
 func park(ctx context.Context, r *rig, source data, group string, tiers []time.Duration, lots ...lot) ([]parked, error) {
 	siblings, err := groupNaming.Siblings(source.Topic, group, tiers...)
 	if err != nil {
@@ -134,4 +139,114 @@ func heldSize(r *kgo.Record) int64 {
 // jitterOf returns a random part of a delay's jitter, in whole milliseconds.
 func jitterOf(delay time.Duration) time.Duration {
 	return time.Duration(rand.Int64N(int64(jitter*float64(delay.Milliseconds()))+1)) * time.Millisecond
+}
+
+// sidingParked handles records that wait in tiers, and measures how late each record is: from its
+// due time to the start of the handler. Records that are offered meanwhile fail once, into the
+// first tier.
+func sidingParked(ctx context.Context, j job) (report, error) {
+	var m meter
+	total := 0
+	for _, n := range j.Due {
+		total += n
+	}
+	var (
+		watch = newStopwatch(total, total)
+		eye   = newObserver()
+		cfg   = sidingConfig(j)
+	)
+	cfg.Naming = groupNaming
+	cfg.Policy.Tiers = j.Tiers
+	cfg.Policy.Breaker.Off = true // every record of the source fails
+	cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(eye))
+	eye.telemetry.wire(&cfg)
+	cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
+		now := time.Now()
+		facts := consumer.DeliveryOf(ctx, r)
+		if facts.Tier == 0 {
+			return errUnavailable
+		}
+		watch.record(index(r), now.Sub(facts.NotBefore))
+		return nil
+	}
+	return trial(ctx, cfg, func(c *running) report {
+		m.begin()
+		err := meanwhile(c.ctx, observeEvery, eye.look, func() error {
+			c.await(c.Ready())
+			if j.Offered > 0 {
+				c.produce(j)
+			}
+			c.await(watch.done)
+			return nil
+		})
+		c.do(func() error { return err })
+		rep := m.end(int64(total))
+		c.do(func() error { return eye.report(c.ctx, &rep) })
+		first := 0
+		for _, n := range j.Due {
+			l := watch.spread(first, first+n)
+			rep.Late = append(rep.Late, l)
+			rep.P50, rep.P99 = max(rep.P50, l.P50), max(rep.P99, l.P99)
+			first += n
+		}
+		return rep
+	})
+}
+
+// observeEvery is the interval between measurements of the heap, short enough to see the second in
+// which the tiers are read. A measurement runs the collector twice, which the handlers count as
+// lateness.
+const observeEvery = 300 * time.Millisecond
+
+// An observer measures the memory that a consumer holds, and the bytes that it reads.
+type observer struct {
+	telemetry *telemetry
+	fetched   atomic.Int64
+	heap      uint64 // most in use just after a collection
+	parked    int64  // most records
+}
+
+func newObserver() *observer { return &observer{telemetry: newTelemetry()} }
+
+// OnBrokerRead implements kgo.HookBrokerRead. It sees every answer, including answers to siding's
+// own requests.
+func (o *observer) OnBrokerRead(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
+	if key == int16(kmsg.Fetch) {
+		o.fetched.Add(int64(n))
+	}
+}
+
+func (o *observer) look(ctx context.Context) error {
+	sums, err := o.telemetry.sums(ctx)
+	if err != nil {
+		return err
+	}
+	o.parked = max(o.parked, sums["siding.parked.records"])
+	// Memory that is allocated during a collection survives it. While a tier is read that is more
+	// than the consumer holds, so a new maximum is measured again.
+	least := uint64(math.MaxUint64)
+	for try := 0; try < 3 && least > o.heap; try++ {
+		var mem runtime.MemStats
+		runtime.GC()
+		// The first collection leaves the content of pools and finalizers.
+		runtime.GC()
+		runtime.ReadMemStats(&mem)
+		least = min(least, mem.HeapInuse)
+	}
+	o.heap = max(o.heap, least)
+	return nil
+}
+
+// report measures a last time, and writes the measurements to the report.
+func (o *observer) report(ctx context.Context, rep *report) error {
+	if err := o.look(ctx); err != nil {
+		return err
+	}
+	sums, err := o.telemetry.sums(ctx)
+	if err != nil {
+		return err
+	}
+	rep.HeapInuse, rep.Parked, rep.Fetched = o.heap, o.parked, o.fetched.Load()
+	rep.Released, rep.Refetched = sums["siding.parked.released"], sums["siding.parked.refetched"]
+	return nil
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // The offered records of the bench of poison. The warm-up is short: only connections and code can
@@ -25,27 +22,20 @@ func poisonJob(length time.Duration, oneIn int) job {
 }
 
 // runPoison checks that each failed record went through all tiers.
-func runPoison(ctx context.Context, t *turn) (report, error) {
-	rep, err := offered(ctx, t)
-	if err != nil {
-		return report{}, err
+func runPoison(t *turn) report {
+	rep := t.paced()
+	finished(t, t.job.Data.Topic)
+	for _, tier := range siblingsOf(t.job, poisonTiers...).Tiers {
+		t.read(poisoned(t.job), tier.Topic)
 	}
-	siblings, err := finished(ctx, t, t.job.Data.Topic)
-	for _, tier := range siblings.Tiers {
-		err = errors.Join(err, t.read(ctx, poisoned(t.job), tier.Topic))
-	}
-	return rep, err
+	return rep
 }
 
 // finished checks that every record of the sources is: all offsets are committed, and the
 // dead-letter topic has each failed record once.
-func finished(ctx context.Context, t *turn, sources ...string) (retrytopics.Siblings, error) {
-	siblings, err := groupNaming.Siblings(t.job.Data.Topic, t.job.Group, poisonTiers...)
-	if err != nil {
-		return siblings, err
-	}
-	_, lost := t.holds(ctx, poisoned(t.job), siblings.DLQ)
-	return siblings, errors.Join(lost, t.read(ctx, t.job.Offered, sources...))
+func finished(t *turn, sources ...string) {
+	t.holds(poisoned(t.job), siblingsOf(t.job).DLQ)
+	t.read(t.job.Offered, sources...)
 }
 
 // poisonTiers are what a record passes through that fails each time.
@@ -71,29 +61,16 @@ func sidingPoison(ctx context.Context, j job) (report, error) {
 		if isPoison(index(r), j.Poison) {
 			return errUnavailable
 		}
-		watch.note(index(r), took)
+		watch.record(index(r), took)
 		return nil
 	}
-	siblings, err := cfg.Naming.Siblings(j.Data.Topic, j.Group, poisonTiers...)
-	if err != nil {
-		return report{}, err
-	}
-	return trial(ctx, cfg, func(ctx context.Context, c *running) (report, error) {
-		if err := c.await(ctx, c.Ready()); err != nil {
-			return report{}, err
-		}
-		m.begin()
-		c.offer(ctx, j)
-		if err := c.await(ctx, watch.done); err != nil {
-			return report{}, err
-		}
-		if err := written(ctx, c, j, siblings.DLQ, int64(failing)); err != nil {
-			return report{}, err
-		}
+	return paced(ctx, cfg, &m, j, func(c *running) report {
+		c.await(watch.done)
+		c.written(j, siblingsOf(j).DLQ, int64(failing))
 		rep := m.end(int64(j.Offered))
 		times := watch.spread(0, j.Offered)
 		rep.P50, rep.P99 = times.P50, times.P99
-		return rep, nil
+		return rep
 	})
 }
 

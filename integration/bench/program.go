@@ -9,7 +9,12 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 )
+
+// A program does a job's work and measures it.
+type program func(context.Context, job) (report, error)
 
 // child is the other end of runChild.
 func child(stdin io.Reader, stdout, stderr io.Writer) int {
@@ -87,4 +92,19 @@ var programs = map[string]program{
 	"siding-redrive":  sidingRedrive,
 	"siding-summary":  sidingSummary,
 	"siding-list":     sidingList,
+}
+
+// serveBroker writes the broker's address and serves until ctx ends. The log is on disk: in memory,
+// its gigabytes would burden the garbage collector and slow the broker from round to round.
+func serveBroker(ctx context.Context, dir string, stdout io.Writer) error {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir))
+	if err != nil {
+		return fmt.Errorf("embedded broker: %w", err)
+	}
+	defer cluster.Close()
+	if _, err := fmt.Fprintln(stdout, cluster.ListenAddrs()[0]); err != nil {
+		return fmt.Errorf("writing the broker's address: %w", err)
+	}
+	<-ctx.Done()
+	return nil
 }

@@ -19,34 +19,36 @@ const redriveTier = 5 * time.Second
 // runRedrive has a tier and a ledger of its own, created as siding creates them, so that all
 // letters are open. The group has a member, since siding would wait for one; the member reads the
 // empty source and ignores the tier.
-func runRedrive(ctx context.Context, t *turn) (report, error) {
+func runRedrive(t *turn) (rep report) {
 	l, label := t.letters, fmt.Sprintf("%s%d", t.arm.name, t.round)
 	t.job.Group = l.group
 	t.job.Naming = retrytopics.Naming{Retry: "{topic}.retry-" + label + ".{delay}", Ledger: "{topic}.dlq.ledger-" + label}
-	siblings, err := t.job.Naming.Siblings(l.source, l.group, redriveTier)
-	if err != nil {
-		return report{}, err
-	}
-	if _, err := retrytopics.Ensure(ctx, t.admin, retrytopics.Spec{}, siblings); err != nil {
-		return report{}, err
-	}
-	t.job.To = siblings.Tiers[0].Topic
-	at := kadm.Offsets{}
-	for p := range l.Ends {
-		at.AddOffset(t.job.To, int32(p), 0, -1)
-	}
-	if err := t.admin.CommitAllOffsets(ctx, l.group, at); err != nil {
-		return report{}, fmt.Errorf("committing: %w", err)
-	}
-	leave, err := join(ctx, t.rig, l.group, l.source)
-	if err != nil {
-		return report{}, err
-	}
-	rep, err := unchecked(ctx, t)
-	if err = errors.Join(err, leave(ctx)); err != nil {
-		return report{}, err
-	}
-	return rep, errors.Join(t.weigh(ctx, ".retry-"+label), t.deleteTopics(ctx, "-"+label))
+	t.do(func() error {
+		siblings, err := t.job.Naming.Siblings(l.source, l.group, redriveTier)
+		if err != nil {
+			return err
+		}
+		if _, err := retrytopics.Ensure(t.ctx, t.admin, retrytopics.Spec{}, siblings); err != nil {
+			return err
+		}
+		t.job.To = siblings.Tiers[0].Topic
+		at := kadm.Offsets{}
+		for p := range l.Ends {
+			at.AddOffset(t.job.To, int32(p), 0, -1)
+		}
+		if err := t.admin.CommitAllOffsets(t.ctx, l.group, at); err != nil {
+			return fmt.Errorf("committing: %w", err)
+		}
+		leave, err := join(t.ctx, t.rig, l.group, l.source)
+		if err != nil {
+			return err
+		}
+		rep, err = t.run(t.ctx, t.arm.name, t.arm.exe, t.job)
+		return errors.Join(err, leave(t.ctx))
+	})
+	t.weigh(".retry-" + label)
+	t.do(func() error { return t.deleteTopics(t.ctx, "-"+label) })
+	return rep
 }
 
 // join adds a member to the group, and waits until it has joined.

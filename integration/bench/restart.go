@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -30,43 +31,41 @@ const (
 var restartJob = job{Program: "siding-restart", Slots: restartSlots}
 
 // ended measures a process that starts after a clean end.
-func ended(ctx context.Context, t *turn) (report, error) {
+func ended(t *turn) report {
 	t.job.After = restartAfter
-	if _, err := unchecked(ctx, t); err != nil {
-		return report{}, err
-	}
-	return restarted(ctx, t)
+	unchecked(t)
+	return restarted(t)
 }
 
 // killed measures a process that starts after a kill -9, or after two in a row, when records run in
 // groups.
-func killed(after ...int) func(context.Context, *turn) (report, error) {
-	return func(ctx context.Context, t *turn) (report, error) {
+func killed(after ...int) func(*turn) report {
+	return func(t *turn) report {
 		t.job.Kill = true
 		for _, t.job.After = range after {
-			if _, err := unchecked(ctx, t); err == nil || !strings.Contains(err.Error(), "killed") {
-				return report{}, fmt.Errorf("a process that was to be killed ended with: %w", err)
-			}
+			t.do(func() error {
+				if _, err := t.run(t.ctx, t.arm.name, t.arm.exe, t.job); err == nil || !strings.Contains(err.Error(), "killed") {
+					return fmt.Errorf("a process that was to be killed ended with: %w", err)
+				}
+				return nil
+			})
 		}
-		return restarted(ctx, t)
+		return restarted(t)
 	}
 }
 
 // restarted runs the last process of a turn, and removes its member.
-func restarted(ctx context.Context, t *turn) (report, error) {
+func restarted(t *turn) report {
 	t.job.After, t.job.Kill = 0, false
-	rep, err := consumeAll(ctx, t)
-	if err != nil {
-		return report{}, err
-	}
-	left, err := t.admin.LeaveGroup(ctx, kadm.LeaveGroup(t.job.Group).InstanceIDs(restartMember))
-	if err == nil {
-		err = left.Error()
-	}
-	if err != nil {
-		return report{}, fmt.Errorf("removing the member: %w", err)
-	}
-	return rep, nil
+	rep := consumeAll(t)
+	t.do(func() error {
+		left, err := t.admin.LeaveGroup(t.ctx, kadm.LeaveGroup(t.job.Group).InstanceIDs(restartMember))
+		if err = errors.Join(err, left.Error()); err != nil {
+			return fmt.Errorf("removing the member: %w", err)
+		}
+		return nil
+	})
+	return rep
 }
 
 // sidingRestart handles the topic to its end, and measures the time from its start until then. With
@@ -82,7 +81,7 @@ func sidingRestart(ctx context.Context, j job) (report, error) {
 	cfg.Kafka = append(cfg.Kafka, kgo.InstanceID(restartMember))
 	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
 		time.Sleep(restartNap)
-		p.see(r)
+		p.observe(r)
 		if handled.Add(1) == int64(j.After) {
 			if j.Kill {
 				return syscall.Kill(syscall.Getpid(), syscall.SIGKILL)

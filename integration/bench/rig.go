@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,13 +52,11 @@ type rig struct {
 }
 
 func newRig(ctx context.Context, name string, o options) (*rig, error) {
-	var random [4]byte
-	rand.Read(random[:]) // never fails
 	r := &rig{
 		name:     name,
 		kind:     kindKafka,
 		seeds:    o.brokers,
-		suffix:   hex.EncodeToString(random[:]),
+		suffix:   fmt.Sprintf("%08x", rand.Uint32()),
 		profiles: o.profiles,
 		stop:     func() error { return nil },
 	}
@@ -132,10 +130,7 @@ func (r *rig) run(ctx context.Context, label, exe string, j job) (report, error)
 // filled returns the content of a topic.
 func (r *rig) filled(ctx context.Context, topic string) (data, error) {
 	ends, err := r.admin.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
+	if err = errors.Join(err, ends.Error()); err != nil {
 		return data{}, fmt.Errorf("reading the end of %s: %w", topic, err)
 	}
 	d := data{Topic: topic, Ends: make([]int64, len(ends[topic]))}
@@ -223,21 +218,69 @@ func (r *rig) deleteGroups(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing groups: %w", err)
 	}
-	var mine []string
-	for _, g := range groups.Groups() {
-		if strings.Contains(g, r.suffix) {
-			mine = append(mine, g)
-		}
-	}
+	mine := slices.DeleteFunc(groups.Groups(), func(g string) bool { return !strings.Contains(g, r.suffix) })
 	if len(mine) == 0 {
 		return nil
 	}
 	deleted, err := r.admin.DeleteGroups(ctx, mine...)
-	if err == nil {
-		err = deleted.Error()
-	}
-	if err != nil {
+	if err = errors.Join(err, deleted.Error()); err != nil {
 		return fmt.Errorf("deleting groups: %w", err)
+	}
+	return nil
+}
+
+// fill creates a topic and writes the records.
+//
+// They are written in blocks by partition: a partition's log then consists
+// of large batches, as a busy producer's does, however many partitions there
+// are.
+func (r *rig) fill(ctx context.Context, label string, s shape) (data, error) {
+	topic, err := r.topic(ctx, label, s.partitions)
+	if err != nil {
+		return data{}, err
+	}
+	d := data{Topic: topic, Ends: make([]int64, s.partitions)}
+	headers := userHeaders(s.headers)
+	return d, r.write(ctx, func(yield func(*kgo.Record) bool) {
+		for i := range s.records {
+			key, turn := i, i/s.block
+			if s.keys > 0 {
+				// The partition follows from the key, so that a key has one.
+				key = i % s.keys
+				turn = key
+			}
+			if !yield(d.record(int32(turn%int(s.partitions)), key, i, headers)) {
+				return
+			}
+		}
+	})
+}
+
+// write writes records to the partitions that they name, uncompressed.
+func (r *rig) write(ctx context.Context, records iter.Seq[*kgo.Record], opts ...kgo.Opt) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cl, err := kgo.NewClient(append(opts,
+		kgo.SeedBrokers(r.seeds...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerLinger(50*time.Millisecond),
+		kgo.MaxBufferedRecords(200_000),
+	)...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	promise := func(rec *kgo.Record, err error) {
+		if err != nil {
+			cancel(fmt.Errorf("writing to %s/%d: %w", rec.Topic, rec.Partition, err))
+		}
+	}
+	for rec := range records {
+		cl.Produce(ctx, rec, promise)
+	}
+	if err := cl.Flush(ctx); err != nil || ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ func newStopwatch(n, records int) *stopwatch {
 	return s
 }
 
-// note takes a time. A record can come twice; its first time counts.
-func (s *stopwatch) note(i int, d time.Duration) {
+// record takes a time. A record can come twice; its first time counts.
+func (s *stopwatch) record(i int, d time.Duration) {
 	if d == 0 {
 		d = 1 // a nanosecond does not matter, and 0 means none
 	}

@@ -38,14 +38,14 @@ func TestStopwatchTakesTheFirstTimeOfEachRecord(t *testing.T) {
 		i int
 		d time.Duration
 	}{{0, 20 * time.Millisecond}, {4, -time.Millisecond}, {0, time.Hour}} {
-		s.note(n.i, n.d)
+		s.record(n.i, n.d)
 		select {
 		case <-s.done:
 			t.Fatalf("done at record %d, before all have a time", n.i)
 		default:
 		}
 	}
-	s.note(2, 0)
+	s.record(2, 0)
 	select {
 	case <-s.done:
 	default:

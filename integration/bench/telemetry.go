@@ -41,18 +41,17 @@ func meanwhile(ctx context.Context, interval time.Duration, look func(context.Co
 	go func() {
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
-		for {
+		var err error
+		for err == nil && looking.Err() == nil {
 			select {
 			case <-looking.Done():
-				looked <- nil
-				return
 			case <-tick.C:
-				if err := look(looking); err != nil && looking.Err() == nil {
-					looked <- err
-					return
+				if err = look(looking); looking.Err() != nil {
+					err = nil
 				}
 			}
 		}
+		looked <- err
 	}()
 	err := work()
 	stop()
