@@ -31,38 +31,40 @@ type crew struct {
 	died    []*crewMember           // by themselves
 	idle    []*crewMember           // alive, and nobody's victim
 	tiers   map[int][]time.Duration // of services whose configuration has changed
+	begun   int                     // starts of members, also those that failed
 	all     []*crewMember
 }
 
 // start starts a member of a service.
 func (c *crew) start(service int) (*crewMember, error) {
 	c.mu.Lock()
-	name := fmt.Sprintf("s%d-m%02d", service, len(c.all))
+	number := c.begun
+	c.begun++
+	name := fmt.Sprintf("s%d-m%02d", service, number)
 	m := &crewMember{Member: trace.Member{Service: service, Job: trace.Job{
 		Name: name, Service: c.services[service], Seeds: c.seeds(), Dir: c.cfg.Dir, Defect: c.cfg.defect,
-		Mark: c.mark, Traced: len(c.all)%2 == 0,
+		Mark: c.mark, Traced: number%2 == 0,
 	}}}
 	if c.cfg.Broker == BrokerKafka {
 		m.Job.User = brokers.MemberUser
 	}
 	// what was evicted is read again past the hook that skews
 	if m.Job.Service.MaxParkedBytes == 0 {
-		m.Job.Skew = skews[len(c.all)%len(skews)]
+		m.Job.Skew = skews[number%len(skews)]
 	}
 	if tiers := c.tiers[service]; tiers != nil {
 		m.Job.Service.Policy.Tiers = tiers
 	}
-	c.all = append(c.all, m)
 	c.mu.Unlock()
 	m.Began = time.Now().UnixNano()
 	var err error
 	if m.proc, err = child.Start(member.Role, m.Job, m.Job.Log()); err != nil {
 		return nil, err
 	}
-	go c.supervise(m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.idle = append(c.idle, m)
+	c.all, c.idle = append(c.all, m), append(c.idle, m)
+	go c.supervise(m)
 	return m, nil
 }
 
@@ -158,35 +160,21 @@ func (c *crew) configure(service int, tiers []time.Duration) {
 	c.tiers[service] = tiers
 }
 
-// dead are those that ended by themselves.
-func (c *crew) dead() []*crewMember {
+// list returns a list of the crew as it is now.
+func (c *crew) list(of *[]*crewMember) []*crewMember {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.died)
-}
-
-// everyone are all that there were.
-func (c *crew) everyone() []*crewMember {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.all)
+	return slices.Clone(*of)
 }
 
 // close kills those that are left.
 func (c *crew) close() {
 	c.closing.Store(true)
-	for _, m := range c.everyone() {
+	for _, m := range c.list(&c.all) {
 		if m.proc.Alive() {
 			m.proc.Kill()
 		}
 	}
-}
-
-// members are those that nobody has as a victim.
-func (c *crew) members() []*crewMember {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.idle)
 }
 
 // crewMember is a process that consumes.
@@ -198,16 +186,16 @@ type crewMember struct {
 	asked  atomic.Bool // to end
 }
 
-// told returns the facts, once the run is over.
-func (m *crewMember) told() *trace.Member {
+// facts returns what the checker needs, once the run is over.
+func (m *crewMember) facts() *trace.Member {
 	m.Asked = m.asked.Load()
-	if m.proc != nil && !m.proc.Alive() {
+	if !m.proc.Alive() {
 		m.Err = m.proc.Err
 	}
 	return &m.Member
 }
 
-// end notes when the member ended, unless it has done so by itself.
+// end records when the member ended, unless it has done so by itself.
 func (m *crewMember) end() { m.Ended = cmp.Or(m.Ended, time.Now().UnixNano()) }
 
 func (m *crewMember) kill() {

@@ -25,3 +25,17 @@ func TestCrewMember_EndsOnce(t *testing.T) {
 		}
 	}
 }
+
+// A member without a process stayed among the members, and the end of the run panicked.
+func TestCrew_HasNoMemberThatDidNotStart(t *testing.T) {
+	t.Parallel()
+	nowhere := Config{Dir: filepath.Join(t.TempDir(), "none")}
+	c := &crew{cfg: nowhere, services: []trace.Service{{}}, seeds: func() []string { return nil }}
+	if m, err := c.start(0); err == nil {
+		t.Fatalf("%s started", m.Job.Name)
+	}
+	c.close()
+	if all := c.list(&c.all); len(all) > 0 {
+		t.Errorf("the crew has %v", all)
+	}
+}

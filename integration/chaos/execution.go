@@ -71,9 +71,18 @@ func (e *execution) rest(rnd *rand.Rand, least, most time.Duration) {
 }
 
 func rest(ctx context.Context, rnd *rand.Rand, least, most time.Duration) {
+	wait(ctx, least+time.Duration(rnd.Int64N(int64(most-least))))
+}
+
+// wait waits, and reports whether all of the time passed before the run was being healed.
+func (e *execution) wait(d time.Duration) bool { return wait(e.healing, d) }
+
+func wait(ctx context.Context, d time.Duration) bool {
 	select {
-	case <-time.After(least + time.Duration(rnd.Int64N(int64(most-least)))):
+	case <-time.After(d):
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -94,7 +103,7 @@ func (e *execution) whileAnswering(f brokers.Fault, rnd *rand.Rand, least, most 
 const healsWithin = 2 * time.Minute
 
 // whileFaulty waits for a random time with a fault of the brokers, and heals it: also one that they
-// answered with an error, since they may have done as they were told.
+// answered with an error, since they may have obeyed.
 func (e *execution) whileFaulty(heal func() error, err error, rnd *rand.Rand, least, most time.Duration) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return

@@ -20,10 +20,9 @@ import (
 	"github.com/sidingkafka/siding/internal/leak"
 )
 
-func newExecution(cfg Config) (*execution, error) {
+func newExecution(cfg Config) (_ *execution, err error) {
 	e := &execution{cfg: cfg, mark: leak.New().Mark(""), faults: map[string]int{}}
 	e.healing, e.heal = context.WithCancel(context.Background())
-	var err error
 	switch cfg.Broker {
 	case BrokerKafka:
 		e.brokers, err = brokers.StartKafka(context.Background())
@@ -35,18 +34,23 @@ func newExecution(cfg Config) (*execution, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.brokers.Close())
+		}
+	}()
 	e.plan = newPlan(cfg, possible(e.brokers.Can()))
 	e.crew = &crew{cfg: cfg, services: e.plan.services, mark: e.mark, seeds: e.brokers.Seeds, logf: e.logf, tiers: map[int][]time.Duration{}}
 	if e.cl, err = kgo.NewClient(e.direct()...); err != nil {
-		return nil, errors.Join(err, e.brokers.Close())
+		return nil, err
 	}
 	e.adm = kadm.NewClient(e.cl)
 	e.load = &load{mark: e.mark, poisons: e.plan.poisons, opts: e.direct(), cfg: cfg, services: e.plan.services, rnd: rand.New(rand.NewPCG(cfg.Seed, 2)), acked: map[int64]trace.Written{}, lost: map[int64]bool{}, refused: map[string]int{}}
 	if err := e.load.connect(); err != nil {
-		return nil, errors.Join(err, e.brokers.Close())
+		return nil, err
 	}
 	if e.samples, err = os.Create(filepath.Join(cfg.Dir, "samples")); err != nil {
-		return nil, errors.Join(err, e.brokers.Close())
+		return nil, err
 	}
 	e.sampler = &sampler{file: e.samples, adm: e.adm, services: e.plan.services, tiers: everyTier()}
 	return e, nil
@@ -75,7 +79,7 @@ func (e *execution) run(ctx context.Context) (*Report, error) {
 	unobserve()
 	observer.Wait()
 	e.logf("settled after %v", time.Since(healed).Round(100*time.Millisecond))
-	for _, m := range e.crew.members() {
+	for _, m := range e.crew.list(&e.crew.idle) {
 		m.term()
 	}
 	in := e.input()
@@ -150,14 +154,14 @@ func (e *execution) work(ctx context.Context, began time.Time, lateness *Latenes
 	return e.load.flush(flushing)
 }
 
-// input is what the run tells the checker.
+// input is what the checker gets of the run.
 func (e *execution) input() check.Input {
-	in := check.Input{Services: e.plan.services, Tiers: everyTier(), Recovers: e.cfg.recovers, Opts: e.direct()}
-	for _, m := range e.crew.everyone() {
-		in.Members = append(in.Members, m.told())
+	in := check.Input{Services: e.plan.services, Tiers: everyTier(), Settles: e.cfg.settles, Recovers: e.cfg.recovers, Opts: e.direct()}
+	for _, m := range e.crew.list(&e.crew.all) {
+		in.Members = append(in.Members, m.facts())
 	}
-	for _, m := range e.crew.dead() {
-		in.Died = append(in.Died, m.told())
+	for _, m := range e.crew.list(&e.crew.died) {
+		in.Died = append(in.Died, m.facts())
 	}
 	e.mu.Lock()
 	in.Windows = slices.Clone(e.windows)

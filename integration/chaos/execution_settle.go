@@ -34,7 +34,7 @@ func (e *execution) settle(ctx context.Context) map[trace.TP]string {
 	}
 	for began := time.Now(); ; {
 		left, stuck := 0, map[trace.TP]string{}
-		if n := len(e.crew.dead()); n > deaths { // records kill
+		if n := len(e.crew.list(&e.crew.died)); n > deaths { // records kill
 			deaths = n
 			clear(moved)
 			clear(floors)

@@ -3,6 +3,7 @@ package chaos
 import (
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
@@ -20,8 +21,8 @@ type faultKind struct {
 
 // faultKinds are all faults.
 var faultKinds = []faultKind{
-	{name: "kill", do: kill},
-	{name: "term", do: term},
+	{name: "kill", do: endMember((*crewMember).kill)},
+	{name: "term", do: endMember((*crewMember).term)},
 	{name: "join", do: join},
 	{name: "suspend", do: suspend},
 	{name: "tiers", do: changeTiers},
@@ -34,15 +35,15 @@ var faultKinds = []faultKind{
 	{name: "stuck", do: stickHandler},
 	{name: "large", do: writeLarge},
 	{name: "transaction", infra: true, do: openTransaction},
-	{name: "node", needs: brokers.CanProxy | brokers.CanEnd, infra: true, parts: true, do: endNode},
+	{name: "node", needs: brokers.CanProxy | brokers.CanEnd, infra: true, parts: true, do: takeNode(brokers.Cluster.End, brokers.Cluster.Begin, 10*time.Second)},
 	{name: "restart", needs: brokers.CanRestart, infra: true, parts: true, do: restartBrokers},
 	{name: "older", needs: brokers.CanRestart, infra: true, parts: true, do: loseEnd},
 	{name: "cut", needs: brokers.CanProxy, infra: true, parts: true, do: cutConnections},
 	{name: "delay", needs: brokers.CanProxy, infra: true, parts: true, do: delayConnections},
-	{name: "freeze", needs: brokers.CanFreeze, infra: true, parts: true, do: freezeNode},
+	{name: "freeze", needs: brokers.CanFreeze, infra: true, parts: true, do: takeNode(freeze(true), freeze(false), 12*time.Second)},
 	{name: "answers", needs: brokers.CanAnswer, infra: true, parts: true, do: answerWithErrors},
-	{name: "leaders", needs: brokers.CanAnswer, infra: true, do: moveLeaders},
-	{name: "coordinators", needs: brokers.CanAnswer, infra: true, parts: true, do: moveCoordinators},
+	{name: "leaders", needs: brokers.CanAnswer, infra: true, do: order(brokers.Cluster.MoveLeaders)},
+	{name: "coordinators", needs: brokers.CanAnswer, infra: true, parts: true, do: order(brokers.Cluster.MoveCoordinators)},
 	{name: "dlq", needs: brokers.CanRefuse, infra: true, do: refuseLetters},
 	{name: "rights", needs: brokers.CanDeny, infra: true, do: takeRights},
 }

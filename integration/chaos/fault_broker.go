@@ -2,20 +2,33 @@ package chaos
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// endNode ends one of the brokers, and starts it again.
-func endNode(e *execution, rnd *rand.Rand) {
-	node := rnd.IntN(brokers.Nodes)
-	e.nodes.Lock() // one at a time: a quorum has to be left
-	defer e.nodes.Unlock()
-	e.try(e.brokers.End(node))
-	e.rest(rnd, 2*time.Second, 10*time.Second)
-	e.try(e.brokers.Begin(node))
+// takeNode takes one of the brokers away, and brings it back.
+func takeNode(away, back func(brokers.Cluster, int) error, most time.Duration) func(*execution, *rand.Rand) {
+	return func(e *execution, rnd *rand.Rand) {
+		node := rnd.IntN(brokers.Nodes)
+		e.nodes.Lock() // one at a time: a quorum has to be left
+		defer e.nodes.Unlock()
+		e.try(away(e.brokers, node))
+		e.rest(rnd, 2*time.Second, most)
+		e.try(back(e.brokers, node))
+	}
+}
+
+// freeze keeps a broker's connections open and lets nothing pass, or ends that.
+func freeze(on bool) func(brokers.Cluster, int) error {
+	return func(c brokers.Cluster, node int) error { return c.Freeze(node, on) }
+}
+
+// order makes the brokers do something once.
+func order(do func(brokers.Cluster) error) func(*execution, *rand.Rand) {
+	return func(e *execution, _ *rand.Rand) { e.try(do(e.brokers)) }
 }
 
 // restartBrokers ends all brokers, and starts them on their data.
@@ -62,42 +75,24 @@ func delayConnections(e *execution, rnd *rand.Rand) {
 	p.Set(func(p *brokers.Proxy) { p.Delay = 0 })
 }
 
-// freezeNode keeps a broker's connections open, and lets nothing pass.
-func freezeNode(e *execution, rnd *rand.Rand) {
-	node := rnd.IntN(brokers.Nodes)
-	e.nodes.Lock()
-	defer e.nodes.Unlock()
-	e.try(e.brokers.Freeze(node, true))
-	e.rest(rnd, 2*time.Second, 12*time.Second)
-	e.try(e.brokers.Freeze(node, false))
-}
+// answers are errors of brokers that may pass, by the keys of requests.
+var answers = slices.Concat(
+	faults([]int16{0}, 6, 7, 19, 20),
+	faults([]int16{1}, 6, 56, 78),
+	faults([]int16{8}, 14, 15, 16, 27, 25, 22),
+	faults([]int16{9}, 14, 16, 88),
+	faults([]int16{12, 68}, 15, 16, 25),
+	faults([]int16{11, 14}, 15, 27),
+	faults([]int16{10}, 15),
+	faults([]int16{2}, 6),
+	faults([]int16{3}, 5),
+)
 
-// answers are errors of brokers that may pass.
-var answers = []brokers.Fault{
-	{Keys: []int16{0}, Code: 6},
-	{Keys: []int16{0}, Code: 7},
-	{Keys: []int16{0}, Code: 19},
-	{Keys: []int16{0}, Code: 20},
-	{Keys: []int16{1}, Code: 6},
-	{Keys: []int16{1}, Code: 56},
-	{Keys: []int16{1}, Code: 78},
-	{Keys: []int16{8}, Code: 14},
-	{Keys: []int16{8}, Code: 15},
-	{Keys: []int16{8}, Code: 16},
-	{Keys: []int16{8}, Code: 27},
-	{Keys: []int16{8}, Code: 25},
-	{Keys: []int16{8}, Code: 22},
-	{Keys: []int16{9}, Code: 14},
-	{Keys: []int16{9}, Code: 16},
-	{Keys: []int16{9}, Code: 88},
-	{Keys: []int16{12, 68}, Code: 15},
-	{Keys: []int16{12, 68}, Code: 16},
-	{Keys: []int16{12, 68}, Code: 25},
-	{Keys: []int16{11, 14}, Code: 15},
-	{Keys: []int16{11, 14}, Code: 27},
-	{Keys: []int16{10}, Code: 15},
-	{Keys: []int16{2}, Code: 6},
-	{Keys: []int16{3}, Code: 5},
+func faults(keys []int16, codes ...int16) (all []brokers.Fault) {
+	for _, code := range codes {
+		all = append(all, brokers.Fault{Keys: keys, Code: code})
+	}
+	return all
 }
 
 // answerWithErrors makes the brokers answer some requests with an error that may pass.
@@ -106,12 +101,6 @@ func answerWithErrors(e *execution, rnd *rand.Rand) {
 	f.Share = 1 + rnd.IntN(4)
 	e.whileAnswering(f, rnd, time.Second, 8*time.Second)
 }
-
-// moveLeaders elects other leaders of all partitions.
-func moveLeaders(e *execution, _ *rand.Rand) { e.try(e.brokers.MoveLeaders()) }
-
-// moveCoordinators gives groups and transactional ids other coordinators.
-func moveCoordinators(e *execution, _ *rand.Rand) { e.try(e.brokers.MoveCoordinators()) }
 
 // takeRights takes a permission away: to read the source or a tier, to write to a tier, to commit.
 func takeRights(e *execution, rnd *rand.Rand) {

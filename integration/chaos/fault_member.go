@@ -9,20 +9,14 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// kill kills a member.
-func kill(e *execution, rnd *rand.Rand) {
-	m := e.crew.victim(rnd)
-	m.kill()
-	e.rest(rnd, 0, 2*time.Second)
-	e.crew.replace(m)
-}
-
-// term ends a member in order.
-func term(e *execution, rnd *rand.Rand) {
-	m := e.crew.victim(rnd)
-	m.term()
-	e.rest(rnd, 0, 2*time.Second)
-	e.crew.replace(m)
+// endMember ends a member, and replaces it.
+func endMember(end func(*crewMember)) func(*execution, *rand.Rand) {
+	return func(e *execution, rnd *rand.Rand) {
+		m := e.crew.victim(rnd)
+		end(m)
+		e.rest(rnd, 0, 2*time.Second)
+		e.crew.replace(m)
+	}
 }
 
 // join adds a member for a while.

@@ -34,10 +34,8 @@ func grow(e *execution, rnd *rand.Rand) {
 		return
 	}
 	e.cl.ForceMetadataRefresh()
-	select {
-	case <-time.After(2 * time.Second): // the client knows the partitions by then
+	if e.wait(2 * time.Second) { // the client knows the partitions by then
 		e.load.grown.Store(topic, n)
-	case <-e.healing.Done():
 	}
 }
 
@@ -72,10 +70,7 @@ func redriveLetters(e *execution, rnd *rand.Rand) {
 		_, err = r.Resume(ctx, name, refused.Run.ID, o)
 	}
 	if e.try(err); err != nil {
-		select { // its transactions may be open
-		case <-time.After(transactionLives):
-		case <-e.healing.Done():
-		}
+		e.wait(transactionLives) // its transactions may be open
 	}
 }
 
@@ -114,10 +109,7 @@ func openTransaction(e *execution, rnd *rand.Rand) {
 	defer cancel()
 	if err = errors.Join(err, cl.EndTransaction(end, kgo.TryAbort)); err != nil {
 		e.try(err)
-		select { // it may be open
-		case <-time.After(transactionLives):
-		case <-e.healing.Done():
-		}
+		e.wait(transactionLives) // it may be open
 	}
 }
 

@@ -35,7 +35,7 @@ func (l *Lateness) run(ctx context.Context) {
 	}
 }
 
-// look notes by how much a timer was late in a second of the run. It returns the last second in
+// look records by how much a timer was late in a second of the run. It returns the last second in
 // which one was.
 func (l *Lateness) look(by time.Duration, second, late int) int {
 	l.Of, l.Worst = second+1, max(l.Worst, by.Milliseconds())

@@ -161,7 +161,7 @@ func (l *load) write(id int64) {
 	})
 }
 
-// lose notes that the brokers lost the end of a log, with what they had acknowledged.
+// lose records that the brokers lost the end of a log, with what they had acknowledged.
 func (l *load) lose(o trace.OlderLog) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

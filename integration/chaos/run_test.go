@@ -157,7 +157,7 @@ var defects = []defect{
 	{
 		name: "costly-probe", what: "a probe of the breaker that fails costs its record an attempt", rule: "outage", only: []string{"outage"}, lasts: 8 * time.Second, rate: 400,
 		member: func(c *consumer.Config) {
-			state, handle := new(toldState), c.Handler
+			state, handle := new(breakerState), c.Handler
 			c.Hooks = append(c.Hooks, state)
 			c.Handler = func(ctx context.Context, r *kgo.Record) error {
 				err := handle(ctx, r)
@@ -196,11 +196,11 @@ var defects = []defect{
 	},
 }
 
-// toldState has the state of a member's breaker.
-type toldState struct{ open atomic.Bool }
+// breakerState has the state of a member's breaker.
+type breakerState struct{ open atomic.Bool }
 
 // OnBreaker is called by the consumer.
-func (s *toldState) OnBreaker(c consumer.BreakerChange) { s.open.Store(c.To == "held") }
+func (s *breakerState) OnBreaker(c consumer.BreakerChange) { s.open.Store(c.To == "held") }
 
 // hasty makes a client see due times that are long past.
 type hasty struct{}

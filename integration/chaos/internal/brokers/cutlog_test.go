@@ -24,17 +24,13 @@ func TestCutLog_LosesWholeBatches(t *testing.T) {
 			text = append(text, make([]byte, test.size-batchHead)...)
 		}
 		file := filepath.Join(t.TempDir(), "0.dat")
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, text, 0o600))
 		from, ok, err := cutLog(file)
 		if err != nil || ok != test.ok || from != 10*test.kept {
 			t.Errorf("%d batches: %d is gone, %v, %v; want %d, %v", test.batches, from, ok, err, 10*test.kept, test.ok)
 		}
 		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := test.kept * int64(test.size); ok && info.Size() != want {
 			t.Errorf("%d batches: %d bytes are left, want %d", test.batches, info.Size(), want)
 		}

@@ -33,47 +33,41 @@ func TestEmbedded_EpochsOutliveKills(t *testing.T) {
 	t.Parallel()
 	dir, of := t.TempDir(), trace.TP{Topic: "orders", Partition: 0}
 	started, err := StartEmbedded(filepath.Join(dir, "broker"), filepath.Join(dir, "broker.log"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := started.(*embedded)
 	defer func() { _ = e.Close() }()
 	write := func() {
 		cl, err := kgo.NewClient(append(e.Options(true), kgo.DefaultProduceTopic(of.Topic))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer cl.Close()
 		if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, -1, nil, of.Topic); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 			t.Fatal(err)
 		}
 		for range 4 { // batches
-			if err := cl.ProduceSync(t.Context(), kgo.StringRecord("o")).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cl.ProduceSync(t.Context(), kgo.StringRecord("o")).FirstErr())
 		}
 	}
 	write()
-	if err := e.MoveLeaders(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.MoveLeaders())
 	write()
 	before, err := e.leaderEpochs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lost := int64(-1)
 	if err := e.Older(of, func(from int64) { lost = from }); err != nil || lost < 0 {
 		t.Fatalf("the log lost its end from %d: %v", lost, err)
 	}
-	if err := e.Restart(true, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Restart(true, 0))
 	after, err := e.leaderEpochs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if after[of] <= before[of] {
 		t.Errorf("the leader epoch is %d, that of lost records %d", after[of], before[of])
+	}
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -171,3 +171,20 @@ func (k *kafka) Older(trace.TP, func(int64)) error           { return errors.Err
 func (k *kafka) MoveLeaders() error                          { return errors.ErrUnsupported }
 func (k *kafka) MoveCoordinators() error                     { return errors.ErrUnsupported }
 func (k *kafka) Answer(Fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }
+
+// own is a cluster of somebody's, to which nothing can be done.
+type own struct {
+	kafka
+	opts []kgo.Opt
+}
+
+// Own is the cluster that these options name.
+func Own(opts []kgo.Opt) Cluster { return &own{opts: opts} }
+
+func (o *own) Can() Capability { return 0 }
+
+func (o *own) Options(bool) []kgo.Opt { return o.opts }
+
+func (o *own) Seeds() []string { return nil }
+
+func (o *own) Close() error { return nil }

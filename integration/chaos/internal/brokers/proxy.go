@@ -1,6 +1,7 @@
 package brokers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // A proxy stands in front of one broker, which announces the proxy's address instead of its own. So
@@ -176,4 +179,42 @@ func lowPort() (port int, err error) {
 		}
 	}
 	return 0, fmt.Errorf("no port of 20000 to 29999 is free: %w", err)
+}
+
+// proxied are brokers behind proxies.
+type proxied struct {
+	proxies []*Proxy
+}
+
+func (p proxied) Proxy(node int) *Proxy { return p.proxies[node] }
+
+func (p proxied) Seeds() (all []string) {
+	for _, proxy := range p.proxies {
+		all = append(all, proxy.addr())
+	}
+	return all
+}
+
+func (p proxied) Options(direct bool) []kgo.Opt {
+	opts := []kgo.Opt{kgo.SeedBrokers(p.Seeds()...)}
+	if !direct {
+		return opts
+	}
+	behind := map[string]string{}
+	for _, proxy := range p.proxies {
+		behind[proxy.addr()] = proxy.target
+	}
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+		if addr := behind[host]; addr != "" {
+			host = addr
+		}
+		return dialer.DialContext(ctx, network, host)
+	}))
+}
+
+func (p proxied) close() {
+	for _, proxy := range p.proxies {
+		proxy.close()
+	}
 }

@@ -11,9 +11,7 @@ import (
 func TestProxy_FailsConnections(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer echo.Close()
 	go func() {
 		for {
@@ -25,16 +23,12 @@ func TestProxy_FailsConnections(t *testing.T) {
 		}
 	}()
 	p, err := newProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.close()
 	p.Set(func(p *Proxy) { p.target = echo.Addr().String() })
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", p.addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
@@ -83,9 +77,7 @@ func TestLowPort_ReturnsNoneTwice(t *testing.T) {
 	given := map[int]bool{}
 	for range 1000 {
 		port, err := lowPort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if given[port] {
 			t.Fatalf("port %d was returned twice", port)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
@@ -45,13 +46,8 @@ func (ev *evidence) disturbed(name string, from, to int64) bool {
 		if other.Service != m.Service {
 			continue
 		}
-		if other.Began > from && other.Began < to || other.Ended > from && other.Ended < to {
+		if other.Began > from && other.Began < to || other.Ended > from && other.Ended < to || other.StoodStill(from, to) {
 			return true
-		}
-		for _, s := range other.Suspended {
-			if s[0] < to && s[1] > from {
-				return true
-			}
 		}
 	}
 	return ev.parted(from, to)
@@ -71,7 +67,7 @@ func (ev *evidence) zombie(r *trace.Run) bool {
 // stoodStill reports whether a member was suspended in a time.
 func (ev *evidence) stoodStill(name string, from, to int64) bool {
 	m := ev.members[name]
-	return m != nil && slices.ContainsFunc(m.Suspended, func(s [2]int64) bool { return s[0] < to && s[1] > from })
+	return m != nil && m.StoodStill(from, to)
 }
 
 // until is when a run ended; of one whose process died, when that died.
@@ -95,5 +91,35 @@ func (ev *evidence) killedFromOutside(r *trace.Run) bool {
 // expelled reports whether a run's process may have lost its membership in it, or shortly after it.
 func (ev *evidence) expelled(r *trace.Run) bool {
 	to := ev.until(r) + int64(2*time.Second)
-	return ev.parted(r.Start, to) || slices.ContainsFunc(ev.members[r.Member].Suspended, func(s [2]int64) bool { return s[0] < to && s[1] > r.Start })
+	return ev.parted(r.Start, to) || ev.members[r.Member].StoodStill(r.Start, to)
+}
+
+// blamed reports whether a letter's record kills nothing, and was taken for one that does: while
+// it ran alone, or was to, its process was killed from outside, or lost its membership and with it
+// the lane; or its handler ignored its timeout, and another record killed the process. The next
+// owner cannot distinguish that from a death by the record.
+func (ev *evidence) blamed(r *record, c *copied) bool {
+	if c.meta.Reason != headers.Reason(trace.ReasonCrashLoop) || r.script.Kills() {
+		return false
+	}
+	return slices.ContainsFunc(r.runs, func(x *trace.Run) bool {
+		return ev.killedFromOutside(x) || ev.expelled(x) || x.End == 0 && ev.lateAt(x, ev.until(x))
+	}) || lostToFault(ev, trace.TP{Topic: r.origin.Topic, Partition: r.origin.Partition}, c.meta.FailedAt.UnixNano())
+}
+
+// lostToFault reports whether a fault, and no record, took a lane from its last owner.
+// A commit says that a record is to run alone; a journal has it only once it has begun.
+func lostToFault(ev *evidence, lane trace.TP, before int64) bool {
+	var last trace.Run // as if it had run then
+	for name, t := range ev.journals {
+		if at := t.LostLast(lane, before, ev.members[name].Ended); at > last.End {
+			last = trace.Run{Member: name, Start: at, End: at}
+		}
+	}
+	return last.End != 0 && (ev.killedFromOutside(&last) || ev.zombie(&last))
+}
+
+// lateAt reports whether a run ignored its timeout at a time.
+func (ev *evidence) lateAt(x *trace.Run, at int64) bool {
+	return at-x.Start > int64(ev.members[x.Member].Job.Service.Policy.HandlerTimeout+time.Second) && ev.until(x) >= at
 }

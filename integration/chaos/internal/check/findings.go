@@ -28,14 +28,14 @@ type findings struct {
 	excluded map[string]int
 }
 
-// note notes a violation that is about no record.
-func (f *findings) note(topic string, partition int32, offset int64, format string, args ...any) {
+// report adds a violation that is about no record.
+func (f *findings) report(topic string, partition int32, offset int64, format string, args ...any) {
 	f.broken = append(f.broken, Finding{
 		Rule: f.rule, Record: -1, Topic: topic, Partition: partition, Offset: offset, Text: fmt.Sprintf(format, args...),
 	})
 }
 
-// add notes a violation about a record of a feed.
+// add adds a violation about a record of a feed.
 func (f *findings) add(of *record, at *kgo.Record, runs []*trace.Run, format string, args ...any) {
 	v := Finding{
 		Rule: f.rule, Record: of.id, Topic: at.Topic, Partition: at.Partition, Offset: at.Offset,

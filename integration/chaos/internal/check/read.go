@@ -1,13 +1,16 @@
 package check
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -18,7 +21,7 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// Input is what the harness tells the checker of a run. All else is in journals and topics.
+// Input is what the checker gets of a run. All else is in journals and topics.
 type Input struct {
 	Services  []trace.Service
 	Tiers     []time.Duration // all that a service has ever had
@@ -31,6 +34,7 @@ type Input struct {
 	Samples   []trace.Sample
 	Loaded    int64               // when the load ended, in nanoseconds
 	Unsettled map[trace.TP]string // floors that stood still at the end
+	Settles   time.Duration       // in which a floor moves in a healthy cluster
 	Recovers  time.Duration       // in which a topic is back at its speed after an outage
 	Opts      []kgo.Opt           // of clients that no fault of the network reaches
 }
@@ -52,8 +56,8 @@ func read(ctx context.Context, in Input) (*evidence, error) {
 	defer cl.Close()
 	ev := &evidence{
 		acked: in.Acked, lost: in.Lost, older: in.Older, windows: in.Windows, samples: in.Samples, loaded: in.Loaded,
-		unsettled: in.Unsettled, died: in.Died, recovers: in.Recovers,
-		members: map[string]*trace.Member{}, metrics: map[string]trace.Measured{}, told: map[string]trace.Told{}, leaks: map[string]trace.Leaks{}, alarms: map[string]string{},
+		unsettled: in.Unsettled, died: in.Died, settles: in.Settles, recovers: in.Recovers,
+		members: map[string]*trace.Member{}, metrics: map[string]trace.Measured{}, journals: map[string]trace.Logged{}, leaks: map[string]trace.Leaks{}, alarms: map[string]string{},
 	}
 	r := reader{in: in, ev: ev, adm: kadm.NewClient(cl), byID: map[int64]*record{}}
 	for _, s := range in.Services {
@@ -91,7 +95,7 @@ func (r *reader) member(m *trace.Member) error {
 	if err != nil {
 		return err
 	}
-	r.ev.told[name] = is
+	r.ev.journals[name] = is
 	if alarm, err := alarmIn(m.Job.Log()); err != nil {
 		return err
 	} else if alarm != "" {
@@ -102,11 +106,11 @@ func (r *reader) member(m *trace.Member) error {
 			return err
 		}
 	}
-	seen := trace.Leaks{}
-	if ok, err := readJSON(m.Job.Leaks(), &seen); err != nil {
+	found := trace.Leaks{}
+	if ok, err := readJSON(m.Job.Leaks(), &found); err != nil {
 		return err
 	} else if ok {
-		r.ev.leaks[name] = seen
+		r.ev.leaks[name] = found
 	}
 	if m.Killed {
 		return nil
@@ -121,7 +125,7 @@ func (r *reader) member(m *trace.Member) error {
 }
 
 // run adds a run of a member to its record and its delivery.
-func (r *reader) run(m *trace.Member, is trace.Told, x *trace.Run) error {
+func (r *reader) run(m *trace.Member, is trace.Logged, x *trace.Run) error {
 	of := r.byID[x.ID]
 	if of == nil && r.ev.lost[x.ID] {
 		return nil
@@ -237,9 +241,9 @@ func (r *reader) ledger(ctx context.Context, v *served, named retrytopics.Siblin
 	return nil
 }
 
-// topic calls see with each record of a topic; uncommitted ones included, unless opts say
+// topic calls do with each record of a topic; uncommitted ones included, unless opts say
 // otherwise.
-func (r *reader) topic(ctx context.Context, topic string, see func(*kgo.Record), opts ...kgo.Opt) error {
+func (r *reader) topic(ctx context.Context, topic string, do func(*kgo.Record), opts ...kgo.Opt) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	from, left, err := r.bounds(ctx, topic)
@@ -264,7 +268,7 @@ func (r *reader) topic(ctx context.Context, topic string, see func(*kgo.Record),
 				return
 			}
 			if !rec.Attrs.IsControl() {
-				see(rec)
+				do(rec)
 			}
 			if rec.Offset == end-1 {
 				delete(left, rec.Partition)
@@ -303,4 +307,28 @@ func readJSON(name string, into any) (ok bool, err error) {
 		err = json.Unmarshal(text, into)
 	}
 	return err == nil, err
+}
+
+// alarmIn returns the line of a log about a data race, the end by a panic, or a log handler that
+// panicked, and so wrote nothing to the journal; empty if there is none.
+func alarmIn(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadString('\n')
+		for _, alarm := range []string{"WARNING: DATA RACE", "panic: ", "fatal error: ", "siding: Config.Logger panicked"} {
+			if strings.HasPrefix(line, alarm) {
+				return strings.TrimSpace(line), nil
+			}
+		}
+		if err == io.EOF {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 }

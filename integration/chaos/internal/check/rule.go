@@ -1,6 +1,8 @@
 package check
 
-import "context"
+import (
+	"context"
+)
 
 // rule is a promise that the checker holds a run to.
 type rule struct {
@@ -47,11 +49,9 @@ func Judge(ctx context.Context, in Input) (*Result, error) {
 		return nil, err
 	}
 	res := &Result{Counted: map[string]int{}, Excluded: map[string]int{}, Flat: longest(ev)}
-	for _, s := range ev.services {
-		res.Records += len(s.records)
-		for _, r := range s.records {
-			res.Runs += len(r.runs)
-		}
+	for _, r := range ev.records() {
+		res.Records++
+		res.Runs += len(r.runs)
 	}
 	for _, r := range rules {
 		found := findings{rule: r.name, counted: res.Counted, excluded: res.Excluded}

@@ -15,11 +15,7 @@ import (
 func committedRule(ev *evidence, f *findings) {
 	for _, s := range ev.services {
 		passed, highest, named := map[trace.TP]int64{}, map[trace.TP]int64{}, map[*delivered]bool{}
-		for i := range ev.samples {
-			sample := &ev.samples[i]
-			if sample.Group != s.Group {
-				continue
-			}
+		for _, sample := range ev.samplesOf(s.Group) {
 			look := func(at trace.TP, offset int64, how string) {
 				d := s.feeds[at].at[offset]
 				if d == nil || d.of == nil || finished(d, sample) {
@@ -85,7 +81,7 @@ func finished(d *delivered, at *trace.Sample) bool {
 	return false
 }
 
-// rewound: no committed offset goes back, unless the log lost its end and a journal tells that the
+// rewound: no committed offset goes back, unless the log lost its end and a journal says that the
 // owner read it again for that.
 func rewound(ev *evidence, f *findings) {
 	last := map[string]map[trace.TP]int64{}
@@ -100,7 +96,7 @@ func rewound(ev *evidence, f *findings) {
 					last[s.Group][at] = floor
 					continue
 				}
-				f.note(at.Topic, at.Partition, floor, "%d was committed, and later %d, as seen at %s", before, floor, trace.ClockTime(s.Ended))
+				f.report(at.Topic, at.Partition, floor, "%d was committed, and later %d, as seen at %s", before, floor, trace.ClockTime(s.Ended))
 			}
 			last[s.Group][at] = floor
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -28,7 +29,6 @@ func TestCommitted_JudgesWhatWasWrittenSinceALoss(t *testing.T) {
 		}, 0, 0},
 		{"ahead of the new record", []trace.Sample{{Ended: 30, Committed: map[trace.TP]int64{at: 3}, Epochs: map[trace.TP]int32{at: 4}}}, 1, 0},
 	} {
-		f := findings{rule: "committed", counted: map[string]int{}, excluded: map[string]int{}}
 		all := &feed{TP: at, source: true, at: map[int64]*delivered{}}
 		for offset := range int64(3) {
 			of := &record{id: offset, origin: &kgo.Record{Topic: "orders", Offset: offset}}
@@ -43,7 +43,7 @@ func TestCommitted_JudgesWhatWasWrittenSinceALoss(t *testing.T) {
 			samples:  test.commits,
 			older:    []trace.OlderLog{{TP: at, From: 2}},
 		}
-		committedRule(ev, &f)
+		f := find(committedRule, ev)
 		if n := f.excluded["passed by a commit of the lost end of a log only"]; len(f.broken) != test.broken || n != test.excluded {
 			t.Errorf("%s: found %v and excluded %d, want %d and %d", test.name, f.broken, n, test.broken, test.excluded)
 		}
@@ -80,10 +80,8 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 	for runs, want := range map[int]int{3: 0, 2: 1} {
 		r := *of
 		r.runs = of.runs[:runs]
-		f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-		if repeated(&evidence{services: []*served{{records: map[int64]*record{7: &r}}}}, &f); len(f.broken) != want {
-			t.Errorf("three copies of %d failures: found %v, want %d", runs, f.broken, want)
-		}
+		ev := &evidence{services: []*served{{records: map[int64]*record{7: &r}}}}
+		wants(t, fmt.Sprint("three copies of ", runs, " failures"), find(repeated, ev), want)
 	}
 	of.copies[2].meta.Reason = "exhausted"
 	if len(untrue(of, of.copies[2], "")) == 0 {
@@ -91,7 +89,7 @@ func TestCommitted_KnowsCopiesThatCostNoAttempt(t *testing.T) {
 	}
 }
 
-// That a log lost its end is no excuse for a commit of an old floor: the owner has to tell that it
+// That a log lost its end is no excuse for a commit of an old floor: the owner has to log that it
 // read the log again.
 func TestRewound_NeedsAnOwnerThatReadsTheLogAgain(t *testing.T) {
 	t.Parallel()
@@ -106,13 +104,10 @@ func TestRewound_NeedsAnOwnerThatReadsTheLogAgain(t *testing.T) {
 		{"not read again", []trace.OlderLog{{TP: at, From: 4}}, []trace.LaneChange{{At: int64(10 * time.Second), What: trace.LaneAssigned, Lane: at}}, 1},
 		{"of a log that lost nothing", nil, []trace.LaneChange{{At: int64(10 * time.Second), What: trace.LaneReread, Lane: at}}, 1},
 	} {
-		ev := &evidence{older: test.older, told: map[string]trace.Told{"a": {Lanes: test.lanes}}, samples: []trace.Sample{
+		ev := &evidence{older: test.older, journals: map[string]trace.Logged{"a": {Lanes: test.lanes}}, samples: []trace.Sample{
 			{Ended: int64(8 * time.Second), Committed: map[trace.TP]int64{at: 7}},
 			{Ended: int64(12 * time.Second), Committed: map[trace.TP]int64{at: 0}},
 		}}
-		f := findings{rule: "rewound", counted: map[string]int{}, excluded: map[string]int{}}
-		if rewound(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		wants(t, test.name, find(rewound, ev), test.want)
 	}
 }

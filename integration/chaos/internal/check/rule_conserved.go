@@ -25,7 +25,7 @@ func conserved(ev *evidence, f *findings) {
 					f.add(r, r.origin, r.runs, "it is lost: neither handled nor dead-lettered nor discarded, redriven %d times", life)
 				// What its repetition does is not for a script to say.
 				case r.own() && (len(places) == 1 || len(r.runs) > len(r.attempts())):
-				case slices.ContainsFunc(r.letters, func(c *copied) bool { return ev.condemned(r, c) }):
+				case slices.ContainsFunc(r.letters, func(c *copied) bool { return ev.blamed(r, c) }):
 				case !slices.Contains(places, want):
 					f.add(r, r.origin, r.runs, "it is %v, and should be %s", places, want)
 				case len(places) > 1 && r.failedAs(life, 0) != "":
@@ -40,10 +40,8 @@ func conserved(ev *evidence, f *findings) {
 		f.excluded["lost by the brokers, with the end of a log"] = len(ev.lost)
 	}
 	known := map[int64]bool{}
-	for _, s := range ev.services {
-		for id := range s.records {
-			known[id] = true
-		}
+	for _, r := range ev.records() {
+		known[r.id] = true
 	}
 	for id, w := range ev.acked {
 		if !known[id] {

@@ -35,7 +35,7 @@ func crashLoop(ev *evidence, f *findings) {
 				}
 				switch {
 				case r.script.Kills() || c.meta.Reason != headers.Reason(trace.ReasonCrashLoop):
-				case ev.condemned(r, c):
+				case ev.blamed(r, c):
 					f.excluded["condemned, as its process was killed or expelled by something else"]++
 				default:
 					f.add(r, c.rec, r.runs, "it is a letter with reason %s, and kills nothing", trace.ReasonCrashLoop)
@@ -49,10 +49,10 @@ func crashLoop(ev *evidence, f *findings) {
 // deaths of processes that owned the lane, and has to count those that the record's delivery has
 // seen, unless they are a zombie's or the log lost its end. No death is later than it says.
 func misstated(ev *evidence, r *record, c *copied) string {
-	var said int
+	var stated int
 	var at string
 	const format = "at least %d processes in a row died, or lost the partition, before it was finished; the last one, by %24s"
-	_, err := fmt.Sscanf(c.meta.Message, format, &said, &at)
+	_, err := fmt.Sscanf(c.meta.Message, format, &stated, &at)
 	by, err2 := time.Parse(time.RFC3339, at)
 	if err := errors.Join(err, err2); err != nil {
 		return err.Error()
@@ -75,7 +75,7 @@ func misstated(ev *evidence, r *record, c *copied) string {
 	}
 	lane := trace.TP{Topic: r.origin.Topic, Partition: r.origin.Partition}
 	left := -1 // who wrote the letter has the lane
-	for _, t := range ev.told {
+	for _, t := range ev.journals {
 		left += t.Kept(lane, end+trace.LineSlack)
 	}
 	least := 0
@@ -85,9 +85,9 @@ func misstated(ev *evidence, r *record, c *copied) string {
 		}
 	}
 	switch {
-	case said > left:
+	case stated > left:
 		return fmt.Sprintf("only %d processes died, or lost the lane, by then", left)
-	case said < least:
+	case stated < least:
 		return fmt.Sprintf("%d processes died in its runs by then", least)
 	case !some && r.script.Kills():
 		return "no process had died in its runs by then"
@@ -109,7 +109,7 @@ func deathsIn(ev *evidence, feed *feed, f *findings) {
 		}
 		poisons, first = poisons+1, d
 		x := d.runs[0] // those before it are over, and it was none of their suspects
-		fresh := x.Start > last && !ev.told[x.Member].Suspected(x)
+		fresh := x.Start > last && !ev.journals[x.Member].Suspected(x)
 		if most += 2; poisons == 1 || fresh || d.copy != nil && d.copy.rec.Timestamp.UnixNano() > last {
 			most += crashLimit - 1
 		}
@@ -142,16 +142,14 @@ func deathsIn(ev *evidence, feed *feed, f *findings) {
 
 // besideLate reports whether another run of its process ignored its timeout when a run began.
 func besideLate(ev *evidence, x *trace.Run) bool {
-	return slices.ContainsFunc(ev.told[x.Member].Runs, func(y *trace.Run) bool { return y != x && ev.lateAt(y, x.Start) })
+	return slices.ContainsFunc(ev.journals[x.Member].Runs, func(y *trace.Run) bool { return y != x && ev.lateAt(y, x.Start) })
 }
 
 // poisonIn returns the record that killed a member, or nil.
 func poisonIn(ev *evidence, m *trace.Member) *record {
-	for _, s := range ev.services {
-		for _, r := range s.records {
-			if r.script.Kills() && slices.ContainsFunc(r.runs, func(x *trace.Run) bool { return x.Member == m.Job.Name && r.script.KillsAt(x.Attempt) }) {
-				return r
-			}
+	for _, r := range ev.records() {
+		if r.script.Kills() && slices.ContainsFunc(r.runs, func(x *trace.Run) bool { return x.Member == m.Job.Name && r.script.KillsAt(x.Attempt) }) {
+			return r
 		}
 	}
 	return nil

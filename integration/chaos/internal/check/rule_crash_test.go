@@ -35,7 +35,7 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 		{"behind the first one's suspects", []int{4, 4}, []time.Duration{0, 0}, 1, 0},
 		{"behind the first one's suspects, one death too many", []int{4, 5}, []time.Duration{0, 0}, 1, 1},
 	} {
-		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{}}
+		ev := &evidence{members: map[string]*trace.Member{}, journals: map[string]trace.Logged{}}
 		retry := &feed{TP: trace.TP{Topic: "orders.retry.5s", Partition: 0}, at: map[int64]*delivered{}}
 		died := 0
 		for i, deaths := range test.deaths {
@@ -45,15 +45,12 @@ func TestCrashLoop_CountsDeathsByWindow(t *testing.T) {
 				name := strconv.Itoa(died)
 				end := time.Duration(died) * time.Minute
 				ev.members[name] = &trace.Member{Ended: int64(end)}
-				ev.told[name] = trace.Told{Suspects: []trace.Suspects{{Feed: retry.TP, To: test.to}}}
+				ev.journals[name] = trace.Logged{Suspects: []trace.Suspects{{Feed: retry.TP, To: test.to}}}
 				d.runs = append(d.runs, &trace.Run{Member: name, Topic: retry.Topic, Offset: int64(i), Attempt: 1, Start: int64(end - time.Second)})
 			}
 			retry.at[int64(i)] = d
 		}
-		f := findings{rule: "crash-loop", counted: map[string]int{}, excluded: map[string]int{}}
-		if deathsIn(ev, retry, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		wants(t, test.name, find(func(ev *evidence, f *findings) { deathsIn(ev, retry, f) }, ev), test.want)
 	}
 }
 
@@ -74,22 +71,19 @@ func TestCrashLoop_ExcusesARecordThatNeverBegan(t *testing.T) {
 		"lost to a rebalance": {&trace.Member{}, at(100), 1},
 	} {
 		test.last.Asked = test.last.Killed
-		writer, before := trace.Told{Lanes: []trace.LaneChange{{At: at(101), What: trace.LaneAssigned, Lane: lane}}}, trace.Told{Lanes: []trace.LaneChange{{At: at(1), What: trace.LaneAssigned, Lane: lane}, {At: at(20), What: trace.LaneEnded, Lane: lane}}}
-		last := trace.Told{Lanes: []trace.LaneChange{{At: at(70), What: trace.LaneAssigned, Lane: lane}}}
+		writer, before := trace.Logged{Lanes: []trace.LaneChange{{At: at(101), What: trace.LaneAssigned, Lane: lane}}}, trace.Logged{Lanes: []trace.LaneChange{{At: at(1), What: trace.LaneAssigned, Lane: lane}, {At: at(20), What: trace.LaneEnded, Lane: lane}}}
+		last := trace.Logged{Lanes: []trace.LaneChange{{At: at(70), What: trace.LaneAssigned, Lane: lane}}}
 		if test.lost != 0 {
 			last.Lanes = append(last.Lanes, trace.LaneChange{At: test.lost, What: trace.LaneEnded, Lane: lane})
 		}
 		test.last.Job.Name, test.last.Job.Service.Policy.Session = "last", 6*time.Second
 		ev := &evidence{
-			members: map[string]*trace.Member{"before": {Ended: at(20), Killed: true}, "last": test.last, "writer": {}},
-			told:    map[string]trace.Told{"before": before, "last": last, "writer": writer},
+			members:  map[string]*trace.Member{"before": {Ended: at(20), Killed: true}, "last": test.last, "writer": {}},
+			journals: map[string]trace.Logged{"before": before, "last": last, "writer": writer},
 		}
 		c := &copied{rec: &kgo.Record{}, meta: headers.Meta{Reason: headers.Reason(trace.ReasonCrashLoop), FailedAt: time.Unix(102, 0), Message: said(1, 102*time.Second)}}
 		ev.services = []*served{{records: map[int64]*record{1: {origin: &kgo.Record{Topic: lane.Topic}, letters: []*copied{c}}}}}
-		f := findings{rule: "crash-loop", counted: map[string]int{}, excluded: map[string]int{}}
-		if crashLoop(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", name, f.broken, test.want)
-		}
+		wants(t, name, find(crashLoop, ev), test.want)
 	}
 }
 
@@ -111,11 +105,11 @@ func TestCrashLoop_ComparesTheMessageOfALetter(t *testing.T) {
 	} {
 		lane := trace.TP{Topic: "orders", Partition: 0}
 		r := &record{script: trace.Script{Act: trace.ActKill}, origin: &kgo.Record{Topic: lane.Topic}}
-		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{}}
+		ev := &evidence{members: map[string]*trace.Member{}, journals: map[string]trace.Logged{}}
 		for i := range 5 { // the first dies of another record, the last one writes the letter
 			name, began := strconv.Itoa(i), int64(time.Duration(i)*time.Minute)
 			ev.members[name] = &trace.Member{}
-			ev.told[name] = trace.Told{Lanes: []trace.LaneChange{{At: began, What: trace.LaneAssigned, Lane: lane}}}
+			ev.journals[name] = trace.Logged{Lanes: []trace.LaneChange{{At: began, What: trace.LaneAssigned, Lane: lane}}}
 			if i == 4 {
 				continue
 			}

@@ -35,7 +35,7 @@ func (l *Flat) String() string {
 
 // flatOf returns the sizes of a member; nil if it did not live long enough.
 func flatOf(ev *evidence, name string) *Flat {
-	member := ev.told[name]
+	member := ev.journals[name]
 	all := member.Vitals
 	if len(all) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func lesser(a, b int64) int64 {
 
 // longest returns the sizes of the member that was watched for the longest time; nil if none was.
 func longest(ev *evidence) (is *Flat) {
-	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
+	for _, name := range slices.Sorted(maps.Keys(ev.journals)) {
 		if of := flatOf(ev, name); of != nil && (is == nil || of.Minutes > is.Minutes) {
 			is = of
 		}
@@ -84,7 +84,7 @@ func longest(ev *evidence) (is *Flat) {
 
 // flat: the goroutines and the memory of a process do not grow.
 func flat(ev *evidence, f *findings) {
-	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
+	for _, name := range slices.Sorted(maps.Keys(ev.journals)) {
 		is := flatOf(ev, name)
 		if is == nil {
 			continue
@@ -92,7 +92,7 @@ func flat(ev *evidence, f *findings) {
 		f.counted["processes watched for growth"]++
 		grew := func(of [2]int64, slack int64) bool { return of[1] > of[0]+max(slack, of[0]/4) }
 		if grew(is.Goroutines, flatGoroutines) || grew(is.Bytes, flatBytes) {
-			f.note(name, -1, -1, "it grew: %v", is)
+			f.report(name, -1, -1, "it grew: %v", is)
 		}
 	}
 }

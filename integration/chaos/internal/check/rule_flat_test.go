@@ -36,8 +36,8 @@ func TestFlat_FindsGrowth(t *testing.T) {
 		{"the same without a hold", waiting, true, none},
 		{"a hold at first", waiting, false, [2]float64{0, 3}},
 	} {
-		ev := &evidence{told: map[string]trace.Told{}, loaded: int64(time.Hour)}
-		is := trace.Told{}
+		ev := &evidence{journals: map[string]trace.Logged{}, loaded: int64(time.Hour)}
+		is := trace.Logged{}
 		for i, to := range []string{"held", "closed"} {
 			is.Breakers = append(is.Breakers, trace.BreakerState{At: int64(test.held[i] * float64(time.Minute)), To: to})
 		}
@@ -46,9 +46,8 @@ func TestFlat_FindsGrowth(t *testing.T) {
 			v.At = int64(at)
 			is.Vitals = append(is.Vitals, v)
 		}
-		ev.told["a"] = is
-		f := findings{rule: "flat", counted: map[string]int{}, excluded: map[string]int{}}
-		flat(ev, &f)
+		ev.journals["a"] = is
+		f := find(flat, ev)
 		if got := len(f.broken) > 0; got != test.grows {
 			t.Errorf("%s: grows %v, want %v: %v", test.name, got, test.grows, longest(ev))
 		}

@@ -14,10 +14,10 @@ import (
 const SettleTime = 30 * time.Second
 
 // stuck: when the cluster is healthy again, all floors reach the ends, and none stands still for
-// SettleTime.
+// SettleTime, or for as long as the run says.
 func stuck(ev *evidence, f *findings) {
 	for at, why := range ev.unsettled {
-		f.note(at.Topic, at.Partition, 0, "it stood still for %v, with a healthy cluster: %s", SettleTime, why)
+		f.report(at.Topic, at.Partition, 0, "it stood still for %v, with a healthy cluster: %s", ev.settles, why)
 	}
 }
 
@@ -35,9 +35,9 @@ func stalled(ev *evidence, f *findings) {
 		// Beside a stuck handler the others go on. It takes less than a floor may stand still.
 		for _, calm := range ev.calms(s, ev.samples[0].Began+int64(20*time.Second), ev.samples[len(ev.samples)-1].Ended, moveTime, "stuck") {
 			f.counted["calms of a service"]++
-			since := map[trace.TP]trace.Sample{} // the first sample with the floor that it has now
-			for _, sample := range ev.samples {
-				if sample.Group != s.Group || sample.Began < calm[0] || sample.Ended > calm[1] {
+			since := map[trace.TP]*trace.Sample{} // the first sample with the floor that it has now
+			for _, sample := range ev.samplesOf(s.Group) {
+				if sample.Began < calm[0] || sample.Ended > calm[1] {
 					continue
 				}
 				for at, end := range sample.Ends {
@@ -57,7 +57,7 @@ func stalled(ev *evidence, f *findings) {
 						f.excluded["a floor stood still, while suspects outlasted their timeouts"]++
 						continue
 					}
-					f.note(at.Topic, at.Partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, trace.ClockTime(sample.Ended))
+					f.report(at.Topic, at.Partition, floor, "its floor stands still for %v until %s, with a healthy cluster", stood, trace.ClockTime(sample.Ended))
 					since[at] = sample
 				}
 			}
@@ -79,9 +79,8 @@ func prompt(ev *evidence, f *findings) {
 		calms := ev.calms(s, ev.samples[0].Began+int64(12*time.Second), ev.samples[len(ev.samples)-1].Ended, 5*time.Second, "stuck")
 		for at, feed := range s.feeds {
 			times := timesOf(ev, feed)
-			for i := range ev.samples {
-				sample := &ev.samples[i]
-				if sample.Group != s.Group || !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.Began > c[0] && sample.Ended < c[1] }) {
+			for _, sample := range ev.samplesOf(s.Group) {
+				if !slices.ContainsFunc(calms, func(c [2]int64) bool { return sample.Began > c[0] && sample.Ended < c[1] }) {
 					continue
 				}
 				if offset, ok := times.forgotten(sample, sample.Began-int64(s.Policy.CommitInterval+commitSlack)); ok {
@@ -155,7 +154,7 @@ func finishedAt(ev *evidence, d *delivered) int64 {
 		return math.MaxInt64
 	}
 	committed := last.End + int64(ev.members[last.Member].Job.Service.Policy.CommitInterval+commitSlack)
-	ended := slices.ContainsFunc(ev.told[last.Member].Changes(last.Lane, last.Start, committed), func(c trace.LaneChange) bool { return c.What != trace.LaneHandedOver })
+	ended := slices.ContainsFunc(ev.journals[last.Member].Changes(last.Lane, last.Start, committed), func(c trace.LaneChange) bool { return c.What != trace.LaneHandedOver })
 	if m := ev.members[last.Member]; ended || m.Ended != 0 && m.Ended < committed {
 		return math.MaxInt64
 	}

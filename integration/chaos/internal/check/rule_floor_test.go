@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestStalled_ExcusesOnlySuspectsThatOutlastTheirTimeouts(t *testing.T) {
 		{"a few of them", trace.Suspects{At: 1, Feed: lane, From: 0, To: 100}, 5, "found"},
 		{"other records", trace.Suspects{At: 1, Feed: lane, From: 1000, To: 1100}, 30, "found"},
 	} {
-		is := trace.Told{Suspects: []trace.Suspects{test.is}}
+		is := trace.Logged{Suspects: []trace.Suspects{test.is}}
 		for i := range int64(test.runs) {
 			at := 25*second + i*3*second/2
 			is.Runs = append(is.Runs, &trace.Run{Member: "a", Topic: "orders", Lane: lane, Offset: i, Start: at, End: at + 3*second/2})
@@ -32,13 +33,12 @@ func TestStalled_ExcusesOnlySuspectsThatOutlastTheirTimeouts(t *testing.T) {
 		ev := &evidence{
 			services: []*served{{Service: s, feeds: map[trace.TP]*feed{lane: {TP: lane}}}},
 			members:  map[string]*trace.Member{"a": {Job: trace.Job{Service: s}}},
-			told:     map[string]trace.Told{"a": is},
+			journals: map[string]trace.Logged{"a": is},
 		}
 		for at := second; at < 80*second; at += second / 2 {
 			ev.samples = append(ev.samples, trace.Sample{Group: "billing", Began: at, Ended: at, Committed: map[trace.TP]int64{lane: 0}, Ends: map[trace.TP]int64{lane: 100}})
 		}
-		f := findings{rule: "stalled", counted: map[string]int{}, excluded: map[string]int{}}
-		stalled(ev, &f)
+		f := find(stalled, ev)
 		got := ""
 		if len(f.broken) > 0 {
 			got = "found"
@@ -78,5 +78,14 @@ func TestPrompt_WaitsForRequestsWithoutAnAnswer(t *testing.T) {
 		if got := finishedAt(ev, &delivered{runs: []*trace.Run{last}}); got != test.want {
 			t.Errorf("%s: finished at %v, want %v", test.name, time.Duration(got), time.Duration(test.want))
 		}
+	}
+}
+
+// The find named the default, and not the time that the run had waited.
+func TestStuck_NamesTheTimeOfTheRun(t *testing.T) {
+	t.Parallel()
+	ev := &evidence{settles: 8 * time.Second, unsettled: map[trace.TP]string{{Topic: "orders"}: "committed 1 of 2"}}
+	if f := find(stuck, ev); len(f.broken) != 1 || !strings.Contains(f.broken[0].Text, "for 8s") {
+		t.Errorf("found %v", f.broken)
 	}
 }

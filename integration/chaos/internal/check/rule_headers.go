@@ -15,12 +15,10 @@ import (
 // headersRule: what a copy's headers say is true, and key, value and the user's headers are as they
 // were.
 func headersRule(ev *evidence, f *findings) {
-	for _, s := range ev.services {
-		for _, r := range s.records {
-			for _, c := range slices.Concat(r.copies, r.letters) {
-				if wrong := untrue(r, c, s.Group); len(wrong) > 0 {
-					f.add(r, c.rec, r.runs, "its copy is wrong about %s", strings.Join(wrong, ", "))
-				}
+	for s, r := range ev.records() {
+		for _, c := range slices.Concat(r.copies, r.letters) {
+			if wrong := untrue(r, c, s.Group); len(wrong) > 0 {
+				f.add(r, c.rec, r.runs, "its copy is wrong about %s", strings.Join(wrong, ", "))
 			}
 		}
 	}

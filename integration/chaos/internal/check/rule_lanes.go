@@ -16,34 +16,32 @@ const pauseTime = 5 * time.Second
 // checked where nothing else was done to the service, on lanes that ran records all the time before
 // and after.
 //
-// And no process starts a record of a lane that it does not have, as its journal tells.
+// And no process starts a record of a lane that it does not have, as its journal has it.
 func lanesRule(ev *evidence, f *findings) {
-	for _, name := range slices.Sorted(maps.Keys(ev.told)) {
+	for _, name := range slices.Sorted(maps.Keys(ev.journals)) {
 		strangers(ev, name, f)
 	}
-	for _, s := range ev.services {
-		for _, r := range s.records {
-			if r.script.Act != trace.ActStuck {
+	for s, r := range ev.records() {
+		if r.script.Act != trace.ActStuck {
+			continue
+		}
+		for _, x := range r.runs {
+			if x.End == 0 || x.End-x.Start < int64(trace.StuckFor) {
 				continue
 			}
-			for _, x := range r.runs {
-				if x.End == 0 || x.End-x.Start < int64(trace.StuckFor) {
-					continue
-				}
-				if busy(ev, x.Start-int64(10*time.Second), x.End+int64(pauseTime)) || ev.disturbed(x.Member, x.Start, x.End) {
-					f.counted["stuck among other faults"]++
-					continue
-				}
-				f.counted["stuck alone"]++
-				lanesBeside(ev, s, r, x, f)
+			if busy(ev, x.Start-int64(10*time.Second), x.End+int64(pauseTime)) || ev.disturbed(x.Member, x.Start, x.End) {
+				f.counted["stuck among other faults"]++
+				continue
 			}
+			f.counted["stuck alone"]++
+			lanesBeside(ev, s, r, x, f)
 		}
 	}
 }
 
 // strangers checks that a member starts records of its lanes only.
 func strangers(ev *evidence, name string, f *findings) {
-	is := ev.told[name]
+	is := ev.journals[name]
 	last := map[trace.TP]trace.LaneChange{}
 	n := 0
 	for _, x := range is.Runs {
@@ -59,9 +57,9 @@ func strangers(ev *evidence, name string, f *findings) {
 		switch {
 		case x.Lane.Topic == "": // of a record that the brokers lost
 		case !ok:
-			f.note(x.Lane.Topic, x.Lane.Partition, x.Offset, "%v, and the lane was not assigned to it", x)
+			f.report(x.Lane.Topic, x.Lane.Partition, x.Offset, "%v, and the lane was not assigned to it", x)
 		case !c.What.Begins() && x.Start-c.At > trace.LineSlack && !ev.stoodStill(name, c.At, x.Start):
-			f.note(x.Lane.Topic, x.Lane.Partition, x.Offset, "%v, and the lane had ended at %s", x, trace.ClockTime(c.At))
+			f.report(x.Lane.Topic, x.Lane.Partition, x.Offset, "%v, and the lane had ended at %s", x, trace.ClockTime(c.At))
 		}
 	}
 }
@@ -74,7 +72,7 @@ func busy(ev *evidence, from, to int64) bool {
 // lanesBeside checks the other lanes of a process with a stuck handler.
 func lanesBeside(ev *evidence, s *served, r *record, x *trace.Run, f *findings) {
 	runs := map[int32][]*trace.Run{} // in the order of their starts
-	for _, y := range ev.told[x.Member].Runs {
+	for _, y := range ev.journals[x.Member].Runs {
 		if y.Topic == r.origin.Topic && y.Start > x.Start-int64(pauseTime) && y.Start < x.End+int64(pauseTime) {
 			runs[y.Partition] = append(runs[y.Partition], y)
 		}
@@ -83,7 +81,7 @@ func lanesBeside(ev *evidence, s *served, r *record, x *trace.Run, f *findings) 
 		if partition == r.origin.Partition {
 			continue
 		}
-		if slices.ContainsFunc(ev.told[x.Member].Changes(trace.TP{Topic: r.origin.Topic, Partition: partition}, all[0].Start, x.End), func(c trace.LaneChange) bool { return !c.What.Begins() }) {
+		if slices.ContainsFunc(ev.journals[x.Member].Changes(trace.TP{Topic: r.origin.Topic, Partition: partition}, all[0].Start, x.End), func(c trace.LaneChange) bool { return !c.What.Begins() }) {
 			continue // it is another member's by now
 		}
 		f.counted["lanes beside a stuck handler"]++
@@ -112,7 +110,7 @@ func lanesBeside(ev *evidence, s *served, r *record, x *trace.Run, f *findings) 
 // suspectsUntil is the latest end of the suspects that had begun in a run's lane before it. The
 // lane runs nothing behind a suspect, which may be stuck, too.
 func suspectsUntil(ev *evidence, y *trace.Run) (at int64) {
-	is := ev.told[y.Member]
+	is := ev.journals[y.Member]
 	for _, z := range is.Runs {
 		if z.Topic == y.Topic && z.Partition == y.Partition && z.Start <= y.Start && is.Suspected(z) {
 			at = max(at, ev.until(z))

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,11 +31,8 @@ func TestLanes_FindsStrangers(t *testing.T) {
 		{"restarted", []trace.LaneChange{change(time.Second, trace.LaneAssigned), change(15*time.Second, trace.LaneRestarted)}, 0},
 		{"not all named", []trace.LaneChange{{At: int64(time.Second), What: trace.LaneAssigned, Lane: trace.EveryLane}}, 0},
 	} {
-		ev := &evidence{told: map[string]trace.Told{"a": {Runs: []*trace.Run{{Member: "a", Lane: lane, Start: int64(20 * time.Second)}}, Lanes: test.lanes}}}
-		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
-		if lanesRule(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		ev := &evidence{journals: map[string]trace.Logged{"a": {Runs: []*trace.Run{{Member: "a", Lane: lane, Start: int64(20 * time.Second)}}, Lanes: test.lanes}}}
+		wants(t, test.name, find(lanesRule, ev), test.want)
 	}
 }
 
@@ -73,12 +71,10 @@ func TestLanes_FindsALaneThatStandsStillBesideAStuckHandler(t *testing.T) {
 		{consumer.OrderKey, []*trace.Run{stands[0], laterSuspect, stands[1]}, nil, time.Hour, 1},
 	} {
 		stuck := &trace.Run{Member: "a", Topic: "orders", Lane: lane, Offset: 5, Start: int64(time.Minute), End: int64(80 * time.Second)}
-		is := trace.Told{Runs: append([]*trace.Run{stuck}, test.others...), Suspects: []trace.Suspects{{At: int64(time.Second), Feed: lane, From: 0, To: 10}, {At: int64(time.Second), Feed: beside, From: 20, To: 30}}, Lanes: test.lanes}
-		ev := &evidence{told: map[string]trace.Told{"a": is}, loaded: int64(test.loaded)}
-		f := findings{rule: "lanes", counted: map[string]int{}, excluded: map[string]int{}}
+		is := trace.Logged{Runs: append([]*trace.Run{stuck}, test.others...), Suspects: []trace.Suspects{{At: int64(time.Second), Feed: lane, From: 0, To: 10}, {At: int64(time.Second), Feed: beside, From: 20, To: 30}}, Lanes: test.lanes}
+		ev := &evidence{journals: map[string]trace.Logged{"a": is}, loaded: int64(test.loaded)}
 		r := &record{origin: &kgo.Record{Topic: "orders"}}
-		if lanesBeside(ev, &served{Service: trace.Service{Topics: []string{"orders"}, Order: test.order}}, r, stuck, &f); len(f.broken) != test.want {
-			t.Errorf("beside %d runs, %v: found %v, want %d", len(test.others), test.order, f.broken, test.want)
-		}
+		s := &served{Service: trace.Service{Topics: []string{"orders"}, Order: test.order}}
+		wants(t, fmt.Sprint("beside ", len(test.others), " runs, ", test.order), find(func(ev *evidence, f *findings) { lanesBeside(ev, s, r, stuck, f) }, ev), test.want)
 	}
 }

@@ -36,9 +36,6 @@ func TestLedger_NamesACopyOfTheLetter(t *testing.T) {
 		s := &served{redriven: []*copied{sent}, entries: map[trace.TP]map[int64]dlq.Entry{{Topic: "orders.dlq", Partition: 0}: {
 			3: {State: test.state, Target: headers.Position{Topic: "orders.retry.5s", Offset: test.at}},
 		}}}
-		f := findings{rule: "ledger", counted: map[string]int{}, excluded: map[string]int{}}
-		if ledgerRule(&evidence{services: []*served{s}}, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", name, f.broken, test.want)
-		}
+		wants(t, name, find(ledgerRule, &evidence{services: []*served{s}}), test.want)
 	}
 }

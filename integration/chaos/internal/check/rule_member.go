@@ -15,14 +15,14 @@ func metricsRule(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
 		if _, ok := ev.metrics[name]; !ok && m.Termed != 0 && !m.Killed && m.Err == nil {
-			f.note(name, -1, -1, "it ended in order, and told no metrics")
+			f.report(name, -1, -1, "it ended in order, and told no metrics")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(ev.metrics)) {
 		got := ev.metrics[name]
 		counted := map[trace.Verdict]int64{}
 		calls := int64(0)
-		for _, x := range ev.told[name].Runs {
+		for _, x := range ev.journals[name].Runs {
 			if x.End != 0 {
 				counted[x.Verdict]++
 				calls++
@@ -37,12 +37,12 @@ func metricsRule(ev *evidence, f *findings) {
 		}
 		compare := func(what string, metric, journal int64) {
 			if metric != journal {
-				f.note(name, -1, -1, "%s: the metrics say %d, the journal %d", what, metric, journal)
+				f.report(name, -1, -1, "%s: the metrics say %d, the journal %d", what, metric, journal)
 			}
 		}
 		// A run that its lane's loss cut off is no attempt. The loss may also come just after the
 		// handler failed.
-		if cut := counted[trace.VerdictDrained]; sum > calls-cut || sum < calls-2*cut-failedAtLoss(ev.told[name]) {
+		if cut := counted[trace.VerdictDrained]; sum > calls-cut || sum < calls-2*cut-failedAtLoss(ev.journals[name]) {
 			compare("calls of the handler", sum, calls-cut)
 		}
 		compare("handled", got[duration+" handled"], counted[trace.VerdictPassed])
@@ -54,9 +54,9 @@ func metricsRule(ev *evidence, f *findings) {
 	}
 }
 
-// failedAtLoss returns how many runs failed just before their lane was lost. The log tells of the
+// failedAtLoss returns how many runs failed just before their lane was lost. The log has the
 // loss a moment later than it happens: 40 ms were seen on a machine without idle time.
-func failedAtLoss(t trace.Told) (n int64) {
+func failedAtLoss(t trace.Logged) (n int64) {
 	const later = int64(100 * time.Millisecond)
 	for _, x := range t.Runs {
 		if x.End != 0 && x.Verdict != trace.VerdictPassed && x.Verdict != trace.VerdictDrained && slices.ContainsFunc(t.Lanes, func(c trace.LaneChange) bool {
@@ -79,7 +79,7 @@ func diedRule(ev *evidence, f *findings) {
 		case poisonIn(ev, m) != nil:
 			f.counted["killed by a record"]++
 		default:
-			f.note(m.Job.Name, -1, -1, "it ended by itself: %v; see %s", m.Err, m.Job.Log())
+			f.report(m.Job.Name, -1, -1, "it ended by itself: %v; see %s", m.Err, m.Job.Log())
 		}
 	}
 }
@@ -99,16 +99,16 @@ func lackedRight(ev *evidence, m *trace.Member) bool {
 	})
 }
 
-// exited checks that members that are asked to end do so without an error, and that no log tells of
+// exited checks that members that are asked to end do so without an error, and that no log has
 // a data race or a panic.
 func exited(ev *evidence, f *findings) {
 	for _, name := range slices.Sorted(maps.Keys(ev.members)) {
 		m := ev.members[name]
 		if m.Termed != 0 && !m.Killed && m.Err != nil && !lackedRight(ev, m) {
-			f.note(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.Err, m.Job.Log())
+			f.report(name, -1, -1, "it was asked to end, and failed: %v; see %s", m.Err, m.Job.Log())
 		}
 		if alarm := ev.alarms[name]; alarm != "" {
-			f.note(name, -1, -1, "its log says %q; see %s", alarm, m.Job.Log())
+			f.report(name, -1, -1, "its log says %q; see %s", alarm, m.Job.Log())
 		}
 	}
 }
@@ -123,7 +123,27 @@ func endedRule(ev *evidence, f *findings) {
 		m := ev.members[name]
 		took := time.Duration(m.Ended - m.Termed)
 		if m.Termed != 0 && took > m.Job.Service.Policy.DrainTimeout+endTime {
-			f.note(name, -1, -1, "it took %v to end; see %s", took, m.Job.Log())
+			f.report(name, -1, -1, "it took %v to end; see %s", took, m.Job.Log())
+		}
+	}
+}
+
+// leaksRule: nothing of keys, values and the user's headers is in what members write: their logs,
+// spans and metrics. A look at nothing proves nothing, so something must have been looked at.
+func leaksRule(ev *evidence, f *findings) {
+	seen := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(ev.leaks)) {
+		for kind, n := range ev.leaks[name].Seen {
+			seen[kind] += n
+		}
+		for _, what := range ev.leaks[name].Found {
+			f.report(name, -1, -1, "it tells parts of records: %s", what)
+		}
+	}
+	for _, kind := range trace.LeakKinds {
+		f.counted["texts looked at: "+kind] = seen[kind]
+		if seen[kind] == 0 {
+			f.report("", -1, -1, "no %s of any member was looked at", kind)
 		}
 	}
 }

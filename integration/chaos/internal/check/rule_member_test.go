@@ -17,8 +17,7 @@ func TestEnded_NeedsNoBrokers(t *testing.T) {
 		m.Job.Service.Policy.DrainTimeout = 5 * time.Second
 		ev.members[name] = m
 	}
-	f := findings{rule: "ended", counted: map[string]int{}, excluded: map[string]int{}}
-	endedRule(ev, &f)
+	f := find(endedRule, ev)
 	if len(f.broken) != 1 || !slices.ContainsFunc(f.broken, func(v Finding) bool { return v.Topic == "late" }) {
 		t.Errorf("found %v, want the late one", f.broken)
 	}
@@ -58,17 +57,14 @@ func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
 		{"one more is discarded", 2, 4, 2},
 		{"two were cut off", 2, 1, 1},
 	} {
-		is := trace.Told{}
+		is := trace.Logged{}
 		for _, v := range []trace.Verdict{trace.VerdictPassed, trace.VerdictPassed, trace.VerdictDiscard, trace.VerdictDiscard, trace.VerdictDiscard, trace.VerdictDrained} {
 			is.Runs = append(is.Runs, &trace.Run{Member: "a", Start: 1, End: 2, Verdict: v})
 		}
-		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{"a": is}, metrics: map[string]trace.Measured{"a": {
+		ev := &evidence{members: map[string]*trace.Member{}, journals: map[string]trace.Logged{"a": is}, metrics: map[string]trace.Measured{"a": {
 			"messaging.process.duration handled": test.handled, "messaging.process.duration discarded": test.discarded,
 		}}}
-		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
-		if metricsRule(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		wants(t, test.name, find(metricsRule, ev), test.want)
 	}
 }
 
@@ -94,14 +90,11 @@ func TestMetrics_LackWhatFailedAsItsLaneWasLost(t *testing.T) {
 		{"another lane", trace.TP{Topic: "orders", Partition: 2}, 40 * time.Millisecond, trace.LaneEnded, trace.VerdictFailed, 1},
 		{"handled", lane, 40 * time.Millisecond, trace.LaneEnded, trace.VerdictPassed, 2},
 	} {
-		is := trace.Told{
+		is := trace.Logged{
 			Runs:  []*trace.Run{{Member: "a", Start: 1, End: end, Verdict: test.verdict, Lane: lane}},
 			Lanes: []trace.LaneChange{{At: end + int64(test.lost), What: test.what, Lane: test.lane}},
 		}
-		ev := &evidence{members: map[string]*trace.Member{}, told: map[string]trace.Told{"a": is}, metrics: map[string]trace.Measured{"a": {}}}
-		f := findings{rule: "metrics", counted: map[string]int{}, excluded: map[string]int{}}
-		if metricsRule(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		ev := &evidence{members: map[string]*trace.Member{}, journals: map[string]trace.Logged{"a": is}, metrics: map[string]trace.Measured{"a": {}}}
+		wants(t, test.name, find(metricsRule, ev), test.want)
 	}
 }

@@ -57,7 +57,7 @@ func overlaps(ev *evidence, all []*delivered, f *findings) {
 		a := runs[i]
 		if until := ev.until(a.Run); until > b.Start {
 			switch {
-			case a.of.of.script.Ignores() && (a.Member != b.Member || ev.told[a.Member].Renewed(a.Lane, a.Start, b.Start)):
+			case a.of.of.script.Ignores() && (a.Member != b.Member || ev.journals[a.Member].Renewed(a.Lane, a.Start, b.Start)):
 				f.excluded["overlap with a handler that ignores its context"]++
 			case a.Member != b.Member && (ev.zombie(a.Run) || ev.zombie(b.Run)):
 				f.excluded["overlap with a zombie"]++

@@ -37,7 +37,7 @@ func outageRule(ev *evidence, f *findings) {
 			openingCost(ev, name, w, f)
 		}
 	}
-	for name, is := range ev.told {
+	for name, is := range ev.journals {
 		heldInVain(name, is, f)
 	}
 	all := outages(ev, trace.Verdict.Down)
@@ -111,7 +111,7 @@ func healthy(ev *evidence, s *served, f *findings) {
 
 // heldInVain checks that nearly all of a member's last source records had failed when its topic was
 // held: those of a second, or a hundred. Suspects do not count.
-func heldInVain(name string, is trace.Told, f *findings) {
+func heldInVain(name string, is trace.Logged, f *findings) {
 	for _, b := range is.Breakers {
 		last, good := 0, 0
 		for _, x := range slices.Backward(is.Runs) {
@@ -126,17 +126,17 @@ func heldInVain(name string, is trace.Told, f *findings) {
 			}
 		}
 		if 10*good > last {
-			f.note(name, -1, -1, "its topic was held at %s, though %d of its last %d source records had not failed", trace.ClockTime(b.At), good, last)
+			f.report(name, -1, -1, "its topic was held at %s, though %d of its last %d source records had not failed", trace.ClockTime(b.At), good, last)
 		}
 	}
 }
 
 // opens is how long after the begin of a hold there is certainly no probe: half of the first wait,
-// since a member may tell late of it. The lanes know of it by then.
+// since a member may log it late. The lanes know of it by then.
 const opens = int64(500 * time.Millisecond)
 
 // isProbe reports whether a run of the member began in a hold, of which its lanes knew.
-func isProbe(t trace.Told, r *trace.Run) bool {
+func isProbe(t trace.Logged, r *trace.Run) bool {
 	is := t.StateAt(r.Start)
 	return is.To == "held" && r.Start >= is.At+opens
 }
@@ -152,7 +152,7 @@ func probeCost(ev *evidence, r *record, c *copied, f *findings) {
 		if x.Life != c.life() || x.Attempt != c.failed() || !x.Verdict.Down() {
 			continue
 		}
-		if told := ev.told[x.Member]; !isProbe(told, x) || passedBy(told, x) {
+		if logged := ev.journals[x.Member]; !isProbe(logged, x) || passedBy(logged, x) {
 			return
 		}
 		runs = append(runs, x)
@@ -164,7 +164,7 @@ func probeCost(ev *evidence, r *record, c *copied, f *findings) {
 
 // passedBy reports whether a record passed in the hold in which x ran: before it, so there were no
 // probes any more, or behind it, so it failed while others passed.
-func passedBy(t trace.Told, x *trace.Run) bool {
+func passedBy(t trace.Logged, x *trace.Run) bool {
 	hold := t.StateAt(x.Start)
 	return slices.ContainsFunc(t.Runs, func(y *trace.Run) bool {
 		return y.Verdict == trace.VerdictPassed && y.Topic == x.Topic && t.StateAt(y.Start) == hold &&
@@ -201,7 +201,7 @@ func deadBeforeOpen(ev *evidence, r *record, c *copied) bool {
 	for _, x := range r.runs {
 		if x.Life == c.life() {
 			first, last = cmp.Or(first, x.Start), x.Start
-			if is := ev.told[x.Member].StateAt(x.Start); is.To != "closed" && x.Start >= is.At+opens {
+			if is := ev.journals[x.Member].StateAt(x.Start); is.To != "closed" && x.Start >= is.At+opens {
 				return false
 			}
 		}
@@ -216,15 +216,15 @@ func openingCost(ev *evidence, name string, w outageOf, f *findings) {
 	cost, good := 0, 0
 	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is strained sooner
 	from := w.from
-	if all := ev.told[name].Runs; len(all) > 0 {
+	if all := ev.journals[name].Runs; len(all) > 0 {
 		from = max(from, all[0].Start) // of a process that starts in the outage
 	}
-	for _, x := range ev.told[name].Runs {
+	for _, x := range ev.journals[name].Runs {
 		switch {
 		case x.Verdict == trace.VerdictPassed && x.End > w.from-window && x.End < w.to:
 			good++
 		case x.Verdict == trace.VerdictOutage && x.Start >= from+judges && x.Start <= w.to && slices.Contains(m.Job.Service.Topics, x.Topic):
-			if ev.told[name].StateAt(x.Start).To == "closed" {
+			if ev.journals[name].StateAt(x.Start).To == "closed" {
 				cost++
 			}
 		}
@@ -233,7 +233,7 @@ func openingCost(ev *evidence, name string, w outageOf, f *findings) {
 	most := inPlace * (max(100, good) + 64)
 	f.counted["runs of source records that failed in an outage, at a closed guard"] += cost
 	if cost > most {
-		f.note(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its topic was not strained, at most %d may",
+		f.report(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its topic was not strained, at most %d may",
 			cost, trace.ClockTime(w.from), trace.ClockTime(w.to), most)
 	}
 }
@@ -252,15 +252,15 @@ func recovered(ev *evidence, name string, w outageOf, all []outageOf, f *finding
 	}) {
 		return
 	}
-	switch is := ev.told[name].StateAt(by); {
+	switch is := ev.journals[name].StateAt(by); {
 	case is.To != "held":
-	case slices.ContainsFunc(ev.told[name].Runs, func(x *trace.Run) bool {
-		return x.Start > w.to && x.Start < by && x.Verdict == trace.VerdictFailed && ev.told[name].StateAt(x.Start).To == "held"
+	case slices.ContainsFunc(ev.journals[name].Runs, func(x *trace.Run) bool {
+		return x.Start > w.to && x.Start < by && x.Verdict == trace.VerdictFailed && ev.journals[name].StateAt(x.Start).To == "held"
 	}):
 		f.excluded["breaker open after an outage, as a probe failed by its script"]++
-	case ev.infra(w.to, by) || slices.ContainsFunc(m.Suspended, func(s [2]int64) bool { return s[0] < by && s[1] > w.to }):
+	case ev.infra(w.to, by) || m.StoodStill(w.to, by):
 		f.excluded["breaker open after an outage, with a broken broker or suspended"]++
 	default:
-		f.note(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.To, ev.recovers, trace.ClockTime(is.At))
+		f.report(name, -1, -1, "its breaker is %s %v after the end of an outage, since %s", is.To, ev.recovers, trace.ClockTime(is.At))
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 		{"in a partial outage", 0, trace.VerdictPart, 10 * time.Millisecond, 0, 0},
 	} {
 		began, of := int64(time.Minute), trace.Job{Service: trace.Service{Group: "billing", Topics: []string{"orders"}}}
-		var is trace.Told
+		var is trace.Logged
 		if test.strained > 0 {
 			is.Breakers = []trace.BreakerState{{At: began + int64(test.strained), To: "strained"}}
 		}
@@ -44,13 +45,10 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 			s.records[offset] = &record{id: offset, runs: []*trace.Run{x}}
 		}
 		ev := &evidence{
-			services: []*served{s}, told: map[string]trace.Told{"a": is, "b": {Runs: []*trace.Run{first}}}, recovers: RecoverTime,
+			services: []*served{s}, journals: map[string]trace.Logged{"a": is, "b": {Runs: []*trace.Run{first}}}, recovers: RecoverTime,
 			members: map[string]*trace.Member{"a": {Job: of}, "b": {Job: of}},
 		}
-		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		if outageRule(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		wants(t, test.name, find(outageRule, ev), test.want)
 	}
 }
 
@@ -97,15 +95,12 @@ func TestOutage_FindsHealthyRecordsThatWait(t *testing.T) {
 				again = at(33)
 			}
 			ev.older = []trace.OlderLog{{TP: trace.TP{Topic: "orders"}, From: 2}}
-			ev.told = map[string]trace.Told{"a": {Lanes: []trace.LaneChange{{At: again, What: trace.LaneReread, Lane: trace.TP{Topic: "orders"}}}}}
+			ev.journals = map[string]trace.Logged{"a": {Lanes: []trace.LaneChange{{At: again, What: trace.LaneReread, Lane: trace.TP{Topic: "orders"}}}}}
 		}
 		if test.died > 0 {
 			ev.died = []*trace.Member{{Job: trace.Job{Service: s.Service}, Ended: test.died}}
 		}
-		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		if outageRule(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		wants(t, test.name, find(outageRule, ev), test.want)
 	}
 }
 
@@ -114,7 +109,7 @@ func TestOutage_FindsTopicsThatAreHeldInVain(t *testing.T) {
 	t.Parallel()
 	ten := func(n int64) int64 { return 10 * n * int64(time.Millisecond) }
 	for failed, want := range map[int]int{60: 1, 80: 1, 98: 0, 100: 0} { // in percent
-		is := trace.Told{Breakers: []trace.BreakerState{{At: ten(500), To: "strained"}, {At: ten(1000), To: "held"}, {At: ten(2000), To: "closed"}}}
+		is := trace.Logged{Breakers: []trace.BreakerState{{At: ten(500), To: "strained"}, {At: ten(1000), To: "held"}, {At: ten(2000), To: "closed"}}}
 		for at := range int64(1500) {
 			v := trace.VerdictPassed // also before the outage, and after it
 			if at >= 800 && int(at%100) < failed || at > 1000 {
@@ -124,10 +119,7 @@ func TestOutage_FindsTopicsThatAreHeldInVain(t *testing.T) {
 			is.Runs = append(is.Runs, &trace.Run{Topic: "orders", Lane: lane, Start: ten(at), End: ten(at) + 1, Verdict: v})
 			is.Runs = append(is.Runs, &trace.Run{Topic: "orders.retry.2s", Lane: lane, Start: ten(at), End: ten(at) + 1, Verdict: trace.VerdictPassed})
 		}
-		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		if heldInVain("a", is, &f); len(f.broken) != want {
-			t.Errorf("%d %% failed: found %v, want %d", failed, f.broken, want)
-		}
+		wants(t, fmt.Sprint(failed, " % failed"), find(func(_ *evidence, f *findings) { heldInVain("a", is, f) }, nil), want)
 	}
 }
 
@@ -140,13 +132,10 @@ func TestOutage_FindsTopicsThatStayHeld(t *testing.T) {
 			x := &trace.Run{Member: "a", Topic: "orders", Start: at(0), End: at(0), Verdict: failed}
 			ev := &evidence{
 				services: []*served{{Service: trace.Service{Group: "billing"}, records: map[int64]*record{7: {runs: []*trace.Run{x}}}}}, recovers: RecoverTime,
-				told:    map[string]trace.Told{"a": {Runs: []*trace.Run{x}, Breakers: []trace.BreakerState{{At: at(-5), To: "held"}, {At: at(until), To: "closed"}}}},
-				members: map[string]*trace.Member{"a": {Job: trace.Job{Service: trace.Service{Group: "billing", Topics: []string{"orders"}}}}},
+				journals: map[string]trace.Logged{"a": {Runs: []*trace.Run{x}, Breakers: []trace.BreakerState{{At: at(-5), To: "held"}, {At: at(until), To: "closed"}}}},
+				members:  map[string]*trace.Member{"a": {Job: trace.Job{Service: trace.Service{Group: "billing", Topics: []string{"orders"}}}}},
 			}
-			f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-			if outageRule(ev, &f); len(f.broken) != want {
-				t.Errorf("%s, held until %d s after: found %v, want %d", failed, until, f.broken, want)
-			}
+			wants(t, fmt.Sprint(failed, ", held until ", until, " s after"), find(outageRule, ev), want)
 		}
 	}
 }
@@ -174,13 +163,13 @@ func TestOutage_ExcusesOnlyWhatEndsBeforeTheBreakerOpens(t *testing.T) {
 			at := 60*second + attempt*test.lasts/2
 			r.runs = append(r.runs, &trace.Run{Member: "a", Attempt: int(attempt) + 1, Start: at, End: at + 1, Verdict: test.failed})
 		}
-		is := trace.Told{}
+		is := trace.Logged{}
 		if test.opened > 0 {
 			is.Breakers = []trace.BreakerState{{At: test.opened, To: "held"}}
 		}
-		ev := &evidence{members: map[string]*trace.Member{"a": {}}, told: map[string]trace.Told{"a": is}}
-		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		deadInOutage(ev, &served{}, r, &copied{rec: &kgo.Record{Topic: "orders.dlq"}}, &f)
+		ev := &evidence{members: map[string]*trace.Member{"a": {}}, journals: map[string]trace.Logged{"a": is}}
+		letter := &copied{rec: &kgo.Record{Topic: "orders.dlq"}}
+		f := find(func(ev *evidence, f *findings) { deadInOutage(ev, &served{}, r, letter, f) }, ev)
 		if len(f.broken) != test.want || test.want == 0 && f.excluded["dead-lettered in an outage, before the breaker had opened"] != 1 {
 			t.Errorf("%s: found %v, want %d; excluded %v", test.name, f.broken, test.want, f.excluded)
 		}
@@ -209,17 +198,14 @@ func TestOutage_FindsProbesThatCost(t *testing.T) {
 		{"one behind it passed after the hold", time.Second, &trace.Run{Partition: 3, Offset: 8, Start: at(11 * time.Second)}, 1},
 	} {
 		x := &trace.Run{Member: "a", Partition: 3, Offset: 7, Attempt: 3, Start: at(test.after), Verdict: trace.VerdictOutage}
-		is := trace.Told{Runs: []*trace.Run{x}, Breakers: []trace.BreakerState{{At: opened, To: "held"}, {At: at(10 * time.Second), To: "strained"}}}
+		is := trace.Logged{Runs: []*trace.Run{x}, Breakers: []trace.BreakerState{{At: opened, To: "held"}, {At: at(10 * time.Second), To: "strained"}}}
 		if y := test.passed; y != nil {
 			y.Verdict = trace.VerdictPassed
 			is.Runs = append(is.Runs, y)
 		}
 		c := &copied{rec: &kgo.Record{Topic: "orders.retry.4s"}, meta: headers.Meta{Class: trace.ClassOutage, Attempts: 3}}
-		ev := &evidence{told: map[string]trace.Told{"a": is}}
-		f := findings{rule: "outage", counted: map[string]int{}, excluded: map[string]int{}}
-		probeCost(ev, &record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*trace.Run{x}}, c, &f)
-		if len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		ev := &evidence{journals: map[string]trace.Logged{"a": is}}
+		r := &record{id: 7, origin: &kgo.Record{Topic: "orders"}, runs: []*trace.Run{x}}
+		wants(t, test.name, find(func(ev *evidence, f *findings) { probeCost(ev, r, c, f) }, ev), test.want)
 	}
 }

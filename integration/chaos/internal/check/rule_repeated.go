@@ -10,16 +10,11 @@ import (
 )
 
 // repeated: a delivery runs again only if its offset was not committed, and its lane had another
-// owner, or began anew, as journals tell. What an owner handled that hands its lane over in order
+// owner, or began anew, by the journals. What an owner handled that hands its lane over in order
 // never runs again. A copy is written again only after a repetition.
 func repeated(ev *evidence, f *findings) {
 	for _, s := range ev.services {
-		var samples []trace.Sample
-		for _, sample := range ev.samples {
-			if sample.Group == s.Group {
-				samples = append(samples, sample)
-			}
-		}
+		samples := ev.samplesOf(s.Group)
 		for _, feed := range s.feeds {
 			for _, d := range feed.at {
 				if d.of == nil {
@@ -68,24 +63,24 @@ func clientRepeats(ev *evidence, r *record, of delivery) bool {
 }
 
 // repetitions checks the further runs of a delivery.
-func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []trace.Sample, f *findings) {
+func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []*trace.Sample, f *findings) {
 	rec := d.record()
 	inPlace := 0 // retries in place of this delivery
 	for i, b := range d.runs[min(1, len(d.runs)):] {
 		a := d.runs[i]
 		own := lastOf(d.runs[:i+1], b.Member)
-		if own == a && (a.Verdict.MayStay() || a.Own) && ev.told[a.Member].Opened(a.Start, b.Start) {
+		if own == a && (a.Verdict.MayStay() || a.Own) && ev.journals[a.Member].Opened(a.Start, b.Start) {
 			f.counted["run again, as a probe or since the breaker opened"]++
 			inPlace = 0
 			continue
 		}
 		failed := a.Verdict == trace.VerdictFailed || a.Verdict.Down()
-		if own == a && failed && inPlace < s.Policy.InPlace && !ev.told[b.Member].Renewed(b.Lane, own.Start, b.Start) {
+		if own == a && failed && inPlace < s.Policy.InPlace && !ev.journals[b.Member].Renewed(b.Lane, own.Start, b.Start) {
 			inPlace++
 			continue
 		}
 		inPlace = 0
-		if own != nil && (own == a || own.Verdict == trace.VerdictPassed) && !ev.told[b.Member].Renewed(b.Lane, own.Start, b.Start) {
+		if own != nil && (own == a || own.Verdict == trace.VerdictPassed) && !ev.journals[b.Member].Renewed(b.Lane, own.Start, b.Start) {
 			f.add(d.of, rec, d.runs, "%s ran it again, and its lane had not ended", b.Member)
 			continue
 		}
@@ -108,7 +103,7 @@ func repetitions(ev *evidence, s *served, feed *feed, d *delivered, samples []tr
 			continue
 		}
 		// The last samples before the lane began, and before the repetition.
-		began := ev.told[b.Member].BegunBy(b.Lane, b.Start)
+		began := ev.journals[b.Member].BegunBy(b.Lane, b.Start)
 		first, last := lastBefore(samples, began), lastBefore(samples, b.Start-int64(200*time.Millisecond))
 		switch {
 		case last == nil || last.Ended <= a.Start || !last.Holds(feed.TP, d.offset, rec.LeaderEpoch) || !ev.knows(last, feed.TP, d.offset, d):
@@ -133,23 +128,23 @@ func lastOf(runs []*trace.Run, member string) *trace.Run {
 }
 
 // lastBefore returns the last sample before a time; nil if there is none.
-func lastBefore(samples []trace.Sample, at int64) *trace.Sample {
-	n, _ := slices.BinarySearchFunc(samples, at, func(x trace.Sample, t int64) int { return cmp.Compare(x.Ended, t) })
+func lastBefore(samples []*trace.Sample, at int64) *trace.Sample {
+	n, _ := slices.BinarySearchFunc(samples, at, func(x *trace.Sample, t int64) int { return cmp.Compare(x.Ended, t) })
 	if n == 0 {
 		return nil
 	}
-	return &samples[n-1]
+	return samples[n-1]
 }
 
 // handedOver returns who had handled a record of a feed, and when it handed the lane over in order,
 // before the lane of a later run began. Before a log was read again, none did.
 func handedOver(ev *evidence, feed trace.TP, before []*trace.Run, later *trace.Run) (at int64, by string, ok bool) {
-	began := ev.told[later.Member].BegunBy(later.Lane, later.Start)
+	began := ev.journals[later.Member].BegunBy(later.Lane, later.Start)
 	for _, r := range before {
 		if r.Verdict != trace.VerdictPassed {
 			continue
 		}
-		if at, ok := ev.told[r.Member].HandedOver(r); ok && at < began && !ev.readAgain(feed, at, later.Start) {
+		if at, ok := ev.journals[r.Member].HandedOver(r); ok && at < began && !ev.readAgain(feed, at, later.Start) {
 			return at, r.Member, true
 		}
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,23 +62,21 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 			t.Parallel()
 			of := &record{id: 7, origin: &kgo.Record{Topic: "orders", Offset: 5}}
 			d := &delivered{offset: 5, of: of}
-			ev := &evidence{members: map[string]*trace.Member{"a": {}, "b": {}, "c": {}}, told: map[string]trace.Told{}}
+			ev := &evidence{members: map[string]*trace.Member{"a": {}, "b": {}, "c": {}}, journals: map[string]trace.Logged{}}
 			for _, c := range test.calls {
 				d.runs = append(d.runs, &trace.Run{Member: c.member, ID: 7, Topic: "orders", Offset: 5, Lane: lane, Start: second(c.at), End: second(c.at + 0.1), Verdict: c.Verdict})
 			}
 			for name, lanes := range test.lanes {
-				ev.told[name] = trace.Told{Lanes: lanes}
+				ev.journals[name] = trace.Logged{Lanes: lanes}
 			}
 			if test.older {
 				ev.older = []trace.OlderLog{{TP: lane, From: 50}}
 			}
-			var samples []trace.Sample
+			var samples []*trace.Sample
 			if test.sample {
-				samples = []trace.Sample{{Ended: second(15), Committed: map[trace.TP]int64{lane: 6}, Epochs: map[trace.TP]int32{}}}
+				samples = []*trace.Sample{{Ended: second(15), Committed: map[trace.TP]int64{lane: 6}, Epochs: map[trace.TP]int32{}}}
 			}
-			f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-			repetitions(ev, &served{Service: trace.Service{Policy: trace.Policy{InPlace: 1}}}, &feed{TP: lane, source: true}, d, samples, &f)
-			switch {
+			switch f := repetitionsOf(ev, d, lane, samples...); {
 			case test.want == "" && len(f.broken) > 0:
 				t.Errorf("found %v, want nothing", f.broken)
 			case test.want != "" && (len(f.broken) != 1 || !strings.Contains(f.broken[0].Text, test.want)):
@@ -85,6 +84,13 @@ func TestRepeated_WantsTheEndOfTheLane(t *testing.T) {
 			}
 		})
 	}
+}
+
+// repetitionsOf checks a delivery of a source, with one retry in place.
+func repetitionsOf(ev *evidence, d *delivered, lane trace.TP, samples ...*trace.Sample) findings {
+	return find(func(ev *evidence, f *findings) {
+		repetitions(ev, &served{Service: trace.Service{Policy: trace.Policy{InPlace: 1}}}, &feed{TP: lane, source: true}, d, samples, f)
+	}, ev)
 }
 
 // A lane that begins anew runs a record anew, also in place.
@@ -96,13 +102,10 @@ func TestRepeated_CountsRunsInPlaceAnewOnAnotherLane(t *testing.T) {
 		at := second * int64(time.Second)
 		d.runs = append(d.runs, &trace.Run{Member: "a", ID: 7, Topic: "orders", Offset: 5, Lane: lane, Start: at, End: at + 1, Verdict: trace.VerdictFailed})
 	}
-	ev := &evidence{members: map[string]*trace.Member{"a": {}}, told: map[string]trace.Told{"a": {
+	ev := &evidence{members: map[string]*trace.Member{"a": {}}, journals: map[string]trace.Logged{"a": {
 		Lanes: []trace.LaneChange{{At: 1, What: trace.LaneAssigned, Lane: lane}, {At: 15 * int64(time.Second), What: trace.LaneAssigned, Lane: lane}},
 	}}}
-	f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-	if repetitions(ev, &served{Service: trace.Service{Policy: trace.Policy{InPlace: 1}}}, &feed{TP: lane, source: true}, d, nil, &f); len(f.broken) > 0 {
-		t.Errorf("found %v, want nothing", f.broken)
-	}
+	wants(t, "three runs", repetitionsOf(ev, d, lane), 0)
 }
 
 // A record that failed in place, then as a probe, and whose breaker closed may fail in place again.
@@ -116,13 +119,10 @@ func TestRepeated_CountsRunsInPlaceAnewAfterAProbe(t *testing.T) {
 			at := int64(i+10) * int64(time.Second)
 			d.runs = append(d.runs, &trace.Run{Member: "a", ID: 7, Topic: "orders", Offset: 5, Lane: lane, Start: at, End: at + 1, Verdict: trace.VerdictFailed})
 		}
-		ev := &evidence{members: map[string]*trace.Member{"a": {}}, told: map[string]trace.Told{"a": {
+		ev := &evidence{members: map[string]*trace.Member{"a": {}}, journals: map[string]trace.Logged{"a": {
 			Lanes:    []trace.LaneChange{{At: 1, What: trace.LaneAssigned, Lane: lane}},
 			Breakers: []trace.BreakerState{{At: d.runs[1].End, To: "held"}, {At: d.runs[2].End, To: "closed"}},
 		}}}
-		f := findings{rule: "repeated", counted: map[string]int{}, excluded: map[string]int{}}
-		if repetitions(ev, &served{Service: trace.Service{Policy: trace.Policy{InPlace: 1}}}, &feed{TP: lane, source: true}, d, nil, &f); len(f.broken) != want {
-			t.Errorf("%d runs: found %v, want %d", calls, f.broken, want)
-		}
+		wants(t, fmt.Sprint(calls, " runs"), repetitionsOf(ev, d, lane), want)
 	}
 }

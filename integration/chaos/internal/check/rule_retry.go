@@ -41,41 +41,39 @@ func early(ev *evidence, f *findings) {
 
 // attemptsRule: a record has the attempts that its script and the policy give it.
 func attemptsRule(ev *evidence, f *findings) {
-	for _, s := range ev.services {
-		for _, r := range s.records {
-			if r.own() {
-				continue
+	for s, r := range ev.records() {
+		if r.own() {
+			continue
+		}
+		had := r.attempts()
+		lives := 0
+		for _, x := range r.runs {
+			lives = max(lives, x.Life)
+		}
+		for life := range lives + 1 {
+			want := r.ending(s.Policy.MaxAttempts, life)
+			without := r.script.Ending(s.Policy.MaxAttempts, life, nil)
+			last := want.Attempts
+			for _, c := range r.letters {
+				if c.life() == life && ev.blamed(r, c) { // another rule's find, if it is one
+					last = min(last, c.meta.Attempts)
+				}
 			}
-			had := r.attempts()
-			lives := 0
-			for _, x := range r.runs {
-				lives = max(lives, x.Life)
+			for n := 1; n <= want.Attempts; n++ {
+				if n <= last && !had[delivery{life, n}] {
+					f.add(r, r.origin, r.runs, "attempt %d is missing", n)
+				}
+				delete(had, delivery{life, n})
 			}
-			for life := range lives + 1 {
-				want := r.ending(s.Policy.MaxAttempts, life)
-				without := r.script.Ending(s.Policy.MaxAttempts, life, nil)
-				last := want.Attempts
-				for _, c := range r.letters {
-					if c.life() == life && ev.condemned(r, c) { // another rule's find, if it is one
-						last = min(last, c.meta.Attempts)
-					}
+			for of := range had {
+				if of.life == life {
+					f.add(r, r.origin, r.runs, "there is an attempt %d, and there should be %d", of.attempt, want.Attempts)
 				}
-				for n := 1; n <= want.Attempts; n++ {
-					if n <= last && !had[delivery{life, n}] {
-						f.add(r, r.origin, r.runs, "attempt %d is missing", n)
-					}
-					delete(had, delivery{life, n})
-				}
-				for of := range had {
-					if of.life == life {
-						f.add(r, r.origin, r.runs, "there is an attempt %d, and there should be %d", of.attempt, want.Attempts)
-					}
-				}
-				for _, c := range r.letters {
-					if is := c.ending(); c.life() == life && is != r.endingOf(c, s.Policy.MaxAttempts) && is != without && !ev.condemned(r, c) {
-						f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
-							c.meta.Attempts, c.meta.Reason, c.meta.Class, want.Attempts, want.Reason, want.Class)
-					}
+			}
+			for _, c := range r.letters {
+				if is := c.ending(); c.life() == life && is != r.endingOf(c, s.Policy.MaxAttempts) && is != without && !ev.blamed(r, c) {
+					f.add(r, c.rec, r.runs, "its letter says %d attempts, reason %s, class %s; want %d, %s, %s",
+						c.meta.Attempts, c.meta.Reason, c.meta.Class, want.Attempts, want.Reason, want.Class)
 				}
 			}
 		}

@@ -35,9 +35,6 @@ func TestAttempts_EndWhereARecordIsCondemned(t *testing.T) {
 		s := &served{records: map[int64]*record{7: r}}
 		s.Policy.MaxAttempts = 4
 		ev := &evidence{services: []*served{s}, members: map[string]*trace.Member{"a": {Suspended: test.suspended}}}
-		f := findings{rule: "attempts", counted: map[string]int{}, excluded: map[string]int{}}
-		if attemptsRule(ev, &f); len(f.broken) != test.want {
-			t.Errorf("%s: found %v, want %d", test.name, f.broken, test.want)
-		}
+		wants(t, test.name, find(attemptsRule, ev), test.want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/brokers"
 	"github.com/sidingkafka/siding/integration/chaos/internal/outage"
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
@@ -114,12 +116,27 @@ func configOf(j trace.Job, own []kgo.Opt) consumer.Config {
 	}
 }
 
-// breakerHook tells the journal of the breaker.
+// breakerHook writes to the journal what the breaker does.
 type breakerHook struct{ journal *trace.Journal }
 
 // OnBreaker is called by the consumer.
 func (h breakerHook) OnBreaker(c consumer.BreakerChange) {
 	if err := h.journal.Breaker(c.At, c.To); err != nil {
 		trace.Fatal(err)
+	}
+}
+
+// skewed moves the due times of records that a client reads.
+type skewed time.Duration
+
+// OnFetchRecordBuffered is called by the client.
+func (s skewed) OnFetchRecordBuffered(r *kgo.Record) {
+	for i, h := range r.Headers {
+		if h.Key != headers.NotBefore {
+			continue
+		}
+		if due, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil && due > 0 {
+			r.Headers[i].Value = strconv.AppendInt(nil, due-time.Duration(s).Milliseconds(), 10)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package member
 import (
 	"context"
 	"errors"
+	"os"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,8 +15,8 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// scripted is the handler of all members: it plays the record's script and tells the journal. While
-// what it calls is down, it fails instead.
+// scripted is the handler of all members: it plays the record's script, and writes to the journal.
+// While what it calls is down, it fails instead.
 func scripted(own consumer.Handler, j *trace.Journal, timeout time.Duration, down *outage.State) consumer.Handler {
 	p := player{own: own, journal: j, timeout: timeout, down: down}
 	return p.handle
@@ -85,7 +87,7 @@ func (p player) play(ctx context.Context, r *kgo.Record, s trace.Script) error {
 	return result
 }
 
-// start tells the journal that a run starts, and returns its number.
+// start logs that a run starts, and returns its number.
 func (p player) start(ctx context.Context, r *kgo.Record, s trace.Script) int64 {
 	d := consumer.DeliveryOf(ctx, r)
 	due := int64(0)
@@ -102,7 +104,7 @@ func (p player) start(ctx context.Context, r *kgo.Record, s trace.Script) int64 
 	return n
 }
 
-// end tells the journal how a run ended.
+// end logs how a run ended.
 func (p player) end(n int64, v trace.Verdict, own bool) {
 	if err := p.journal.End(n, v, own); err != nil {
 		trace.Fatal(err)
@@ -117,24 +119,67 @@ var (
 
 // verdictOf says how a run ended that returned err.
 func verdictOf(ctx context.Context, err error) trace.Verdict {
-	if err == nil {
+	verdict := new(classify.Classifier).Classify(err).Verdict
+	switch {
+	case err == nil:
 		return trace.VerdictPassed
-	}
-	if errors.Is(context.Cause(ctx), consumer.ErrDraining) {
+	case errors.Is(context.Cause(ctx), consumer.ErrDraining):
 		return trace.VerdictDrained
-	}
-	if errors.Is(err, ErrDown) {
+	case errors.Is(err, ErrDown):
 		return trace.VerdictOutage
-	}
-	if errors.Is(err, errPart) {
+	case errors.Is(err, errPart):
 		return trace.VerdictPart
-	}
-	var c classify.Classifier
-	switch c.Classify(err).Verdict {
-	case classify.VerdictRetry:
+	case verdict == classify.VerdictRetry:
 		return trace.VerdictFailed
-	case classify.VerdictDiscard:
+	case verdict == classify.VerdictDiscard:
 		return trace.VerdictDiscard
 	}
 	return trace.VerdictTerminal
+}
+
+// errScripted is what scripts fail with.
+var errScripted = errors.New("as the script says")
+
+// play does what the script says for an attempt. own is the team's handler.
+func play(ctx context.Context, s trace.Script, r *kgo.Record, own consumer.Handler, timeout time.Duration) error {
+	d := consumer.DeliveryOf(ctx, r)
+	fail := d.Attempt <= s.Times
+	if s.Work > 0 {
+		select {
+		case <-time.After(s.Work):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	switch {
+	case (s.Act == trace.ActRetry || s.Kills()) && fail:
+		return classify.As(classify.Retryable(errScripted), s.Class)
+	case s.Act == trace.ActAfter && fail:
+		return classify.As(classify.RetryAfter(errScripted, 700*time.Millisecond), s.Class)
+	case s.Act == trace.ActHang && fail:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case s.Act == trace.ActTerminal, s.Act == trace.ActRedriven && d.RedriveID == "":
+		return classify.As(classify.Terminal(errScripted), s.Class)
+	case s.Act == trace.ActDiscard:
+		return classify.As(classify.Discard(errScripted), s.Class)
+	case s.Act == trace.ActKill && !fail:
+		die()
+	case s.Act == trace.ActPanic:
+		panic("as the script says")
+	case s.Act == trace.ActIgnore:
+		<-time.After(timeout * 3 / 2) // its context ends before that, and it does not care
+	case s.Act == trace.ActStuck:
+		<-time.After(trace.StuckFor)
+	}
+	if own != nil {
+		return own(ctx, r)
+	}
+	return nil
+}
+
+// die kills the process.
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // the signal is on its way
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// The journal tells failures of an outage from those of a partial one. A record that kills does so.
-func TestScripted_TellsOfOutages(t *testing.T) {
+// The journal distinguishes failures of an outage from those of a partial one. A record that kills
+// does so.
+func TestScripted_LogsOutages(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[outage.Mode]trace.Verdict{outage.All: trace.VerdictOutage, outage.Tenants: trace.VerdictPart, outage.Flaps: trace.VerdictPart} {
 		dir, down := t.TempDir(), new(outage.State)
@@ -34,14 +35,14 @@ func TestScripted_TellsOfOutages(t *testing.T) {
 		}
 		is, err := trace.ReadJournal("a", filepath.Join(dir, "a.journal"))
 		if err != nil || len(is.Runs) != 2 || is.Runs[0].Verdict != want || is.Runs[1].Verdict != trace.VerdictFailed {
-			t.Errorf("%s: the journal tells %v, %v", mode, is.Runs, err)
+			t.Errorf("%s: the journal has %v, %v", mode, is.Runs, err)
 		}
 	}
 }
 
 // The checker does not know what should follow when the team's handler fails, so a journal has to
-// tell that it did.
-func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
+// say that it did.
+func TestScripted_LogsThatTheTeamsHandlerFailed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -80,7 +81,7 @@ func TestScripted_TellsWhenTheTeamsHandlerFails(t *testing.T) {
 }
 
 // The metrics count a run whose time is over before the handler begins.
-func TestScripted_TellsOfATimeoutBeforeTheHandler(t *testing.T) {
+func TestScripted_LogsATimeoutBeforeTheHandler(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "a.journal")
 	j, err := trace.OpenJournal(name)
@@ -95,6 +96,6 @@ func TestScripted_TellsOfATimeoutBeforeTheHandler(t *testing.T) {
 	}
 	is, err := trace.ReadJournal("a", name)
 	if err != nil || len(is.Runs) != 1 || is.Runs[0].Verdict != trace.VerdictFailed || is.Runs[0].Own {
-		t.Errorf("the journal tells %v, %v", is.Runs, err)
+		t.Errorf("the journal has %v, %v", is.Runs, err)
 	}
 }

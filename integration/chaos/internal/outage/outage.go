@@ -28,9 +28,9 @@ func Begin(file string, mode Mode, percent int) error {
 }
 
 // State is what a member knows.
-type State struct{ is atomic.Pointer[told] }
+type State struct{ is atomic.Pointer[setting] }
 
-type told struct {
+type setting struct {
 	mode    Mode
 	percent uint64
 }
@@ -45,7 +45,7 @@ func (s *State) Watch(file string) {
 // Look reads the file once. There is no outage without one.
 func (s *State) Look(file string) {
 	text, err := os.ReadFile(file)
-	var is told
+	var is setting
 	if err == nil {
 		_, err = fmt.Sscanf(string(text), "%s %d\n", &is.mode, &is.percent)
 	}

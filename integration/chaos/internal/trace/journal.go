@@ -97,8 +97,14 @@ func (j *Journal) Late(from, to time.Time) error {
 	return j.append(fmt.Appendf(nil, "T %d %d\n", from.UnixNano(), to.UnixNano()))
 }
 
-// A process looks at a timer each LookEvery, and notes when it was late by LateBy or more.
+// A process looks at a timer each LookEvery, and logs when it was late by LateBy or more.
 const (
 	LookEvery = 50 * time.Millisecond
 	LateBy    = 100 * time.Millisecond
 )
+
+// Fatal ends a member that can no longer log what it does, as one that cannot begin.
+func Fatal(err error) {
+	fmt.Fprintln(os.Stderr, "chaos: the journal cannot be written:", err)
+	os.Exit(2)
+}

@@ -12,26 +12,16 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "a.journal")
 	j, err := OpenJournal(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 {
 		n, err := j.Start(Run{ID: 7, Topic: "orders", Partition: 3, Offset: 9, Attempt: 2, Due: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n == 1 {
-			if err := j.End(n, VerdictFailed, true); err != nil {
-				t.Fatal(err)
-			}
+			must(t, j.End(n, VerdictFailed, true))
 		}
 	}
-	if err := j.Late(time.Unix(0, 300), time.Unix(0, 500)); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.append([]byte("E 12")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Late(time.Unix(0, 300), time.Unix(0, 500)))
+	must(t, j.append([]byte("E 12")))
 	is, err := ReadJournal("a", name)
 	runs := is.Runs
 	if err != nil || len(runs) != 2 {
@@ -58,5 +48,13 @@ func TestJournal_IsReadAfterAKill(t *testing.T) {
 	}
 	if is, err := ReadJournal("b", filepath.Join(t.TempDir(), "none")); len(is.Runs) != 0 || err != nil && !os.IsNotExist(err) {
 		t.Errorf("of a member that never began: %v, %v", is, err)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

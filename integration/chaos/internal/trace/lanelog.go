@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// laneLog is a log handler that tells the journal when lanes begin and end, and which of their
-// records are suspects, as the consumer's log says it. The consumer has no other way to tell.
+// laneLog is a log handler that writes to the journal when lanes begin and end, and which of their
+// records are suspects, as the consumer's log says it. The consumer reports that nowhere else.
 type laneLog struct {
 	journal *Journal
 	with    map[string]string // attributes of all lines

@@ -10,14 +10,12 @@ import (
 	"time"
 )
 
-// What a journal tells of lanes is what the log said.
-func TestLaneLog_TellsTheJournal(t *testing.T) {
+// What a journal has of lanes is what the log had.
+func TestLaneLog_WritesToTheJournal(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "a.journal")
 	j, err := OpenJournal(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	log := slog.New(NewLaneLog(j)).With("group", "billing")
 	log.Info("siding: lanes assigned", "lanes", 3, "partitions", "bills/0 orders/1-2")
 	log.Info("siding: lanes revoked", "took", "2ms", "cancelled", int64(0), "partitions", "bills/0")
@@ -30,9 +28,7 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 	log.Info("siding: lanes assigned", "lanes", 0, "partitions", "")
 	log.With("topic", "orders", "partition", int32(4)).Warn(suspectsLine, "feed", "orders.retry.2s", "deaths", 3, "from", int64(2), "to", int64(14))
 	is, err := ReadJournal("a", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []LaneChange
 	for _, c := range is.Lanes {
 		c.At = 0
@@ -50,10 +46,10 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 		{0, LaneEnded, EveryLane},
 	}
 	if want := (Suspects{0, TP{"orders.retry.2s", 4}, 2, 14}); len(is.Suspects) != 1 || (Suspects{0, is.Suspects[0].Feed, is.Suspects[0].From, is.Suspects[0].To}) != want {
-		t.Errorf("the journal tells of suspects %v, want %v", is.Suspects, want)
+		t.Errorf("the journal has the suspects %v, want %v", is.Suspects, want)
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the journal tells %v, want %v", got, want)
+		t.Errorf("the journal has %v, want %v", got, want)
 	}
 }
 
@@ -61,9 +57,7 @@ func TestLaneLog_TellsTheJournal(t *testing.T) {
 func TestLaneLog_KnowsLinesOfTheConsumer(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/telemetry.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known := []string{uncommittedLine, suspectsLine}
 	for line := range laneLines {
 		known = append(known, line)

@@ -11,9 +11,7 @@ import (
 func TestFinishedAbove_ReadsTheConsumersFormat(t *testing.T) {
 	t.Parallel()
 	golden, err := os.ReadFile("../../../../consumer/internal/offsets/testdata/metadata_1.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spans := func(of ...int64) (all []int64) {
 		for i := 0; i < len(of); i += 2 {
 			for at := of[i]; at <= of[i+1]; at++ {

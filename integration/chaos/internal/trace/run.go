@@ -36,7 +36,7 @@ type TP struct {
 	Partition int32
 }
 
-// Run is one call of a handler, as journals tell it.
+// Run is one call of a handler, as journals have it.
 type Run struct {
 	Member string // who ran it
 	number int64  // of the member's runs

@@ -7,7 +7,7 @@ import (
 )
 
 // A data race of a process that is killed later would go unnoticed: its exit status is the kill's.
-func TestAlarmIn_HearsOfDataRaces(t *testing.T) {
+func TestAlarmIn_FindsDataRaces(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"time=1 level=INFO msg=\"panic: as the script says\"\n":    "",
@@ -19,7 +19,7 @@ func TestAlarmIn_HearsOfDataRaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := alarmIn(name); got != want || err != nil {
-			t.Errorf("of %q it hears %q, %v; want %q", text, got, err, want)
+			t.Errorf("of %q it finds %q, %v; want %q", text, got, err, want)
 		}
 	}
 }
