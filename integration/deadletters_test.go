@@ -24,9 +24,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	adm := kadm.NewClient(cl)
 	source := createTopic(t, kafka, 2)
 	siblings, err := retrytopics.Naming{}.Siblings(source, "billing", 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := retrytopics.Ensure(ctx, adm, retrytopics.Spec{}, siblings); err != nil {
 		t.Fatal(err)
 	}
@@ -41,16 +39,12 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 			Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: int32(i % 2), Offset: offset}, Group: "billing", Class: "sku",
 			Reason: headers.ReasonTerminal, FailedAt: time.Now(), Message: "no such SKU",
 		}, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-done)
 	}
 	l := dlq.NewLedger(siblings.DLQ, siblings.Ledger, opts...)
 	summarize := func(open, resolved, duplicates int64) {
 		t.Helper()
-		if err := l.Read(ctx, nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Read(ctx, nil, nil))
 		s, err := l.Summarize(ctx, dlq.Filter{}, dlq.Cursor{}, nil)
 		if err != nil || s.Open != open || s.Resolved != resolved || s.Duplicates != duplicates {
 			t.Fatalf("summary %+v, %v; want %d open, %d resolved, %d duplicates", s, err, open, resolved, duplicates)
@@ -64,16 +58,10 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	// An engine's transactions: one is committed, the other is not.
 	tx := client(t, kafka, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID(source))
 	for i, end := range []kgo.TransactionEndTry{kgo.TryAbort, kgo.TryCommit} {
-		if err := tx.BeginTransaction(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tx.BeginTransaction())
 		e := dlq.Entry{TopicID: l.TopicID(), State: dlq.Succeeded, Run: "r", At: time.Now()}
-		if err := tx.ProduceSync(ctx, e.Record(siblings.Ledger, 1, int64(i))).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
-		if err := tx.EndTransaction(ctx, end); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tx.ProduceSync(ctx, e.Record(siblings.Ledger, 1, int64(i))).FirstErr())
+		must(t, tx.EndTransaction(ctx, end))
 	}
 	summarize(34, 1, 5)
 	if letter, notes, err := l.Find(ctx, 1, 1); err != nil || letter.State != dlq.Succeeded || len(notes) != 1 || notes[0].Entry.Run != "r" {
@@ -94,9 +82,7 @@ func TestDeadLettersAreCountedDiscardedArchivedPrunedAndBroughtBack(t *testing.T
 	if n, err := dlq.Export(&archive, dlq.Read(ctx, siblings.DLQ, dlq.Filter{}, dlq.Cursor{End: p.Until}, opts...)); n != 30 || err != nil {
 		t.Fatal(n, err)
 	}
-	if err := l.Prune(ctx, p, dlq.PruneOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Prune(ctx, p, dlq.PruneOptions{}))
 	summarize(10, 0, 0)
 	if n, err := dlq.Import(ctx, siblings.DLQ, bytes.NewReader(archive.Bytes()), dlq.ImportOptions{KeepTimestamps: true}, opts...); n != 30 || err != nil {
 		t.Fatal(n, err)

@@ -1,7 +1,7 @@
 package integration_test
 
 import (
-	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -32,9 +32,7 @@ func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	}
 	dir := t.TempDir()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := free.Addr().String()
 	free.Close()
 	// The zone is one that only the program itself can know: the image has no files of zones. The
@@ -45,9 +43,7 @@ func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 		"tokens.yaml": "tokens: [{name: prometheus, sha256: ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb," +
 			" grants: [{role: viewer}]}]\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	c, err := testcontainers.Run(t.Context(), image,
 		testcontainers.WithLogger(log.NewNoopLogger()),
@@ -60,13 +56,9 @@ func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 		testcontainers.WithWaitStrategy(wait.ForLog("http://"+address)),
 	)
 	testcontainers.CleanupContainer(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	is, err := c.Inspect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if is.Config.User != "65532:65532" || is.Config.Labels["org.opencontainers.image.source"] == "" {
 		t.Errorf("the image's user is %q, its labels are %q", is.Config.User, is.Config.Labels)
 	}
@@ -75,9 +67,7 @@ func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	}
 	answer := func(path, token string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if token != "" {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
@@ -89,19 +79,12 @@ func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 		text, _ := io.ReadAll(got.Body)
 		return got.StatusCode, string(text)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for tick := time.NewTicker(100 * time.Millisecond); ; {
-		code, text := answer("/readyz", "")
-		if code == http.StatusOK {
-			break
+	eventually(t, time.Minute, func() error {
+		if code, text := answer("/readyz", ""); code != http.StatusOK {
+			return fmt.Errorf("/readyz: %d %s", code, text)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("/readyz: %d %s", code, text)
-		case <-tick.C:
-		}
-	}
+		return nil
+	})
 	if code, _ := answer("/metrics", ""); code != http.StatusUnauthorized {
 		t.Errorf("/metrics without a token: %d", code)
 	}
@@ -109,13 +92,9 @@ func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 		t.Errorf("/metrics: %d %s", code, text)
 	}
 	grace := 20 * time.Second
-	if err := c.Stop(t.Context(), &grace); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Stop(t.Context(), &grace))
 	ended, err := c.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := 0; ended.ExitCode != want {
 		t.Errorf("the exit code is %d, want %d", ended.ExitCode, want)
 	}

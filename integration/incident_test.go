@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/integration"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -56,12 +57,7 @@ func onEmbedded(t *testing.T) *site {
 
 func newSite(t *testing.T, k *consumertest.Kafka, brokers []string) *site {
 	t.Helper()
-	cl, err := kgo.NewClient(k.Opts()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
-	return &site{Kafka: k, t: t, brokers: strings.Join(brokers, ","), admin: kadm.NewClient(cl)}
+	return &site{Kafka: k, t: t, brokers: strings.Join(brokers, ","), admin: kadm.NewClient(client(t, k))}
 }
 
 // service is a consumer whose handler can be exchanged, as by a deployment. It records the results
@@ -163,39 +159,54 @@ func (s *site) incident(topic, word string, n int) {
 	s.await(fmt.Sprintf("%d dead letters of %s", n, topic), func() bool { return s.count(topic+".dlq") >= before+int64(n) })
 }
 
+// repaired returns a topic with so many dead letters, and its service, which accepts them now.
+func (s *site) repaired(partitions int32, letters int) (topic string, v *service) {
+	s.t.Helper()
+	topic = topicName(s.t)
+	s.CreateTopic(topic, partitions)
+	v = s.deploy(topic, topic, time.Second)
+	s.incident(topic, "order", letters)
+	v.fixed()
+	return topic, v
+}
+
+// planned plans a run of a topic's letters.
+func (s *site) planned(topic string, opts ...kgo.Opt) (*redrive.Redriver, *redrive.Plan) {
+	s.t.Helper()
+	r, err := redrive.New(redrive.Config{Kafka: append(s.Opts(), opts...)})
+	must(s.t, err)
+	p, err := r.Plan(s.t.Context(), redrive.Selection{Topic: topic + ".dlq"})
+	must(s.t, err)
+	return r, p
+}
+
 // await waits for a condition that must come true.
 func (s *site) await(what string, is func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(s.Patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("no %s within %v", what, s.Patience)
+	eventually(s.t, s.Patience, func() error {
+		if is() {
+			return nil
 		}
-	}
+		return fmt.Errorf("no %s", what)
+	})
 }
 
 // count returns the number of offsets a topic has used, over all partitions; open transactions
 // count. A broker may not lead for a while: on a busy machine it loses its session, too.
 func (s *site) count(topic string) (n int64) {
 	s.t.Helper()
-	var err error
-	for deadline := time.Now().Add(s.Patience); ; time.Sleep(20 * time.Millisecond) {
-		if n, err = s.tryCount(topic); err == nil {
-			return n
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatal(err)
-		}
-	}
+	eventually(s.t, s.Patience, func() (err error) {
+		n, err = s.tryCount(topic)
+		return err
+	})
+	return n
 }
 
 // tryCount is count that tolerates absent brokers.
 func (s *site) tryCount(topic string) (n int64, err error) {
 	ends, err := s.admin.ListEndOffsets(s.t.Context(), topic)
-	if err == nil {
-		err = ends.Error()
-	}
 	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
-	return n, err
+	return n, errors.Join(err, ends.Error())
 }
 
 // read reads the records that a topic holds now, at the given isolation, with control records.
@@ -208,12 +219,7 @@ func (s *site) read(topic string, isolation kgo.IsolationLevel) (all []*kgo.Reco
 		list = s.admin.ListCommittedOffsets
 	}
 	ends, err := list(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, errors.Join(err, ends.Error()))
 	left := map[int32]int64{}
 	ends.Each(func(o kadm.ListedOffset) {
 		if o.Offset > 0 {
@@ -225,9 +231,7 @@ func (s *site) read(topic string, isolation kgo.IsolationLevel) (all []*kgo.Reco
 	}
 	cl, err := kgo.NewClient(append(s.Opts(), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(isolation), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer cl.Close()
 	for len(left) > 0 {
 		fetches := cl.PollFetches(ctx)

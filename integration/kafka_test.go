@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -38,9 +39,7 @@ func TestRecordsComeBackAsProduced(t *testing.T) {
 		r.Topic, r.Timestamp = topic, at
 	}
 	cl := client(t, kafka, kgo.ConsumeTopics(topic))
-	if err := cl.ProduceSync(t.Context(), want...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.ProduceSync(t.Context(), want...).FirstErr())
 	type shape struct {
 		Key, Value []byte
 		Headers    []kgo.RecordHeader
@@ -71,25 +70,19 @@ func TestGroupGoesOnFromItsCommit(t *testing.T) {
 		produce := func(round string) {
 			for part := range int32(3) {
 				r := &kgo.Record{Topic: topic, Partition: part, Value: fmt.Appendf(nil, "%s-%d", round, part)}
-				if err := producer.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, producer.ProduceSync(t.Context(), r).FirstErr())
 			}
 		}
 
 		produce("first")
 		first := client(t, kafka, member...)
 		got := values(poll(t, first, 3))
-		if want := set("first-0", "first-1", "first-2"); !cmp.Equal(got, want) {
+		if want := (map[string]bool{"first-0": true, "first-1": true, "first-2": true}); !cmp.Equal(got, want) {
 			t.Errorf("first member got %v, want %v", got, want)
 		}
-		if err := first.CommitUncommittedOffsets(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.CommitUncommittedOffsets(t.Context()))
 		groups, err := kadm.NewClient(producer).ListGroupsByType(t.Context(), []string{p.groupType})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, ok := groups[topic]; !ok {
 			t.Errorf("no group %s of type %q", topic, p.groupType)
 		}
@@ -97,7 +90,7 @@ func TestGroupGoesOnFromItsCommit(t *testing.T) {
 
 		produce("second")
 		got = values(poll(t, client(t, kafka, member...), 3))
-		if want := set("second-0", "second-1", "second-2"); !cmp.Equal(got, want) {
+		if want := (map[string]bool{"second-0": true, "second-1": true, "second-2": true}); !cmp.Equal(got, want) {
 			t.Errorf("second member got %v, want %v", got, want)
 		}
 	})
@@ -121,13 +114,9 @@ func TestConfigReachesTheBroker(t *testing.T) {
 	t.Parallel()
 	kafka := denying.Kafka(t)
 	got, err := kadm.NewClient(client(t, kafka)).DescribeBrokerConfigs(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	broker, err := got.On("1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := maps.Clone(settings)
 	for _, c := range broker.Configs {
 		if w, ok := want[c.Key]; ok && c.MaybeValue() != w {
@@ -150,16 +139,14 @@ func createTopic(t *testing.T, kafka *integration.Kafka, partitions int32) strin
 	}
 	// The controller informs a broker later, on a busy machine much later. A client that asked
 	// before gets an error.
-	for {
+	eventually(t, 2*time.Minute, func() error {
 		topics, err := admin.ListTopics(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
+		if err = errors.Join(err, topics[name].Err); err == nil && len(topics[name].Partitions) != int(partitions) {
+			err = fmt.Errorf("topic %s has %d partitions", name, len(topics[name].Partitions))
 		}
-		if d := topics[name]; d.Err == nil && len(d.Partitions) == int(partitions) {
-			return name
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err
+	})
+	return name
 }
 
 // starting is held while a test starts brokers of its own: several that start together take the CPU
@@ -179,12 +166,10 @@ func topicName(t *testing.T) string {
 	return strings.ReplaceAll(t.Name(), "/", "-") + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-func client(t *testing.T, kafka *integration.Kafka, opts ...kgo.Opt) *kgo.Client {
+func client(t *testing.T, kafka interface{ Opts() []kgo.Opt }, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append(kafka.Opts(), opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(cl.Close)
 	return cl
 }
@@ -211,12 +196,4 @@ func values(rs []*kgo.Record) map[string]bool {
 		got[string(r.Value)] = true
 	}
 	return got
-}
-
-func set(members ...string) map[string]bool {
-	s := make(map[string]bool, len(members))
-	for _, m := range members {
-		s[m] = true
-	}
-	return s
 }

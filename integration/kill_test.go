@@ -227,9 +227,7 @@ func (v *victim) find() (state redrive.State, letters int) {
 		var run struct {
 			State redrive.State `json:"state"`
 		}
-		if err := json.Unmarshal(r.Value, &run); err != nil {
-			v.t.Fatal(err)
-		}
+		must(v.t, json.Unmarshal(r.Value, &run))
 		if v.run != "" && v.run != v.topic+".dlq/"+name {
 			v.t.Fatalf("there is another run besides %s: %s", v.run, name)
 		}
@@ -336,9 +334,7 @@ func (s *site) entries(topic string) map[headers.Position]dlq.Entry {
 			found[headers.Position{Topic: topic, Partition: n.Record.Partition, Offset: n.Letter}] = n.Entry
 		}
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return found
 }
 

@@ -41,9 +41,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		v.fixed()
 		p := s.begin("run", topic+".dlq", "--yes", "--canary", "0", "--ramp", "0", "--window", "1s", "--rate", "200")
 		s.await("progress", func() bool { return len(s.returned(target, kgo.ReadCommitted())) > 100 })
-		if err := p.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Process.Signal(os.Interrupt))
 		p.ends(1)
 		// The ledger cannot be read to its end from here on.
 		run := s.rows("runs", topic+".dlq")[0].text("run")
@@ -79,11 +77,7 @@ func TestWhatIsLeftOpenByARunEndsAsItDidElsewhere(t *testing.T) {
 		kafka := ownKafka(t, asksNobody, integration.WithConfig("broker.session.timeout.ms", "4000"), integration.WithConfig("broker.heartbeat.interval.ms", "500"))
 		s := on(t, kafka)
 		const letters = 3000
-		topic := topicName(t)
-		s.CreateTopic(topic, 2)
-		v := s.deploy(topic, topic, time.Second)
-		s.incident(topic, "order", letters)
-		v.fixed()
+		topic, _ := s.repaired(2, letters)
 		p := s.begin("run", topic+".dlq", "--yes", "--rate", "500", "--ramp", "0", "--window", "2s")
 		for i := range int64(3) {
 			s.await("progress", func() bool {
@@ -106,26 +100,16 @@ func (s *site) stale(id string, r *kgo.Record) headers.Position {
 	if err == nil {
 		err = described[id].Err
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(kmsg.Produce.Int16(), 11) // later ones inform the coordinator
-	cl, err := kgo.NewClient(append(s.Opts(), kgo.MaxVersions(versions))...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := client(s.t, s, kgo.MaxVersions(versions))
 	found, err := s.admin.ListTopics(s.t.Context(), r.Topic)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	// Up to Kafka 3.9 a producer keeps its epoch from one transaction to the next, and counts on.
 	sequence := int32(0)
 	producers, err := s.admin.DescribeProducers(s.t.Context(), kadm.TopicsSet{r.Topic: {r.Partition: {}}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	if before, ok := producers[r.Topic].Partitions[r.Partition].ActiveProducers[described[id].ProducerID]; ok && before.ProducerEpoch == described[id].ProducerEpoch {
 		sequence = before.LastSequence + 1
 	}

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -23,9 +24,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 		// one on the new one (docs/versions.md says which); there, consumers have to be stopped.
 		running := commitsByTopicID(s.t)
 		if !running {
-			if err := v.Stop(); err != nil {
-				s.t.Fatal(err)
-			}
+			must(s.t, v.Stop())
 		}
 		v.failing("tax")
 		s.DeleteTopic(v.topic)
@@ -40,14 +39,10 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 		return v
 	}
 	rewound := func(s *site, v *service, n int) *service {
-		if err := v.Stop(); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, v.Stop())
 		to := kadm.Offsets{}
 		to.AddOffset(v.topic, 0, 0, -1)
-		if err := s.admin.CommitAllOffsets(s.t.Context(), v.group, to); err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, s.admin.CommitAllOffsets(s.t.Context(), v.group, to))
 		v = s.deploy(v.topic, v.group, time.Second) // with the bug again
 		s.await("dead letters of what was run again", func() bool { return s.count(v.topic+".dlq") == int64(2*n) })
 		return v
@@ -63,23 +58,12 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := onKafka(t)
-			topic := topicName(t)
-			s.CreateTopic(topic, 1)
-			v := s.deploy(topic, topic, time.Second)
 			const n = 10
-			s.incident(topic, "order", n)
-			v.fixed()
-			r, err := redrive.New(redrive.Config{Kafka: s.Opts()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			topic, v := s.repaired(1, n)
 			// redriven redrives all open letters, and returns their number.
 			redriven := func() int64 {
 				t.Helper()
-				p, err := r.Plan(t.Context(), redrive.Selection{Topic: topic + ".dlq"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r, p := s.planned(topic)
 				o, err := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: 5 * time.Second}})
 				if err != nil || o.Counts.Succeeded != p.Letters {
 					t.Fatalf("the run of %d letters ended with %v, and %+v", p.Letters, err, o)
@@ -98,9 +82,7 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 				err = ledger.Prune(t.Context(), prunable, dlq.PruneOptions{})
 			}
 			starts, listErr := s.admin.ListStartOffsets(t.Context(), topic+".dlq")
-			if err := errors.Join(err, listErr); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, listErr))
 			if at := starts[topic+".dlq"][0].Offset; at != resolved {
 				t.Errorf("prune deleted what is before %d, want the %d that were resolved", at, resolved)
 			}
@@ -109,5 +91,81 @@ func TestLineage_WhatFailsAfterARunThatSucceededIsPlannedAgain(t *testing.T) {
 				t.Errorf("the plan has %d letters, want %d", n, open)
 			}
 		})
+	}
+}
+
+// Letters are compensated, discarded and reopened beside a plan that is stored and run by another
+// process. Ids of topics, compaction and transactions are the brokers' here.
+func TestReopened_LettersAndAStoredPlan(t *testing.T) {
+	t.Parallel()
+	s := onKafka(t)
+	const n = 20
+	topic, v := s.repaired(1, n)
+	letters := topic + ".dlq"
+	ledger := dlq.NewLedger(letters, letters+".ledger", s.Opts()...)
+	part := func(from, until int64) dlq.Filter {
+		return dlq.Filter{Ranges: []dlq.Range{{From: from, Until: until}}}
+	}
+	decided := func(want int64) func(int64, error) {
+		return func(got int64, err error) {
+			t.Helper()
+			if err := errors.Join(err, ledger.Read(t.Context(), nil, nil)); err != nil || got != want {
+				t.Fatalf("%d letters were written, %v; want %d", got, err, want)
+			}
+		}
+	}
+	decided(5)(ledger.Discard(t.Context(), part(0, 5), dlq.Cursor{}, dlq.DiscardOptions{By: "ann", Why: "refunded", Compensated: true}))
+	decided(5)(ledger.Discard(t.Context(), part(5, 10), dlq.Cursor{}, dlq.DiscardOptions{By: "ann", Why: "sold out"}))
+
+	// planned makes a plan and stores it; another process reads it.
+	planned := func(want int64) *redrive.Plan {
+		t.Helper()
+		_, p := s.planned(topic)
+		if p.Letters != want {
+			t.Fatalf("the plan is %+v, want %d letters", p, want)
+		}
+		text, err := json.Marshal(p)
+		var stored redrive.Plan
+		must(t, errors.Join(err, json.Unmarshal(text, &stored)))
+		return &stored
+	}
+	runner, err := redrive.New(redrive.Config{Kafka: s.Opts()})
+	must(t, err)
+	run := func(p *redrive.Plan, want int64) {
+		t.Helper()
+		o, err := runner.Run(t.Context(), p, redrive.RunOptions{By: "ben", Pace: redrive.Pace{Rate: -1, Canary: -1, Ramp: -1, Window: 5 * time.Second}})
+		if err != nil || o.Counts.Succeeded != want {
+			t.Fatalf("the run ended with %v, and %+v", err, o)
+		}
+		if o, err := runner.Progress(t.Context(), letters, p.ID); err != nil || o.State != redrive.Done || o.Counts.Succeeded != want {
+			t.Errorf("its progress is %+v, %v", o, err)
+		}
+	}
+	p := planned(10)
+	decided(3)(ledger.Reopen(t.Context(), part(0, 3), dlq.Cursor{}, dlq.ReopenOptions{By: "ben", Why: "the refund failed"}))
+	run(p, 10)
+	run(planned(3), 3)
+	if ran := v.results(); len(ran) != 13 {
+		t.Errorf("the handler ran %d letters, want 13", len(ran))
+	}
+	must(t, ledger.Read(t.Context(), nil, nil))
+	for state, want := range map[dlq.State]int64{dlq.Succeeded: 13, dlq.Compensated: 2, dlq.Discarded: 5, dlq.Reopened: 0} {
+		if got := ledger.Count(state); got != want {
+			t.Errorf("%d letters are %s, want %d", got, state, want)
+		}
+	}
+	if prunable, err := ledger.Prunable(t.Context(), time.Time{}, nil); err != nil || prunable.Letters != n {
+		t.Errorf("%+v can be pruned, %v; want all", prunable, err)
+	}
+
+	v.failing("tax")
+	s.incident(topic, "late", 2)
+	p = planned(2)
+	must(t, v.Stop())
+	s.DeleteTopic(letters)
+	s.CreateTopic(letters, 1)
+	_, err = runner.Run(t.Context(), p, redrive.RunOptions{By: "ben"})
+	if e, ok := errors.AsType[*redrive.RefusedError](err); !ok || e.Reason != redrive.RefusedNothing {
+		t.Errorf("the topic is another, and the run ended with %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/sidingkafka/siding/integration"
 )
@@ -22,3 +23,23 @@ func long(t *testing.T) {
 func isLong() bool { return os.Getenv("SIDING_LONG") != "" }
 
 func TestMain(m *testing.M) { os.Exit(max(shared.Run(m), denying.Close())) }
+
+// eventually waits until there is no error, and ends the test with the last one after a time.
+func eventually(t *testing.T, within time.Duration, is func() error) {
+	t.Helper()
+	err := is()
+	for deadline := time.Now().Add(within); err != nil; err = is() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %v", within, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -5,11 +5,13 @@ package integration_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Two operators are called at night, and both start the same run.
@@ -17,11 +19,7 @@ func TestOfTwoOperatorsOneRunsAndTheOtherIsToldOfIt(t *testing.T) {
 	t.Parallel()
 	binary(t)
 	s := onKafka(t)
-	topic := topicName(t)
-	s.CreateTopic(topic, 2)
-	v := s.deploy(topic, topic, time.Second)
-	s.incident(topic, "order", 300)
-	v.fixed()
+	topic, _ := s.repaired(2, 300)
 	both := []*process{}
 	for _, by := range []string{"ann", "bob"} {
 		both = append(both, s.begin("run", topic+".dlq", "--yes", "--by", by, "--rate", "500", "--ramp", "0", "--window", "1s", "-o", "jsonl"))
@@ -67,12 +65,8 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 		t.Run(wakes, func(t *testing.T) {
 			t.Parallel()
 			s := onKafka(t)
-			topic := topicName(t)
-			s.CreateTopic(topic, 1)
-			v := s.deploy(topic, topic, time.Second)
 			const n = 2000
-			s.incident(topic, "order", n)
-			v.fixed()
+			topic, _ := s.repaired(1, n)
 			dlq, target := topic+".dlq", topic+".retry.1s"
 			sleeper := s.begin("run", dlq, "--yes", "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
 			if !sleeper.prints("sending\n") {
@@ -139,13 +133,9 @@ func signal(t *testing.T, p *process, s syscall.Signal) {
 func (s *site) open(topic string) bool {
 	s.t.Helper()
 	ends, err := s.admin.ListEndOffsets(s.t.Context(), topic)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	stable, err := s.admin.ListCommittedOffsets(s.t.Context(), topic)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	for p, end := range ends[topic] {
 		if stable[topic][p].Offset < end.Offset {
 			return true
@@ -183,4 +173,33 @@ func (s *site) onlyOf(owner string, target, ledger string, since []int64) {
 			s.t.Errorf("%s/%d is not of %q: %s", ledger, r.Offset, owner, r.Value)
 		}
 	}
+}
+
+// A laptop slept while a run checked that no earlier transaction was open. Its patience had passed
+// when it woke, and the run ended with an error about healthy brokers.
+func TestFence_AProcessThatWasFrozenInsideTriesAgain(t *testing.T) {
+	long(t)
+	t.Parallel()
+	binary(t)
+	s := onEmbedded(t)
+	topic, _ := s.repaired(1, 20)
+	var once sync.Once
+	asked, frozen := make(chan struct{}), make(chan struct{})
+	s.Cluster.ControlKey(int16(kmsg.DescribeProducers), func(kmsg.Request) (kmsg.Response, error, bool) {
+		once.Do(func() {
+			s.Cluster.SleepControl(func() {
+				close(asked)
+				<-frozen
+			})
+		})
+		return nil, nil, false
+	})
+	p := s.begin("run", topic+".dlq", "--yes", "--rate", "500", "--canary", "0", "--ramp", "0", "--window", "1s")
+	<-asked
+	signal(t, p, syscall.SIGSTOP)
+	close(frozen)
+	time.Sleep(31 * time.Second) // longer than its patience was, of 30 s by the clock
+	signal(t, p, syscall.SIGCONT)
+	p.ends(0)
+	s.onceEach(topic, topic+".retry.1s", 20)
 }

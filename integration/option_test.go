@@ -14,9 +14,7 @@ func TestSettingsAreNamedAsTheImageReadsThem(t *testing.T) {
 		WithUser("admin", `a "b"`), WithUser("billing", "c"),
 		WithListener("TLS", "SSL", map[string]string{"ssl.client.auth": "required"}), WithListener("SCRAM", "SASL_SSL", nil),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := c.environment(1, "localhost:20000", "localhost:20001", "localhost:20002")
 	for name, want := range map[string]string{
 		"KAFKA_LOG_RETENTION_MS":                 "1",

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -39,9 +40,7 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 	})
 	k.DeadLettered(k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0], headers.ReasonTerminal)
 	r, err := redrive.New(redrive.Config{Kafka: kafka.Opts()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan := func(target string) (*redrive.Plan, error) {
 		return r.Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: target}})
 	}
@@ -55,22 +54,18 @@ func TestAPlanFindsOutWhatTheUserMayDo(t *testing.T) {
 		for _, r := range rs {
 			err = errors.Join(err, r.Err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	until := func(target string, want ...string) {
 		t.Helper()
 		// A rule takes effect with a delay.
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		eventually(t, time.Minute, func() error {
 			_, err := plan(target)
 			if err != nil && !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
-				return
+				return nil
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("the plan to %q: %v, want %q in it", target, err, want)
-			}
-		}
+			return fmt.Errorf("the plan to %q: %w, want %q in it", target, err, want)
+		})
 	}
 	deny(kadm.NewACLs().TransactionalIDs("siding-redrive-orders.dlq-b").Operations(kadm.OpAll))
 	until("", "needs WRITE on transactional-id siding-redrive-orders.dlq-b")
@@ -107,27 +102,21 @@ func allow(t *testing.T, admin *kadm.Client, user string, b *kadm.ACLBuilder) {
 	for _, r := range rs {
 		err = errors.Join(err, r.Err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // maySee waits until a user may describe a topic and its configuration: a rule takes effect with a
 // delay.
 func maySee(t *testing.T, user *kadm.Client, topic string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	eventually(t, 2*time.Minute, func() error {
 		topics, err := user.ListTopics(t.Context(), topic)
 		configs, configsErr := user.DescribeTopicConfigs(t.Context(), topic)
 		if err = errors.Join(err, topics.Error(), configsErr); err == nil {
-			if _, err = configs.On(topic, func(c *kadm.ResourceConfig) error { return c.Err }); err == nil {
-				return
-			}
+			_, err = configs.On(topic, func(c *kadm.ResourceConfig) error { return c.Err })
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
 }
 
 // A consumer that the broker refused tried again for ever, with health OK. The embedded broker
@@ -196,18 +185,18 @@ func grantedLater(t *testing.T, kafka *integration.Kafka) {
 		},
 	})
 	records := []*kgo.Record{{Topic: "parcels", Value: []byte("bad")}, {Topic: "parcels", Value: []byte("busy")}}
-	if err := client(t, kafka).ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client(t, kafka).ProduceSync(t.Context(), records...).FirstErr())
 	var why string
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(why, "AUTHORIZATION_FAILED"); time.Sleep(100 * time.Millisecond) {
-		if lanes := c.Health().Lanes; len(lanes) > 0 {
-			why = lanes[0].Why
+	eventually(t, time.Minute, func() error {
+		h := c.Health()
+		if len(h.Lanes) > 0 {
+			why = h.Lanes[0].Why
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("health is %+v, want that the copy is refused", c.Health())
+		if strings.Contains(why, "AUTHORIZATION_FAILED") {
+			return nil
 		}
-	}
+		return fmt.Errorf("health is %+v, want that the copy is refused", h)
+	})
 	allow(t, admin, "clerk", onParcels().Operations(kadm.OpWrite))
 	// How soon is proven in virtual time, by consumer/consumer_permissions_test.go.
 	k.Patience = 2 * time.Minute

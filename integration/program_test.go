@@ -34,9 +34,7 @@ var program = sync.OnceValues(func() (string, error) {
 func binary(t *testing.T) string {
 	t.Helper()
 	name, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return name
 }
 
@@ -66,9 +64,7 @@ func (s *site) begin(args ...string) *process {
 	if err == nil {
 		err = p.Start()
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	go func() {
 		defer close(p.exited)
 		for lines := bufio.NewScanner(words); lines.Scan(); {

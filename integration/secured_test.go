@@ -2,9 +2,17 @@ package integration_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -81,9 +89,7 @@ func startSecured(t *testing.T) *secured {
 func (s *secured) file(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(s.folder, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -97,9 +103,7 @@ func (s *secured) user(t *testing.T, name, password string) {
 	for known := kadm.DescribedUserSCRAMs(nil); err == nil && known[name].Err != nil || known == nil; {
 		known, err = s.admin.DescribeUserSCRAMs(t.Context(), name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // byPassword are the options of a client that logs in by SCRAM.
@@ -156,9 +160,7 @@ func (s *secured) grant(t *testing.T, to map[string][]permission) {
 	}
 	cl := client(t, s.Kafka)
 	resp, err := req.RequestWith(t.Context(), cl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, r := range resp.Results {
 		if r.ErrorCode != 0 {
 			t.Fatalf("create ACLs: code %d, %v", r.ErrorCode, r.ErrorMessage)
@@ -175,9 +177,7 @@ func (s *secured) grant(t *testing.T, to map[string][]permission) {
 				}
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if found >= len(req.Creations) {
 			return
 		}
@@ -190,9 +190,7 @@ func (s *secured) grant(t *testing.T, to map[string][]permission) {
 func documented(t *testing.T, section string, columns int, topic, group string) [][]permission {
 	t.Helper()
 	text, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, table, _ := strings.Cut(string(text), "\n"+section+"\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	name := regexp.MustCompile("^ (group|topic|transactional id) `([^`]+)`")
@@ -214,9 +212,7 @@ func documented(t *testing.T, section string, columns int, topic, group string) 
 		for i := range all {
 			for _, m := range operation.FindAllStringSubmatch(cells[2+i], -1) {
 				op, err := kmsg.ParseACLOperation(m[1])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				all[i] = append(all[i], permission{resources[of[1]], here.Replace(of[2]), op})
 			}
 		}
@@ -267,9 +263,7 @@ func (s *secured) ensure(t *testing.T, cfg consumer.Config) {
 	if err == nil {
 		_, err = retrytopics.Ensure(t.Context(), s.admin, retrytopics.Spec{}, siblings)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // incident creates a topic, lets a consumer retry one record and dead-letter one of each class, and
@@ -409,9 +403,7 @@ func (s *secured) says(t *testing.T, cfg consumer.Config, words ...string) {
 	log := new(logged)
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	c, err := consumer.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -577,4 +569,70 @@ func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// authority signs the certificates of brokers and of their clients.
+type authority struct {
+	t    *testing.T
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pem  []byte
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t}
+	a.pem, a.key = a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign})
+	block, _ := pem.Decode(a.pem)
+	var err error
+	if a.cert, err = x509.ParseCertificate(block.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sign makes a certificate, and the key that it is for. The first one is the authority's own.
+func (a *authority) sign(c *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(a.t, err)
+	by, with := a.cert, a.key
+	if by == nil {
+		by, with = c, key
+	}
+	c.SerialNumber, c.BasicConstraintsValid = big.NewInt(time.Now().UnixNano()), true
+	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, c, by, &key.PublicKey, with)
+	must(a.t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
+}
+
+// issue returns a certificate for a name and its key, as PEM. A broker's certificate is for its
+// host name; a client's user has the name CN=<name>.
+func (a *authority) issue(name string) (cert, key []byte) {
+	a.t.Helper()
+	cert, private := a.sign(&x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	must(a.t, err)
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+}
+
+// trusting is the configuration of a client of the host that trusts the authority.
+func (a *authority) trusting(host string) *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	return &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}
+}
+
+// as is the same of a client with a certificate for a name.
+func (a *authority) as(name, host string) *tls.Config {
+	a.t.Helper()
+	cert, err := tls.X509KeyPair(a.issue(name))
+	must(a.t, err)
+	c := a.trusting(host)
+	c.Certificates = []tls.Certificate{cert}
+	return c
 }

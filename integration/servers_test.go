@@ -168,12 +168,7 @@ func (c *crew) removes(is *server) {
 		}
 		return len(req.Members) == 1
 	})
-	cl, err := kgo.NewClient(c.Opts()...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer cl.Close()
-	resp, err := req.RequestWith(c.t.Context(), cl)
+	resp, err := req.RequestWith(c.t.Context(), client(c.t, c))
 	if err == nil {
 		err = errors.Join(kerr.ErrorForCode(resp.ErrorCode), kerr.ErrorForCode(resp.Members[0].ErrorCode))
 	}
@@ -194,12 +189,8 @@ func (c *crew) tell(_ http.ResponseWriter, r *http.Request) {
 
 func (c *crew) write(name, text string) {
 	c.t.Helper()
-	if err := os.WriteFile(name+".new", []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.Rename(name+".new", name); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, os.WriteFile(name+".new", []byte(text), 0o600))
+	must(c.t, os.Rename(name+".new", name))
 }
 
 // writes writes the file of rules.
@@ -246,9 +237,7 @@ func (c *crew) incident(n int) {
 func (c *crew) decision() <-chan struct{} {
 	c.t.Helper()
 	cl, err := kgo.NewClient(append(c.Opts(), kgo.ConsumeTopics(c.topic+".dlq.ledger"), kgo.FetchMaxWait(time.Second))...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	ctx, cancel := context.WithCancel(c.t.Context())
 	seen, ended := make(chan struct{}), make(chan struct{})
 	go func() {

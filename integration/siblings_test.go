@@ -33,9 +33,7 @@ func TestSiblingsCostABrokerOpenFilesAndMaps(t *testing.T) {
 	}
 	kafka := StartKafka(t)
 	cl, err := kgo.NewClient(append(kafka.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -58,9 +56,7 @@ func TestSiblingsCostABrokerOpenFilesAndMaps(t *testing.T) {
 	source := kafka.usage(t)
 	restart("with orders only")
 	siblings, err := retrytopics.Naming{}.Siblings("orders", "billing", retrytopics.Default...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	begun := time.Now()
 	for try := 1; ; try++ { // thousands of partitions may take longer than a call waits
 		_, err := retrytopics.Ensure(ctx, adm, retrytopics.Spec{}, siblings)
@@ -99,9 +95,7 @@ func fill(t *testing.T, cl *kgo.Client, partitions int32, topics ...string) {
 			records = append(records, &kgo.Record{Topic: topic, Partition: p, Key: []byte("k"), Value: []byte("v")})
 		}
 	}
-	if err := cl.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cl.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 // usage is what a broker's process has, memory in KiB.
@@ -111,13 +105,9 @@ func (k *Kafka) usage(t *testing.T) usage {
 	t.Helper()
 	const script = `ls /proc/1/fd | wc -l; wc -l < /proc/1/maps; grep VmRSS /proc/1/status | tr -dc 0-9; echo`
 	_, out, err := k.brokers[0].container.Exec(t.Context(), []string{"sh", "-c", script}, exec.Multiplexed())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := io.ReadAll(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var u usage
 	for i, p := range []*int{&u.files, &u.maps, &u.resident} {
 		lines := bytes.Split(text, []byte("\n"))
@@ -126,4 +116,12 @@ func (k *Kafka) usage(t *testing.T) usage {
 		}
 	}
 	return u
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

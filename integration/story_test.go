@@ -45,9 +45,7 @@ func TestDiscardedRecordsAreListedUntilTheyArePruned(t *testing.T) {
 	s.await("all notes", func() bool {
 		notes := 0
 		for _, err := range dlq.NewLedger(topic+".dlq", topic+".dlq.ledger", s.Opts()...).DiscardNotes(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			notes++
 		}
 		return notes == 2*n/3

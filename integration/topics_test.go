@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -37,12 +38,7 @@ func TestTopics_ManyAreReadSoon(t *testing.T) {
 				configs map[string]*string
 			}{{dead, nil}, {ledgers, map[string]*string{"cleanup.policy": &compacted}}} {
 				made, err := s.admin.CreateTopics(t.Context(), 1, 1, create.configs, create.topics...)
-				if err == nil {
-					err = made.Error()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(err, made.Error()))
 			}
 			var records []*kgo.Record
 			for i := range topics {
@@ -56,14 +52,8 @@ func TestTopics_ManyAreReadSoon(t *testing.T) {
 				e := dlq.Entry{State: dlq.Discarded, At: time.Now(), By: "ada"}
 				records = append(records, e.Record(ledgers[i], 0, 0))
 			}
-			cl, err := kgo.NewClient(append(s.Opts(), kgo.MaxBufferedRecords(len(records)), kgo.UnknownTopicRetries(-1))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer cl.Close()
-			if err := cl.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			cl := client(t, s, kgo.MaxBufferedRecords(len(records)), kgo.UnknownTopicRetries(-1))
+			must(t, cl.ProduceSync(t.Context(), records...).FirstErr())
 
 			var fetches atomic.Int64
 			if s.Cluster != nil {

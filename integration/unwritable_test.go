@@ -52,16 +52,10 @@ func (l *line) groupApart(node int32) string {
 	for i := 0; ; i++ {
 		group := fmt.Sprintf("billing-%s-%d", l.topic, i)
 		var co kadm.FindCoordinatorResponse
-		// The first request creates the topic of offsets.
-		for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) {
+		eventually(l.t, l.Patience, func() error { // the first request creates the topic of offsets
 			co = l.admin.FindGroupCoordinators(l.t.Context(), group)[group]
-			if co.Err == nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				l.t.Fatalf("coordinator of %s: %v", group, co.Err)
-			}
-		}
+			return co.Err
+		})
 		if co.NodeID != node {
 			return group
 		}
@@ -83,12 +77,7 @@ func (l *line) make(topic string, minISR int, replicas ...[]int32) {
 	c.Name, c.Value = "min.insync.replicas", &value
 	rt.Configs = append(rt.Configs, c)
 	req.Topics = append(req.Topics, rt)
-	cl, err := kgo.NewClient(l.Opts()...)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer cl.Close()
-	resp, err := req.RequestWith(l.t.Context(), cl)
+	resp, err := req.RequestWith(l.t.Context(), client(l.t, l))
 	if err == nil {
 		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
 	}
@@ -96,15 +85,13 @@ func (l *line) make(topic string, minISR int, replicas ...[]int32) {
 		l.t.Fatalf("create %s: %v", topic, err)
 	}
 	// The controller informs each broker of a new topic with a delay.
-	for deadline := time.Now().Add(l.Patience); ; time.Sleep(100 * time.Millisecond) {
+	eventually(l.t, l.Patience, func() error {
 		all, err := l.admin.ListTopics(l.t.Context(), topic)
-		if err == nil && all[topic].Err == nil && len(all[topic].Partitions) == len(replicas) {
-			return
+		if err = errors.Join(err, all[topic].Err); err == nil && len(all[topic].Partitions) != len(replicas) {
+			err = fmt.Errorf("topic %s has %d partitions", topic, len(all[topic].Partitions))
 		}
-		if time.Now().After(deadline) {
-			l.t.Fatalf("topic %s does not come up: %v, %v", topic, err, all[topic].Err)
-		}
-	}
+		return err
+	})
 }
 
 // start runs the consumer.
@@ -169,31 +156,30 @@ func (l *line) othersGoOn() {
 // blocked waits until lane 1 is blocked with a reason that names the fault, while lane 0 runs.
 func (l *line) blocked(why string) {
 	l.t.Helper()
-	var h consumer.Health
-	for deadline := time.Now().Add(l.Patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		h = l.Health()
+	eventually(l.t, l.Patience, func() error {
+		h := l.Health()
 		if len(h.Lanes) == 2 && !h.OK && h.Lanes[1].State == consumer.StateBlocked && strings.Contains(h.Lanes[1].Why, why) && h.Lanes[0].State != consumer.StateBlocked {
-			return
+			return nil
 		}
-	}
-	l.t.Fatalf("health is %+v, want lane 1 blocked with %q in its reason, and lane 0 not", h, why)
+		return fmt.Errorf("health is %+v, want lane 1 blocked with %q in its reason, and lane 0 not", h, why)
+	})
 }
 
 // untilRefused produces failing records until a copy is refused. A broker accepts copies until it
 // learns that the topic is deleted; these are lost with the topic.
 func (l *line) untilRefused() {
 	l.t.Helper()
-	for deadline := time.Now().Add(l.Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	eventually(l.t, l.Patience, func() error {
 		lane := l.Health().Lanes[1]
 		switch last := len(l.failing) - 1; {
 		case lane.State == consumer.StateBlocked:
 			l.failing = l.failing[last:]
-			return
+			return nil
 		case lane.Offsets[0].Committed > l.failing[last].Offset:
 			l.fail(1)
 		}
-	}
-	l.t.Fatalf("every copy is taken on %s, which was deleted; health is %+v", l.copies, l.Health())
+		return fmt.Errorf("every copy is taken on %s, which was deleted; health is %+v", l.copies, l.Health())
+	})
 }
 
 // over waits until all records are finished, counts the copies, one for each, and ends the
@@ -207,19 +193,18 @@ func (l *line) over() {
 		l.Conserved()
 	}
 	ends, err := l.admin.ListEndOffsets(l.t.Context(), l.copies)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, err)
 	var n int
 	ends.Each(func(o kadm.ListedOffset) { n += int(o.Offset) })
 	if n != len(l.failing) {
 		l.t.Errorf("%d copies on %s, want %d, one of each", n, l.copies, len(l.failing))
 	}
-	for deadline := time.Now().Add(l.Patience); !l.Health().OK; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			l.t.Fatalf("health stays %+v", l.Health())
+	eventually(l.t, l.Patience, func() error {
+		if h := l.Health(); !h.OK {
+			return fmt.Errorf("health stays %+v", h)
 		}
-	}
+		return nil
+	})
 	if err := l.Stop(); err != nil {
 		l.t.Error(err)
 	}
@@ -326,9 +311,7 @@ func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 			for _, r := range rs {
 				err = errors.Join(err, r.Err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		l.fail(10)
 	}
@@ -348,4 +331,77 @@ func TestCopiesWaitForTheRightToWriteThem(t *testing.T) {
 		l.othersGoOn()
 		l.over()
 	}
+}
+
+// trio is a cluster of three, on which the tests of durability rely. Writes continue with one
+// broker dead. A topic that requires more replicas than are left refuses writes. Both recover once
+// the broker is back.
+type trio struct {
+	t             *testing.T
+	cl, impatient *kgo.Client
+}
+
+// newTrio checks that all brokers take records.
+func newTrio(t *testing.T, kafka *integration.Kafka) *trio {
+	t.Helper()
+	// By default a client retries a record without end while a frozen broker withholds its outcome,
+	// since a second write could duplicate it. Here a duplicate does no harm.
+	mortal := []kgo.Opt{kgo.AllowIdempotentProduceCancellation(), kgo.MetadataMinAge(100 * time.Millisecond), kgo.UnknownTopicRetries(-1)}
+	k := &trio{t, client(t, kafka, mortal...), client(t, kafka, append(mortal, kgo.RecordRetries(1))...)}
+	adm := kadm.NewClient(k.cl)
+	minISR := func(n string) map[string]*string { return map[string]*string{"min.insync.replicas": &n} }
+	for topic, config := range map[string]map[string]*string{"two": minISR("2"), "three": minISR("3")} {
+		if _, err := adm.CreateTopic(t.Context(), 3, 3, config, topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, topic := range []string{"two", "three"} {
+		if err := k.write(topic); err != nil {
+			t.Fatalf("all brokers up: %s: %v", topic, err)
+		}
+	}
+	return k
+}
+
+func (k *trio) write(topic string) error {
+	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+	defer cancel()
+	return k.cl.ProduceSync(ctx, &kgo.Record{Topic: topic}).FirstErr()
+}
+
+// oneIsAway checks what the two brokers that are left take.
+func (k *trio) oneIsAway(why string) {
+	k.t.Helper()
+	if err := k.write("two"); err != nil {
+		k.t.Errorf("broker 3 %s: two in-sync replicas are enough for topic two: %v", why, err)
+	}
+	// The other brokers remove the missing one from the in-sync set first, so the test writes until
+	// they refuse.
+	err := refusal(k.t, k.impatient, "three")
+	if !errors.Is(err, kerr.NotEnoughReplicas) && !errors.Is(err, kerr.NotEnoughReplicasAfterAppend) {
+		k.t.Errorf("broker 3 %s: topic three wants three in-sync replicas, yet got %v", why, err)
+	}
+}
+
+// allAreBack checks that all brokers take records again.
+func (k *trio) allAreBack(why string) {
+	k.t.Helper()
+	if err := k.write("three"); err != nil {
+		k.t.Errorf("broker 3 no longer %s: %v", why, err)
+	}
+}
+
+// refusal writes to a topic until a broker refuses a record, and returns the reason, or the last
+// error when the time is over.
+func refusal(t *testing.T, cl *kgo.Client, topic string) (err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for ctx.Err() == nil {
+		err = cl.ProduceSync(ctx, &kgo.Record{Topic: topic}).FirstErr()
+		if errors.Is(err, kerr.NotEnoughReplicas) || errors.Is(err, kerr.NotEnoughReplicasAfterAppend) {
+			break
+		}
+	}
+	return err
 }
