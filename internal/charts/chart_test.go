@@ -46,9 +46,7 @@ const (
 func load(t *testing.T) *Chart {
 	t.Helper()
 	c, err := Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -59,9 +57,7 @@ func values(t *testing.T, text string) (v map[string]any) {
 		d.UseNumber()
 		return d
 	}
-	if err := yaml.UnmarshalStrict([]byte(text), &v, numbers); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict([]byte(text), &v, numbers))
 	return v
 }
 
@@ -104,17 +100,11 @@ serviceAccount: {annotations: {a: b}}
 func rendered(t *testing.T, v map[string]any) map[string]runtime.Object {
 	t.Helper()
 	made, err := load(t).Render(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	delete(made, "NOTES.txt")
 	known := runtime.NewScheme()
-	if err := scheme.AddToScheme(known); err != nil {
-		t.Fatal(err)
-	}
-	if err := monitoring.AddToScheme(known); err != nil {
-		t.Fatal(err)
-	}
+	must(t, scheme.AddToScheme(known))
+	must(t, monitoring.AddToScheme(known))
 	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDeserializer()
 	objects := map[string]runtime.Object{}
 	for name, text := range made {
@@ -238,9 +228,7 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 		for _, below := range []string{"tokens", "session"} {
 			content = strings.ReplaceAll(content, "/etc/siding/"+below+"/", dir+"/")
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
 	}
 }
 
@@ -328,14 +316,10 @@ func TestChart_ASessionHoldsOnBothServers(t *testing.T) {
 	var both [2]http.Handler
 	for i := range both {
 		cfg, err := serve.Load(filepath.Join(dir, "serve.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cfg.Kafka = []kgo.Opt{kgo.SeedBrokers("127.0.0.1:1")} // nothing runs that asks them
 		s, err := serve.New(cfg, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		both[i] = s.Handler()
 	}
 	form := httptest.NewRequest(http.MethodPost, "/sign-in", strings.NewReader("token=secret"))
@@ -411,9 +395,7 @@ func TestChart_RefusesWhatCouldNotWork(t *testing.T) {
 func TestChart_HasTheAlertsAndSchemas(t *testing.T) {
 	t.Parallel()
 	alerts, err := os.ReadFile(deploy + "/prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compare(t, chartDir+"/files/alerts.yaml", string(alerts))
 
 	rule := rendered(t, values(t, "prometheusRule: {enabled: true}"))["prometheusrule.yaml"].(*monitoring.PrometheusRule)
@@ -422,23 +404,15 @@ func TestChart_HasTheAlertsAndSchemas(t *testing.T) {
 	}
 	const file = chartDir + "/values.schema.json"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var schema map[string]any
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &schema))
 	defs := map[string]any{}
 	for _, name := range []string{"serve", "rules"} {
 		text, err := os.ReadFile(deploy + "/schema/" + name + ".schema.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var is map[string]any
-		if err := json.Unmarshal(text, &is); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &is))
 		delete(is, "$schema")
 		if defs[name] = is; name == "rules" {
 			defs[name] = is["properties"].(map[string]any)["rules"]
@@ -449,9 +423,7 @@ func TestChart_HasTheAlertsAndSchemas(t *testing.T) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(schema); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Encode(schema))
 	compare(t, file, b.String())
 }
 
@@ -459,9 +431,7 @@ func TestChart_HasTheAlertsAndSchemas(t *testing.T) {
 func TestManifests_AreThoseOfTheChart(t *testing.T) {
 	t.Parallel()
 	text, err := load(t).Manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compare(t, deploy+"/kubernetes/siding-serve.yaml", text)
 }
 
@@ -469,15 +439,19 @@ func TestManifests_AreThoseOfTheChart(t *testing.T) {
 func compare(t *testing.T, file, want string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s: %s (-want +got):\n%s", file, howTo, diff)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -38,37 +39,45 @@ type graph map[string]*pkg
 func readGraph(t *testing.T) graph {
 	t.Helper()
 	g := graph{}
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for file, text := range files(t) {
+		if path.Ext(file) == ".go" && !strings.Contains(file, "testdata/") {
+			must(t, g.add(file, text))
 		}
-		if d.IsDir() {
-			if name := d.Name(); name == "testdata" || strings.HasPrefix(name, ".") && name != ".." {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if filepath.Ext(file) != ".go" {
-			return nil
-		}
-		return g.add(file)
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return g
 }
 
-func (g graph) add(file string) error {
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+// files are the texts of the tree's files, by their paths below the root.
+func files(t *testing.T) map[string]string {
+	t.Helper()
+	texts, err := readFiles()
+	must(t, err)
+	return texts
+}
+
+var readFiles = sync.OnceValues(func() (map[string]string, error) {
+	texts, tree := map[string]string{}, os.DirFS(root)
+	return texts, fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && file != ".":
+			return fs.SkipDir
+		case d.IsDir(), !slices.Contains([]string{".go", ".md", ".mod"}, path.Ext(file)):
+			return nil
+		}
+		text, err := fs.ReadFile(tree, file)
+		texts[file] = string(text)
+		return err
+	})
+})
+
+func (g graph) add(file, text string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ImportsOnly)
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Rel(root, filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	dir = filepath.ToSlash(dir)
+	dir := path.Dir(file)
 	p := g[dir]
 	if p == nil {
 		p = &pkg{dir: dir}
@@ -130,3 +139,11 @@ func folder(name string) (dir string, ours bool) {
 // isStandard recognizes the standard library as the go command does: the first element of its paths
 // has no dot.
 func isStandard(name string) bool { return !strings.Contains(top(name), ".") }
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

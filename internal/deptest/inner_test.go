@@ -1,6 +1,7 @@
 package deptest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -57,27 +58,36 @@ var innerMayImport = map[string][]string{
 
 func TestInnerPackagesImportOnlyWhatIsListed(t *testing.T) {
 	t.Parallel()
-	g := readGraph(t)
-	for _, p := range g.sorted() {
-		outer, _, inner := strings.Cut(p.dir, "/internal/")
-		if !inner || !slices.Contains([]string{"consumer", "redrive", "integration/chaos"}, outer) {
-			continue
-		}
-		allowed, ok := innerMayImport[p.dir]
+	importOnlyListed(t, innerMayImport, func(dir string) (string, bool) {
+		outer, _, inner := strings.Cut(dir, "/internal/")
+		return dir, inner && slices.Contains([]string{"consumer", "redrive", "integration/chaos"}, outer)
+	}, func(dir string) (string, bool) { return dir, true })
+}
+
+// importOnlyListed checks the packages that room names, by that name. Their code imports of what
+// border names only what is listed.
+func importOnlyListed(t *testing.T, listed map[string][]string, room, border func(dir string) (string, bool)) {
+	t.Helper()
+	left := maps.Clone(listed)
+	for _, p := range readGraph(t).sorted() {
+		name, ok := room(p.dir)
 		if !ok {
-			t.Errorf("%s: no rule says what it may import; add it to innerMayImport", p.dir)
 			continue
 		}
-		for _, name := range p.imports {
-			if dir, ours := folder(name); ours && !slices.Contains(allowed, dir) {
+		allowed, ok := listed[name]
+		if !ok {
+			t.Errorf("%s: no rule says what it may import; add it to the list", p.dir)
+		}
+		delete(left, name)
+		for _, imported := range p.imports {
+			dir, ours := folder(imported)
+			if other, ok := border(dir); ours && ok && !slices.Contains(allowed, other) {
 				t.Errorf("%s may not import %s", p.dir, dir)
 			}
 		}
 	}
-	for dir := range innerMayImport {
-		if g[dir] == nil {
-			t.Errorf("%s is listed in innerMayImport and is not there", dir)
-		}
+	for name := range left {
+		t.Errorf("%s is listed and is not there", name)
 	}
 }
 
@@ -129,27 +139,6 @@ var programMayImport = map[string][]string{
 
 func TestProgram_RoomsImportOnlyWhatIsListed(t *testing.T) {
 	t.Parallel()
-	const inner = "redrive/cmd/redrive/internal/"
-	g := readGraph(t)
-	for _, p := range g.sorted() {
-		room, ok := strings.CutPrefix(p.dir, inner)
-		if !ok {
-			continue
-		}
-		allowed, listed := programMayImport[room]
-		if !listed {
-			t.Errorf("%s: no rule says what it may import; add it to programMayImport", p.dir)
-		}
-		for _, name := range p.imports {
-			dir, _ := folder(name)
-			if other, ok := strings.CutPrefix(dir, inner); ok && !slices.Contains(allowed, other) {
-				t.Errorf("%s may not import %s", p.dir, dir)
-			}
-		}
-	}
-	for room := range programMayImport {
-		if g[inner+room] == nil {
-			t.Errorf("%s%s is listed in programMayImport and is not there", inner, room)
-		}
-	}
+	room := func(dir string) (string, bool) { return strings.CutPrefix(dir, "redrive/cmd/redrive/internal/") }
+	importOnlyListed(t, programMayImport, room, room)
 }

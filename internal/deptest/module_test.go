@@ -2,7 +2,6 @@ package deptest
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -76,9 +75,7 @@ func TestNestedModulesBuildFromThisTree(t *testing.T) {
 				continue
 			}
 			up, err := filepath.Rel(dir, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := path.Clean(m.replaced(r.Path)); got != filepath.ToSlash(up) {
 				t.Errorf("%s/go.mod: %s is replaced by %q, want %q", dir, r.Path, got, up)
 			}
@@ -154,20 +151,10 @@ func readModule(t *testing.T, dir string) (m modFile) {
 // modules returns the folders that have a go.mod.
 func modules(t *testing.T) (dirs []string) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && file != "." && strings.HasPrefix(d.Name(), ".") {
-			return fs.SkipDir
-		}
-		if d.Name() == "go.mod" {
+	for file := range files(t) {
+		if path.Base(file) == "go.mod" {
 			dirs = append(dirs, path.Dir(file))
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return dirs
 }
@@ -192,7 +179,5 @@ func goJSON(t *testing.T, dir string, into any, args ...string) {
 	if err != nil {
 		t.Fatalf("go %s in %s: %v", strings.Join(args, " "), dir, err)
 	}
-	if err := json.Unmarshal(out, into); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, into))
 }
