@@ -38,15 +38,11 @@ func TestRaised_NamesWhatAnEarlierCommitHadLower(t *testing.T) {
 		}
 	}
 	commit := func(c ceilings) {
-		if err := os.WriteFile(filepath.Join(dir, ceilingsFile), []byte(c.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, ceilingsFile), []byte(c.String()), 0o666))
 		git("add", "-A")
 		git("commit", "-q", "-m", "ceilings")
 	}
-	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(ceilingsFile)), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(ceilingsFile)), 0o777))
 	git("init", "-q")
 	commit(ceilings{"a": 5, "b": 5})
 	commit(ceilings{"a": 3, "b": 5})
@@ -71,13 +67,9 @@ func TestReadDebt_NeedsAReasonAndADay(t *testing.T) {
 		"| serve " + cycleLines + " | many | the rooms come next | 2027-03-01 |": false,
 	} {
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(debtFile)), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(debtFile)), 0o777))
 		text := "# Debt\n\n| measure | up to | reason | paid by |\n|---|---|---|---|\n" + row + "\n"
-		if err := os.WriteFile(filepath.Join(dir, debtFile), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, debtFile), []byte(text), 0o666))
 		debt, err := readDebt(dir)
 		if (err == nil) != ok || ok && debt["serve "+cycleLines] != 900 {
 			t.Errorf("%s: %v, %v", row, debt, err)

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -24,32 +25,35 @@ type file struct {
 	decls        []string // the names that it declares at its top level
 }
 
-// readTree measures all Go files of a checkout, those of nested modules included.
-func readTree(dir string) ([]*file, error) {
-	var files []*file
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// walk calls do with each file of a checkout, those of nested modules included.
+func walk(dir string, do func(file string) error) error {
+	return fs.WalkDir(os.DirFS(dir), ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir():
 			return nil
 		}
-		src, err := os.ReadFile(path)
+		return do(file)
+	})
+}
+
+// readTree measures all Go files of a checkout.
+func readTree(dir string) ([]*file, error) {
+	var files []*file
+	err := walk(dir, func(name string) error {
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		src, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
-		below, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		f, err := readFile(filepath.ToSlash(below), src)
-		if err != nil {
-			return err
-		}
+		f, err := readFile(name, src)
 		files = append(files, f)
-		return nil
+		return err
 	})
 	return files, err
 }

@@ -11,9 +11,7 @@ func TestReadFile_MeasuresText(t *testing.T) {
 	long := strings.Repeat("word ", 25)
 	src := "package p\n\n// " + long + "\n//go:generate " + long + "\nfunc TestX_Y() {\n\t_ = `a\n\nb`\n}\n\n/* " + long + " */\nvar v = 1 // short\n"
 	f, err := readFile("top/x_test.go", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []int{3, 11}; !slices.Equal(f.longComments, want) {
 		t.Errorf("comment lines over 100 columns are %d, want %d: a directive is none", f.longComments, want)
 	}

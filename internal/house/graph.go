@@ -12,7 +12,6 @@ import (
 	"go/token"
 	"go/types"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -109,18 +108,11 @@ func exists(file string) bool { _, err := os.Stat(file); return err == nil }
 
 // modulesOf returns the folders of a checkout that have a go.mod.
 func modulesOf(dir string) (modules []string, err error) {
-	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && file != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return filepath.SkipDir
-		case d.Name() != "go.mod":
-			return nil
+	err = walk(dir, func(file string) error {
+		if path.Base(file) == "go.mod" {
+			modules = append(modules, path.Dir(file))
 		}
-		folder, err := filepath.Rel(dir, filepath.Dir(file))
-		modules = append(modules, filepath.ToSlash(folder))
-		return err
+		return nil
 	})
 	if err == nil && len(modules) == 0 {
 		err = fmt.Errorf("%s has no go.mod", dir)

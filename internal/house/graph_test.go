@@ -49,9 +49,7 @@ func TestGraph_OneReferenceOfACycleRunsUpward(t *testing.T) {
 func TestReadGraphs_ReadsAllModulesOfThisCheckout(t *testing.T) {
 	t.Parallel()
 	graphs, err := readGraphs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, folder := range []string{"retrytopics", "consumer/internal/tier", "serve", "serve/internal/console", "redrive/cmd/redrive/internal/run", "integration/bench", "deploy/monitoring"} {
 		g := graphs[folder]
 		if g == nil {

@@ -33,3 +33,11 @@ func TestJudge_RefusesAMeasureOverItsCeiling(t *testing.T) {
 		t.Error("a package without a line of its own has no ceiling")
 	}
 }
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

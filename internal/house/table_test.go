@@ -11,22 +11,16 @@ func TestTable_IsWrittenIntoThePage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, page)
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(file), 0o777))
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o666))
 	}
 	most := ceilings{"serve " + cycleLines: 900, "dlq " + cycleLines: 950, "serve " + mostMethods: 107}
 	write("before\n" + begin + "old\n" + end + "behind\n")
 	if stale, err := tableIsStale(dir, most); !stale || err != nil {
 		t.Errorf("an old table is stale: %v, %v", stale, err)
 	}
-	if err := writeTable(dir, most); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeTable(dir, most))
 	text, _ := os.ReadFile(file)
 	if got := string(text); !strings.HasPrefix(got, "before\n") || !strings.HasSuffix(got, "behind\n") ||
 		!strings.Contains(got, "| `serve` | 900 | 4 | 107 | 4 |") || strings.Index(got, "`dlq`") > strings.Index(got, "`serve`") {

@@ -21,9 +21,7 @@ func TestCosts_AreThoseOfTheParts(t *testing.T) {
 {"Action":"fail","Package":"p","Test":"TestB","Elapsed":1.5}
 {"Action":"pass","Package":"p","Elapsed":41}
 `)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seconds := map[string]float64{}
 	for _, c := range got {
 		seconds[c.test] = c.seconds
@@ -70,12 +68,8 @@ func TestCosts_OfABusyMachineAreSharesOfItsCPU(t *testing.T) {
 		"race.cpu": "dlq 15.0 1.0\n",
 	} {
 		file := filepath.Join(dir, recorded, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o777))
+		must(t, os.WriteFile(file, []byte(text), 0o666))
 	}
 	got, err := costs(dir)
 	if err != nil || len(got) != 3 {
@@ -87,9 +81,7 @@ func TestCosts_OfABusyMachineAreSharesOfItsCPU(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, recorded, "race.cpu")
-	if err := os.WriteFile(file, []byte("dlq fast\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("dlq fast\n"), 0o666))
 	if _, err := costs(dir); err == nil {
 		t.Error("text was read as seconds")
 	}
