@@ -68,8 +68,10 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 		{"no such profile", world{args: []string{"--profile", "prod"}, config: "profiles: {b: {}, a: {}}"}, []string{`there is no profile "prod": there are a, b`}},
 		{"no file for the profile", world{args: []string{"--profile", "prod"}}, []string{`profile "prod": the configuration file`, "does not exist: write it, or give --config"}},
 		{"no such file", world{args: []string{"--config", "/none.yaml"}}, []string{"configuration: open /none.yaml: no such file"}},
-		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml: yaml: line 2"}},
+		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml:2: found character … that cannot start any token"}},
 		{"a list", world{config: "- x"}, []string{"config.yaml:1: a name, or keys with values, is expected here"}},
+		{"merged from a text", world{config: "profile: a\nprofiles:\n  a: {<<: b}"}, []string{"config.yaml:3: a name, or keys with values, is expected here"}},
+		{"an anchor within itself", world{config: "profile: a\nprofiles:\n  a: &a\n    <<: *a"}, []string{"config.yaml:4: unknown anchor … referenced"}},
 		{
 			"unknown keys",
 			world{config: "profile: a\nprofils: {}\nprofiles: {}\n"},

@@ -95,7 +95,7 @@ func (f *Flags) choose(env Environment, c *Cluster) (layer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	if name = cmp.Or(name, read.Profile); name == "" {
+	if name = cmp.Or(name, read.profile); name == "" {
 		return nil, nil
 	}
 	return read.layer(name, env.Getenv)

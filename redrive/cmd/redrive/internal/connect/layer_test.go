@@ -41,6 +41,12 @@ profiles:
 		},
 		{"another profile", world{config: config, args: []string{"--profile", "other"}}, "other", defaultClientID, defaultTimeout, ""},
 		{"a profile by variable", world{config: config, env: map[string]string{"SIDING_PROFILE": "other"}}, "other", defaultClientID, defaultTimeout, ""},
+		{
+			"what it merges, but for its own", world{
+				args:   []string{"--profile", "b"},
+				config: "\ufeffprofiles:\n  a: &a {brokers: [a, b], client-id: 007, timeout: 3s}\n  b: {<<: [*a, {timeout: 4s, dlq-name: '{topic}.x'}], client-id: 1e3}",
+			}, "a,b", "1e3", 3 * time.Second, "{topic}.x",
+		},
 		{"no file", world{args: []string{"--brokers", "a"}}, "a", defaultClientID, defaultTimeout, ""},
 		{"keys without values", world{args: []string{"--brokers", "a"}, config: "profile: a\nprofiles:\n  a: {client-id: ~, timeout: , sasl: null}"}, "a", defaultClientID, defaultTimeout, ""},
 		{"an empty file", world{args: []string{"--brokers", "a"}, config: "# later\n"}, "a", defaultClientID, defaultTimeout, ""},

@@ -1,18 +1,15 @@
 package connect
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // DefaultFile is the configuration file below the user's configuration folder.
@@ -33,8 +30,8 @@ var DefaultFile = filepath.Join("siding", "config.yaml")
 // part of an error: they may be secrets.
 type file struct {
 	path     string
-	Profile  string
-	Profiles map[string]map[string]yaml.Node
+	profile  string
+	profiles map[string]map[string]ast.Node
 }
 
 // Profiles names the profiles of a configuration file, for completion.
@@ -43,44 +40,42 @@ func Profiles(path string) []string {
 	if err != nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(f.Profiles))
+	return slices.Sorted(maps.Keys(f.profiles))
 }
 
 // readFile reads a configuration file; its error has every problem, one a line.
 func readFile(path string) (*file, error) {
-	b, err := os.ReadFile(path)
+	f := &file{path: path, profiles: map[string]map[string]ast.Node{}}
+	y, root, err := parseYAML(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{path: path}
-	d := yaml.NewDecoder(bytes.NewReader(b))
-	d.KnownFields(true)
-	err = d.Decode(f)
-	if err == nil || errors.Is(err, io.EOF) { // of an empty file
-		return f, nil
-	}
-	wrong, ok := errors.AsType[*yaml.TypeError](err)
-	if !ok {
-		return nil, fmt.Errorf("%s: %s", path, withoutQuotes(err.Error()))
-	}
-	var errs []error
-	for _, e := range wrong.Errors {
-		line, what, _ := strings.Cut(strings.TrimPrefix(e, "line "), ": ")
-		if strings.HasPrefix(what, "cannot unmarshal") {
-			what = "a name, or keys with values, is expected here" // the library names Go types
+	for key, n := range y.mapping(root) {
+		switch key {
+		case "profile":
+			if text, ok := scalar(n); ok {
+				f.profile = text
+			} else {
+				y.unexpected(n)
+			}
+		case "profiles":
+			for name, settings := range y.mapping(n) {
+				f.profiles[name] = y.mapping(settings)
+			}
+		default:
+			y.problem(n, "field %s not found", withoutQuotes(key))
 		}
-		errs = append(errs, fmt.Errorf("%s:%s: %s", path, line, withoutQuotes(strings.TrimSuffix(what, " in type connect.file"))))
 	}
-	return nil, errors.Join(errs...)
+	return f, y.problems()
 }
 
 // layer reads a profile; every problem is in the error.
 func (f *file) layer(name string, getenv func(string) string) (layer, error) {
-	settings, ok := f.Profiles[name]
+	settings, ok := f.profiles[name]
 	if !ok {
 		there := "it has none"
-		if len(f.Profiles) > 0 {
-			there = "there are " + strings.Join(slices.Sorted(maps.Keys(f.Profiles)), ", ")
+		if len(f.profiles) > 0 {
+			there = "there are " + strings.Join(slices.Sorted(maps.Keys(f.profiles)), ", ")
 		}
 		return nil, fmt.Errorf("%s: there is no profile %q: %s", f.path, name, there)
 	}
@@ -88,9 +83,9 @@ func (f *file) layer(name string, getenv func(string) string) (layer, error) {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		n := settings[key]
-		text, err := f.setting(key, &n)
+		text, err := f.setting(key, n)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s:%d: profile %s: %w", f.path, n.Line, name, err))
+			errs = append(errs, fmt.Errorf("%s:%d: profile %s: %w", f.path, lineOf(n), name, err))
 		} else if text != "" {
 			values[key] = text
 		}
@@ -100,7 +95,7 @@ func (f *file) layer(name string, getenv func(string) string) (layer, error) {
 
 // setting reads one line of a profile. No error may quote a value, which can be a secret in the
 // wrong place.
-func (f *file) setting(key string, n *yaml.Node) (text string, err error) {
+func (f *file) setting(key string, n ast.Node) (text string, err error) {
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == key })
 	switch {
 	case key == password+envSuffix, key == token+envSuffix:
@@ -113,10 +108,11 @@ func (f *file) setting(key string, n *yaml.Node) (text string, err error) {
 	case i < 0:
 		return "", fmt.Errorf("%s is not known: keys are the flags' names, as brokers or tls-ca", key)
 	}
-	var several []string
-	if i >= 0 && settings[i].between != "" && n.Decode(&several) == nil {
-		text = strings.Join(several, settings[i].between)
-	} else if n.Decode(&text) != nil {
+	text, ok := scalar(n)
+	if !ok && i >= 0 && settings[i].between != "" {
+		text, ok = joined(n, settings[i].between)
+	}
+	if !ok {
 		return "", fmt.Errorf("%s has one value", key)
 	}
 	if strings.Contains(text, "-----BEGIN") {
@@ -130,8 +126,3 @@ func (f *file) setting(key string, n *yaml.Node) (text string, err error) {
 
 // secretive is a key that looks as if its value were a secret.
 var secretive = regexp.MustCompile(`(?i)passw|token|secret|credential|key-pem`)
-
-// withoutQuotes removes from an error of the YAML library what it quotes of the file.
-func withoutQuotes(text string) string { return quoted.ReplaceAllString(text, "…") }
-
-var quoted = regexp.MustCompile("'[^\n]*'|`[^\n]*`|\"[^\n]*\"")
