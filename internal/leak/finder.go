@@ -25,7 +25,7 @@ type Finder struct {
 	mu    sync.Mutex
 	found []string
 	more  int
-	seen  map[string]int
+	shown map[string]int
 }
 
 // New returns a finder with a mark of its own.
@@ -34,7 +34,7 @@ func New() *Finder { return Of(rand.Text()[:markLength]) }
 // Of returns a finder with the mark of another one, which may be in another process: what
 // [Finder.Mark] returns for no label.
 func Of(mark string) *Finder {
-	f := &Finder{mark: mark, seen: map[string]int{}}
+	f := &Finder{mark: mark, shown: map[string]int{}}
 	decimal := strings.Trim(fmt.Sprintf("%d", []byte(f.mark)), "[]")
 	f.folded = []string{
 		strings.ToLower(f.mark), hex.EncodeToString([]byte(f.mark)),
@@ -53,7 +53,7 @@ func Of(mark string) *Finder {
 func (f *Finder) Mark(label string) string { return f.mark + label }
 
 // Show looks for the mark in a text, also in hexadecimal, in base64 and as a list of numbers. kind
-// is what the text is part of; [Finder.Seen] counts by it.
+// is what the text is part of; [Finder.Shown] counts by it.
 func (f *Finder) Show(kind, text string) {
 	lower := strings.ToLower(text)
 	at := -1
@@ -65,7 +65,7 @@ func (f *Finder) Show(kind, text string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seen[kind]++
+	f.shown[kind]++
 	switch {
 	case at < 0:
 	case len(f.found) == maxFound:
@@ -75,12 +75,12 @@ func (f *Finder) Show(kind, text string) {
 	}
 }
 
-// Seen returns how many texts of a kind were shown. Where there are none, nothing was looked at.
+// Shown returns how many texts of a kind were shown. Where there are none, nothing was looked at.
 // The finder's own kinds are "log", "span" and "metric".
-func (f *Finder) Seen(kind string) int {
+func (f *Finder) Shown(kind string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.seen[kind]
+	return f.shown[kind]
 }
 
 // Found returns where the mark was found, with the text around it: at most 20 places, and how many

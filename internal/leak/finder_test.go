@@ -95,8 +95,8 @@ func TestFinder_KeepsTheFirstFinds(t *testing.T) {
 	for range 1000 {
 		f.Show("log", f.Mark("key"))
 	}
-	if found := f.Found(); len(found) != maxFound+1 || found[maxFound] != "and 980 more" || f.Seen("log") != 1000 {
-		t.Errorf("%d finds, the last is %q, of %d lines", len(found), found[len(found)-1], f.Seen("log"))
+	if found := f.Found(); len(found) != maxFound+1 || found[maxFound] != "and 980 more" || f.Shown("log") != 1000 {
+		t.Errorf("%d finds, the last is %q, of %d lines", len(found), found[len(found)-1], f.Shown("log"))
 	}
 }
 

@@ -93,8 +93,8 @@ func TestApply_RefusesAPatchThatIsNestedTooDeep(t *testing.T) {
 		{nested(`{"a":`, `}`, 4_000), nested(`{"a":`, `}`, 4_000), "the patch is nested deeper than 100 levels"},
 	} {
 		got, err := Apply([]byte(c.target), []byte(c.patch))
-		if said := fmt.Sprint(err); err == nil && c.want != "" || err != nil && said != c.want || err == nil && !json.Valid(got) {
-			t.Errorf("%.20s… with %.20s… of %d bytes: %d bytes, %.80s; want %q", c.target, c.patch, len(c.patch), len(got), said, c.want)
+		if text := fmt.Sprint(err); err == nil && c.want != "" || err != nil && text != c.want || err == nil && !json.Valid(got) {
+			t.Errorf("%.20s… with %.20s… of %d bytes: %d bytes, %.80s; want %q", c.target, c.patch, len(c.patch), len(got), text, c.want)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func same(t interface{ Fatalf(string, ...any) }, target, patch []byte) {
 	}
 }
 
-func TestApply_IsWhatTheReferenceSays(t *testing.T) {
+func TestApply_AgreesWithTheReference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		same(t, []byte(jsonText(4).Draw(t, "target")), []byte(jsonText(4).Draw(t, "patch")))

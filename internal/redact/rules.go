@@ -19,7 +19,7 @@ import (
 // Mark stands where something was hidden.
 const Mark = "[redacted]"
 
-// Rules say what is hidden. Nil hides nothing. They are safe for concurrent use.
+// Rules are what is hidden. Nil hides nothing. They are safe for concurrent use.
 type Rules struct {
 	paths    place
 	headers  []string
@@ -194,15 +194,15 @@ func (r *Rules) Key(key []byte) []byte {
 	return shown
 }
 
-// Notes returns the ledger's records about a letter with texts that follow the rules. The reason of
-// a discard in a run is the message of the handler's failure. The records themselves stay as they
-// are.
-func (r *Rules) Notes(notes []*dlq.LedgerRecord) []*dlq.LedgerRecord {
+// Records returns the ledger's records about a letter with texts that follow the rules. The reason
+// of a discard in a run is the message of the handler's failure. The records themselves stay as
+// they are.
+func (r *Rules) Records(records []*dlq.LedgerRecord) []*dlq.LedgerRecord {
 	if r == nil {
-		return notes
+		return records
 	}
-	shown := make([]*dlq.LedgerRecord, len(notes))
-	for i, n := range notes {
+	shown := make([]*dlq.LedgerRecord, len(records))
+	for i, n := range records {
 		copied := *n
 		if copied.Entry.Why = r.Text(n.Entry.Why); n.Entry.State == dlq.Discarded && n.Entry.Run != "" {
 			copied.Entry.Why = r.Message(n.Entry.Why)

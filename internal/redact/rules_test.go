@@ -83,7 +83,7 @@ func TestRules_HidePartsOfAValue(t *testing.T) {
 		// it was cut
 		{"payload.card", "", `{"payload":"{\"Card\":\"4111"}`, `{"payload":"[redacted]"}`},
 		{"payload.card", "", `{"payload":"[urgent] card 4111"}`, `{"payload":"[urgent] card 4111"}`},
-		// who gives a pattern has thought of it
+		// a pattern is for that
 		{"a", `\d{16}`, "card 4111111111111111, a=1", "card [redacted], a=1"},
 		{"a.b", `Ada`, `{"a":{"b":1},"c":"Ada"}`, `{"a":{"b":"[redacted]"},"c":"[redacted]"}`},
 	} {
@@ -142,10 +142,10 @@ func TestRules_HidePartsOfALetter(t *testing.T) {
 }
 
 // The reason of a discard by a handler is its error, which was hidden in the headers and not in
-// what the ledger says of the letter.
-func TestRules_HidePartsOfNotes(t *testing.T) {
+// what the ledger has about the letter.
+func TestRules_HidePartsOfLedgerRecords(t *testing.T) {
 	t.Parallel()
-	notes := []*dlq.LedgerRecord{
+	records := []*dlq.LedgerRecord{
 		{Entry: dlq.Entry{State: dlq.Discarded, Run: "r1", By: "group billing", Why: "card 4111"}},
 		{Entry: dlq.Entry{State: dlq.Discarded, By: "ada", Why: "refunded to 4111"}},
 		{Err: errors.New("its state is 4111")},
@@ -158,13 +158,13 @@ func TestRules_HidePartsOfNotes(t *testing.T) {
 		{rules(t, "", "dlq-error-msg", ""), "[redacted]; refunded to 4111; its state is 4111"},
 		{nil, "card 4111; refunded to 4111; its state is 4111"},
 	} {
-		shown := c.r.Notes(notes)
+		shown := c.r.Records(records)
 		if got := shown[0].Entry.Why + "; " + shown[1].Entry.Why + "; " + shown[2].Err.Error(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
-	if notes[0].Entry.Why != "card 4111" {
-		t.Errorf("the ledger's record has changed: %+v", notes[0])
+	if records[0].Entry.Why != "card 4111" {
+		t.Errorf("the ledger's record has changed: %+v", records[0])
 	}
 }
 

@@ -22,7 +22,7 @@ func GetLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.L
 		return api.LetterDetail{}, err
 	}
 	l, redacted := d.cfg.Redact.Letter(l)
-	is := detailOf(l, d.cfg.Redact.Notes(notes))
+	is := detailOf(l, d.cfg.Redact.Records(notes))
 	is.Redacted = redacted
 	if who.On(in.Topic.Topic) >= access.Reader {
 		is.Content = contentOf(l)

@@ -59,7 +59,7 @@ func writeLeaks(f *leak.Finder, file string) error {
 	defer leaksMu.Unlock()
 	is := trace.Leaks{Seen: map[string]int{}, Found: f.Found()}
 	for _, kind := range trace.LeakKinds {
-		is.Seen[kind] = f.Seen(kind)
+		is.Seen[kind] = f.Shown(kind)
 	}
 	text, err := json.Marshal(is)
 	if err != nil {

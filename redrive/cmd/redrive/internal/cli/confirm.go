@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Confirm asks the user to type a count before a verb does what nothing can undo. A user who types
-// the count has read it.
-func Confirm(ctx context.Context, t *Tool, what string, count int64) error {
-	return ask(ctx, t, what, strconv.FormatInt(count, 10))
+// Confirm asks the user to type a count before a verb does what nothing can undo. To type the
+// count, the user has to read it.
+func Confirm(ctx context.Context, t *Tool, question string, count int64) error {
+	return ask(ctx, t, question, strconv.FormatInt(count, 10))
 }
 
 // Agree asks the user a question that y or yes answers.
-func Agree(ctx context.Context, t *Tool, what string) error {
-	return ask(ctx, t, what, "yes", "y")
+func Agree(ctx context.Context, t *Tool, question string) error {
+	return ask(ctx, t, question, "yes", "y")
 }
 
 // ask asks the user to type want. It takes others for want, and the case of letters does not
 // matter. It refuses at the end of stdin and for any other answer.
-func ask(ctx context.Context, t *Tool, what, want string, others ...string) error {
-	t.Screen.Say("%s; type %s to continue:", what, want)
+func ask(ctx context.Context, t *Tool, question, want string, others ...string) error {
+	t.Screen.Print("%s; type %s to continue:", question, want)
 	answer := make(chan string, 1)
 	go func() {
 		// This may wait until the process ends, since reading from a terminal can't be cancelled.

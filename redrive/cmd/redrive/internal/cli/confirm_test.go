@@ -33,7 +33,7 @@ func TestConfirm_TakesTheCountOnly(t *testing.T) {
 	}
 }
 
-// An operator who was asked whether to take a run over typed y, and was refused.
+// Asked whether to take a run over, an operator typed y, and was refused.
 func TestAgree_TakesYForYes(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{

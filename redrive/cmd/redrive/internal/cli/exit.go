@@ -11,7 +11,7 @@ import (
 // Exit codes. They are a promise to scripts.
 const (
 	ExitDone  = 0
-	ExitError = 1 // something went wrong; the message says what to do
+	ExitError = 1 // something went wrong; the message has the remedy
 	// the command line, a variable or the configuration file is wrong; nothing was done
 	ExitUsage       = 2
 	ExitFailedAgain = 3 // records of a run failed again, whether the run aborted itself or ended
@@ -42,7 +42,7 @@ func Coded(code int, err error) error {
 // Usage marks an error of the command line, a variable or the configuration file.
 func Usage(err error) error { return Coded(ExitUsage, err) }
 
-// Refuse ends a verb that would do harm as things are. The text says what would have to change.
+// Refuse ends a verb that would do harm as things are. The text has what would have to change.
 func Refuse(format string, args ...any) error { return Coded(ExitRefused, fmt.Errorf(format, args...)) }
 
 // ExitCode is the only place where errors become exit codes.

@@ -20,12 +20,12 @@ var ErrInterrupted = errors.New("interrupted")
 // process and one to its group.
 var together = 500 * time.Millisecond
 
-// OutlivePipes makes a write to a pipe that nobody reads an error instead of the end of the
-// process. Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one
-// starts have the signal as usual.
+// OutlivePipes makes a write to a pipe without a reader an error instead of the end of the process.
+// Without it `redrive run … 2>&1 | head` kills a run like a crash. Processes that this one starts
+// have the signal as usual.
 func OutlivePipes() { signal.Notify(broken, syscall.SIGPIPE) }
 
-// broken gets the signals of broken pipes, and nobody reads them. The signals of a process reach no
+// broken gets the signals of broken pipes, which no code reads. The signals of a process reach no
 // channel that was made in virtual time.
 var broken = make(chan os.Signal, 1)
 

@@ -69,9 +69,9 @@ func TestInterruptible_TheFirstStopsTheSecondEnds(t *testing.T) {
 func interruptedTwice(t *testing.T, first syscall.Signal) {
 	// Below nohup the hangup is ignored, and a program takes that over from the one that starts it;
 	// a handler it does not.
-	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, first)
-	t.Cleanup(func() { signal.Stop(heard) })
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, first)
+	t.Cleanup(func() { signal.Stop(received) })
 	cmd, out := startDeaf(t)
 	next := func(want string) {
 		if !out.Scan() || out.Text() != want {
@@ -103,9 +103,9 @@ func interruptedTwice(t *testing.T, first syscall.Signal) {
 func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) { OutlivePipes() })
-	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, syscall.SIGPIPE)
-	t.Cleanup(func() { signal.Stop(heard) })
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGPIPE)
+	t.Cleanup(func() { signal.Stop(received) })
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -115,5 +115,5 @@ func TestOutlivePipes_OfARunInVirtualTime(t *testing.T) {
 		t.Errorf("writing ended with %v", err)
 	}
 	in.Close()
-	<-heard
+	<-received
 }

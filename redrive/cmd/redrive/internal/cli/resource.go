@@ -8,7 +8,7 @@ import (
 )
 
 // A resourceError is an error about one of the cluster's resources. A missing permission is a
-// *redrive.DeniedError instead, which says how to grant it.
+// *redrive.DeniedError instead, whose text has the command that grants it.
 type resourceError struct{ error }
 
 // OnTopic adds to an error its topic and the operation on it that needs a permission. Nil stays

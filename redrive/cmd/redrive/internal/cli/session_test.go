@@ -52,16 +52,16 @@ func TestSession_NeedsTheDocumentedPermissions(t *testing.T) {
 					before := b.As("admin").Run(t, "export", "orders.dlq", "--all").Stdout
 					got := b.As("ann").Run(t, verb...)
 					op, on := strings.ToUpper(missing.Operation.String()), roottest.Kind(missing.Resource)+" "+missing.Name
-					says := func(op string) bool {
+					names := func(op string) bool {
 						return strings.Contains(got.Stderr, "not authorized: the user needs "+op+" on "+on+": have it granted (kafka-acls.sh ")
 					}
 					switch {
 					// runs reads the ledger only
 					case on == "topic orders.dlq" && op == "READ" && verb[0] == "runs":
 					// show prints the letter without the ledger
-					case on == "topic orders.dlq.ledger" && verb[0] == "show" && says(op) && got.Code == cli.ExitDone:
+					case on == "topic orders.dlq.ledger" && verb[0] == "show" && names(op) && got.Code == cli.ExitDone:
 					// a user who may not see the topic gets an error about DESCRIBE
-					case got.Code != cli.ExitError || got.Stdout != "" || !says(op) && !says("DESCRIBE"):
+					case got.Code != cli.ExitError || got.Stdout != "" || !names(op) && !names("DESCRIBE"):
 						t.Errorf("without %s on %s: %+v", op, on, got)
 					default:
 						if after := b.As("admin").Run(t, "export", "orders.dlq", "--all").Stdout; after != before {

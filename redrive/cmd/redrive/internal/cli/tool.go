@@ -29,7 +29,7 @@ type Process struct {
 	// Listen is for the demo's broker; nil is TCP
 	Listen func(network, address string) (net.Listener, error)
 	Now    func() time.Time // in the user's zone
-	User   string           // who runs it; empty where it is not known
+	User   string           // the operator; empty where it is not known
 }
 
 // Tool is what all verbs share.
@@ -47,14 +47,14 @@ type Tool struct {
 }
 
 // Progress returns a function that writes a status line with a bar.
-func Progress(t *Tool, what string) func(read, total int64) {
+func Progress(t *Tool, activity string) func(read, total int64) {
 	return func(read, total int64) {
-		t.Screen.Status("%s %s", what, output.Bar(read, total))
+		t.Screen.Status("%s %s", activity, output.Bar(read, total))
 	}
 }
 
 // With does something on the cluster that the options name, once the cluster answers. It takes the
-// errors of the verb's own flags, so that the user sees all errors at once.
+// errors of the verb's own flags, so that all errors are printed at once.
 func (t *Tool) With(ctx context.Context, do func(*Session) error, wrong ...error) error {
 	c, err := t.Flags.Cluster(t.Env)
 	if err := errors.Join(append(wrong, err)...); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// A card number stood on the screen of an operator who shared it. This goes through every verb with
-// a number that must be nowhere. It fails for a new verb that it does not know.
+// A card number stood on a screen that an operator shared. This goes through every verb with a
+// number that must be nowhere. It fails for a new verb that it does not know.
 func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
@@ -36,7 +36,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	b.Produce(t, secret, text)
 	b.Produce(t, &kgo.Record{Topic: "orders", Key: []byte(card), Value: secret.Value}, &kgo.Record{Topic: "orders", Value: text.Value})
 	// a refusal quotes the reason
-	b.Note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "refunded to " + card})
+	b.Record(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "refunded to " + card})
 	folder := t.TempDir()
 	config := filepath.Join(folder, "config.yaml")
 	profile := "profile: p\nprofiles:\n  p:\n    brokers: [" + b.Addr + "]\n    redact: [customer.card, 'list[*].card']\n    redact-header: x-card\n    redact-pattern: ['\\d{13,19}']\n"
@@ -103,7 +103,7 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 	}
 }
 
-// A flag adds to what the profile hides: who hides one more member must not show the others.
+// A flag adds to what the profile hides: to hide one more member must not show the others.
 func TestTool_RedactionAddsUpOverFlagsVariablesAndProfile(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)

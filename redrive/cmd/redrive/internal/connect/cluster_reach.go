@@ -17,7 +17,7 @@ import (
 )
 
 // Reach tries the brokers one after the other until one answers, each for its share of Timeout. Its
-// error says what to do, or is the context's cause.
+// error has the remedy, or is the context's cause.
 func (c *Cluster) Reach(ctx context.Context) error {
 	var err error
 	for _, broker := range c.Brokers {
@@ -54,7 +54,7 @@ func (c *Cluster) ask(ctx context.Context, broker string) error {
 	return err
 }
 
-// hint says what to do about an error of the brokers or the network.
+// hint returns what to do about an error of the brokers or the network.
 func (c *Cluster) hint(err error) string {
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed):

@@ -32,9 +32,9 @@ func newCluster(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	return c
 }
 
-// bearers is a cluster that lets in who has a token: the embedded broker has no OAUTHBEARER of its
-// own, so the test answers for it.
-func bearers(t *testing.T, token string) string {
+// tokenCluster is a cluster that authenticates clients by a token: the embedded broker has no
+// OAUTHBEARER of its own, so the test answers for it.
+func tokenCluster(t *testing.T, token string) string {
 	t.Helper()
 	c := newCluster(t)
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -58,9 +58,9 @@ func bearers(t *testing.T, token string) string {
 	return strings.Join(c.ListenAddrs(), ",")
 }
 
-// unasking is a cluster that answers those who authenticate on a port without authentication as
-// Kafka does; the embedded broker hangs up.
-func unasking(t *testing.T) string {
+// unauthenticated is a cluster that answers clients that authenticate on a port without
+// authentication as Kafka does; the embedded broker hangs up.
+func unauthenticated(t *testing.T) string {
 	t.Helper()
 	c := newCluster(t)
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -97,7 +97,7 @@ func TestReach_EachWayIntoAClusterWorks(t *testing.T) {
 	encrypted := cluster(t, kfake.TLS(ca.server(t, "kafka")))
 	both := cluster(t, kfake.TLS(mutual))
 	users := cluster(t, kfake.EnableSASL(), kfake.Superuser(saslPlain, "p", hunter), kfake.Superuser(saslSCRAM256, "a", hunter), kfake.Superuser(saslSCRAM512, "b", hunter))
-	tokens, open := bearers(t, hunter), unasking(t)
+	tokens, open := tokenCluster(t, hunter), unauthenticated(t)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -187,18 +187,18 @@ func TestReach_EndsInTimeWithoutAnAnswer(t *testing.T) {
 func TestReach_EndsWithAContextThatEndsJustBeforeTheRead(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	told := errors.New("told to end")
+	interrupted := errors.New("interrupted")
 	c, err := world{args: []string{"--brokers", mute(t), "--timeout", "1m"}, dial: func(ctx context.Context, network, host string) (net.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, host)
-		return &lateConn{Conn: conn, end: func() { cancel(told) }, ended: make(chan struct{})}, err
+		return &lateConn{Conn: conn, end: func() { cancel(interrupted) }, ended: make(chan struct{})}, err
 	}}.resolve(t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := c.Reach(ctx); !errors.Is(err, told) || time.Since(start) > 50*time.Second {
-		t.Errorf("it ended by %v after %s, want %q at once", err, time.Since(start), told)
+	if err := c.Reach(ctx); !errors.Is(err, interrupted) || time.Since(start) > 50*time.Second {
+		t.Errorf("it ended by %v after %s, want %q at once", err, time.Since(start), interrupted)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestReach_EndsWithAContextThatEndsJustBeforeTheRead(t *testing.T) {
 type lateConn struct {
 	net.Conn
 	end   func()
-	ended chan struct{} // closed when kgo heard of it
+	ended chan struct{} // closed when kgo sets its own
 	once  sync.Once
 }
 

@@ -26,7 +26,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	set.StringVar(&f.config, "config", "", "configuration `file` with profiles")
 	set.StringVar(&f.profile, "profile", "", "`name` of the profile to use")
 	for _, s := range settings {
-		// Values are checked when all are known, so that the user sees all problems at once.
+		// Values are checked when all are known, so that all problems are printed at once.
 		switch {
 		case s.truth:
 			set.Bool(s.name, false, s.usage)

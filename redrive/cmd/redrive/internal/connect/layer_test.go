@@ -78,7 +78,7 @@ profiles:
 	}
 }
 
-// A flag that says no to what the profile says takes the profile's details with it.
+// A flag that turns off what the profile turns on takes the profile's details with it.
 func TestLayers_AnExplicitNoOverridesTheDetailsBelow(t *testing.T) {
 	t.Parallel()
 	got, err := world{

@@ -31,7 +31,7 @@ func (r *resolver) authentication() {
 		r.problem("%s: %q is not a known mechanism: choose %s, or none", how.from, how.text, strings.Join(Mechanisms, ", "))
 		return
 	}
-	who := r.get(user)
+	username := r.get(user)
 	pass, passErr := r.secret(password)
 	tok, tokErr := r.secret(token)
 	byToken := name == saslOAuth
@@ -42,7 +42,7 @@ func (r *resolver) authentication() {
 		needed bool
 		how    string // to give it
 	}{
-		{who, nil, byPassword, "--" + user},
+		{username, nil, byPassword, "--" + user},
 		{pass.value, passErr, byPassword, "--" + password + fileSuffix + " or " + Variable(password)},
 		{tok.value, tokErr, byToken, "--" + token + fileSuffix + " or " + Variable(token)},
 	} {
@@ -69,11 +69,11 @@ func (r *resolver) authentication() {
 			r.errs = append(r.errs, err)
 		}
 	}
-	r.cluster.sasl, r.cluster.user = name, who.text
+	r.cluster.sasl, r.cluster.user = name, username.text
 	if !r.cluster.tls && (name == saslPlain || name == saslOAuth) {
 		r.warn("%s without TLS sends the secret over the network unencrypted; give --%s", name, useTLS)
 	}
-	r.option(kgo.SASL(mechanismOf(name, who.text, secret)))
+	r.option(kgo.SASL(mechanismOf(name, username.text, secret)))
 }
 
 // mechanismOf reads the secret again for each connection, since files of secrets are replaced.

@@ -6,8 +6,8 @@ import (
 	"github.com/sidingkafka/siding/internal/redact"
 )
 
-// redaction reads what to hide. The places where settings come from add up: who hides one more
-// thing by a flag still hides what the profile hides.
+// redaction reads what to hide. The places where settings come from add up: a flag hides one more
+// thing, and what the profile hides stays hidden.
 func (r *resolver) redaction(nothing bool) {
 	paths, headers, patterns := r.all(hidePaths), r.all(hideHeaders), r.all(hidePattern)
 	rules, err := redact.Parse(paths, headers, patterns)

@@ -70,7 +70,7 @@ func serveDemo(ctx context.Context, t *cli.Tool, listen string) error {
 		return err
 	}
 	defer i.Stop()
-	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.Address)
+	t.Screen.Print("# A broker in this process, at %s, and a service that reads the topic orders.\n# The console is at the address below, until Ctrl+C.", i.Address)
 	if _, err := i.Fail(ctx); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func playDemo(ctx context.Context, t *cli.Tool, run Shell) error {
 		return err
 	}
 	defer i.Stop()
-	t.Screen.Say("# A broker in this process, at %s, and a service that reads the topic orders.", i.Address)
+	t.Screen.Print("# A broker in this process, at %s, and a service that reads the topic orders.", i.Address)
 	failed, err := i.Fail(ctx)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ type demo struct {
 
 func (d *demo) narrate(format string, args ...any) {
 	if d.err == nil {
-		d.Screen.Say("\n# "+strings.ReplaceAll(format, "\n", "\n# "), args...)
+		d.Screen.Print("\n# "+strings.ReplaceAll(format, "\n", "\n# "), args...)
 	}
 }
 
@@ -144,7 +144,7 @@ func (d *demo) types(ctx context.Context, want int, line string) {
 	if d.err != nil {
 		return
 	}
-	d.Screen.Say("\n$ redrive %s", line)
+	d.Screen.Print("\n$ redrive %s", line)
 	p, getenv := d.Process, d.Env.Getenv
 	p.Env = connect.Environment{Dial: d.Env.Dial, Getenv: func(name string) string {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// The demo hides what flags and variables say, so that redaction can be tried on it.
+// The demo hides what flags and variables name, so that redaction can be tried on it.
 func TestServeDemo_TakesRedaction(t *testing.T) {
 	t.Parallel()
 	got := roottest.Invocation{Env: map[string]string{"SIDING_REDACT": "a["}}.Run(t, "demo", "--serve", "--redact-pattern", "(")

@@ -28,7 +28,7 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(text), nightBegins)
-	told, after, ends := strings.Cut(rest, nightEnds)
+	played, after, ends := strings.Cut(rest, nightEnds)
 	if !ok || !ends {
 		t.Fatalf("%s has no night", file)
 	}
@@ -43,9 +43,9 @@ func TestIncident_TheDocumentedNight(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 22, 1, 40, 0, 0, time.UTC)))
 		n := roottest.NewNight(t, bugs...)
 		n.Begin()
-		ran = n.Tell(told)
+		ran = n.Play(played)
 	})
-	switch diff := cmp.Diff(loose(told), loose(ran)); {
+	switch diff := cmp.Diff(loose(played), loose(ran)); {
 	case diff == "":
 	case !*clitest.Update:
 		t.Errorf("%s differs from what the commands print (-page +commands); go test ./redrive/cmd/redrive/internal/demo -run TheDocumentedNight -update writes it:\n%s", file, diff)

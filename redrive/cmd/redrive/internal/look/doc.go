@@ -1,3 +1,3 @@
-// Package look has the verbs with which an operator sees what is there: topics, summary, list and
-// show. They change nothing.
+// Package look has the verbs that show an operator what is there: topics, summary, list and show.
+// They change nothing.
 package look

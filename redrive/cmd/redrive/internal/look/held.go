@@ -1,6 +1,6 @@
 package look
 
-// Which groups hold a topic's records back, as their commits say.
+// The groups that hold a topic's records back, by their commits.
 
 import (
 	"context"

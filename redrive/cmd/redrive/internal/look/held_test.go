@@ -16,7 +16,7 @@ import (
 
 // An outage holds records back before there is a letter, or after the last one: it has to look as
 // though something is wrong.
-func TestTopics_SayWhatAGuardHolds(t *testing.T) {
+func TestTopics_ShowWhatAGuardHolds(t *testing.T) {
 	t.Parallel()
 	b := roottest.SomeTopics(t)
 	b.Produce(t, &kgo.Record{Topic: "orders", Partition: 1}, &kgo.Record{Topic: "orders", Partition: 1})

@@ -118,12 +118,12 @@ func listAll(ctx context.Context, s *cli.Session, topics []string, sel *selectio
 	}
 	subject.WarnOfWhere(s.Tool, sel)
 	for _, w := range words {
-		s.Screen.Say("%s", w)
+		s.Screen.Print("%s", w)
 	}
 	return err
 }
 
-// list lists a page of a topic's letters. more says how to continue, or that there are none.
+// list lists a page of a topic's letters. more is how to continue, or that there are none.
 func list(ctx context.Context, s *cli.Session, rows *output.List, topic string, sel *selection.Selection, from *dlq.Cursor, how listing, among bool) (more string, err error) {
 	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {

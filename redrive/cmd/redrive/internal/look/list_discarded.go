@@ -82,12 +82,12 @@ func listDiscarded(ctx context.Context, s *cli.Session, topic string, sel *selec
 	}
 	switch {
 	case more:
-		s.Screen.Say("more discarded records follow: --limit 0 lists all")
+		s.Screen.Print("more discarded records follow: --limit 0 lists all")
 	case failed != nil || list.Rows() > 0:
 	case notes > 0:
-		s.Screen.Say("of the discarded records that %s knows of, none fits", name)
+		s.Screen.Print("of the discarded records that %s knows of, none fits", name)
 	default:
-		s.Screen.Say("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set; prune --discarded-older-than and the ledger's retention delete them", name)
+		s.Screen.Print("%s has no notes of discarded records: consumers write them if Policy.NoteDiscards is set; prune --discarded-older-than and the ledger's retention delete them", name)
 	}
 	return failed
 }

@@ -47,10 +47,10 @@ position, the original marked by >. It says so where they are gone.`,
 				if err != nil {
 					return err
 				}
-				l, notes, err := dlq.NewLedger(f.Topic, name, s.Kafka...).Find(cmd.Context(), partition, offset)
+				l, records, err := dlq.NewLedger(f.Topic, name, s.Kafka...).Find(cmd.Context(), partition, offset)
 				if l == nil {
-					if len(notes) > 0 {
-						err = fmt.Errorf("%w; the ledger still records: %s", err, noteText(notes[len(notes)-1], t.Screen.Look))
+					if len(records) > 0 {
+						err = fmt.Errorf("%w; the ledger still records: %s", err, recordText(records[len(records)-1], t.Screen.Look))
 					}
 					return cli.OnTopic("READ", f.Topic, err)
 				}
@@ -65,12 +65,12 @@ position, the original marked by >. It says so where they are gone.`,
 						near.missing = fmt.Sprintf("the source can't be read: %v", err)
 					}
 				}
-				return showLetter(t, l, state, notes, near, as)
+				return showLetter(t, l, state, records, near, as)
 			}, err, err2)
 		},
 	}
 	cmd.Flags().Int64Var(&around, "around", 0, "also show the records at this `number` of offsets before and after it on the source")
 	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
-	cli.Offer(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
+	cli.Complete(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -137,7 +137,7 @@ func (n *neighbourhood) show(t *cli.Tool) error {
 		}
 	}
 	if n.missing != "" {
-		t.Screen.Say("--around: %s", n.missing)
+		t.Screen.Print("--around: %s", n.missing)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-func noteText(n *dlq.LedgerRecord, look output.Look) string {
+func recordText(n *dlq.LedgerRecord, look output.Look) string {
 	e := &n.Entry
 	switch {
 	case n.Err != nil:
@@ -25,7 +25,7 @@ func noteText(n *dlq.LedgerRecord, look output.Look) string {
 		}
 	}
 	add(", run %s", e.Run)
-	if e.Run != "" && e.State.Discards() { // By is the run's operator, who did not discard it
+	if e.Run != "" && e.State.Discards() { // By is the run's operator, not the discard's
 		b.WriteString(" by the handler or its policy")
 	} else {
 		add(" by %s", e.By)
@@ -44,14 +44,14 @@ func noteText(n *dlq.LedgerRecord, look output.Look) string {
 }
 
 // ledgerLines is the ledger's records, a line each, or empty.
-func ledgerLines(notes []*dlq.LedgerRecord, look output.Look) string {
-	if len(notes) == 0 {
+func ledgerLines(records []*dlq.LedgerRecord, look output.Look) string {
+	if len(records) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "ledger (%d):\n", len(notes))
-	for _, n := range notes {
-		fmt.Fprintf(&b, "  %s\n", output.Escape(noteText(n, look)))
+	fmt.Fprintf(&b, "ledger (%d):\n", len(records))
+	for _, n := range records {
+		fmt.Fprintf(&b, "  %s\n", output.Escape(recordText(n, look)))
 	}
 	return b.String() + "\n"
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // showLetter prints a letter, its state and the ledger's records about it.
-func showLetter(t *cli.Tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
+func showLetter(t *cli.Tool, whole *dlq.Letter, state any, records []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
 	l, redacted := t.Redaction.Letter(whole)
-	notes = t.Redaction.Notes(notes)
+	records = t.Redaction.Records(records)
 	size := fmt.Sprintf("%d bytes", len(whole.Record.Value))
 	if redacted {
 		size += ", redacted"
@@ -26,7 +26,7 @@ func showLetter(t *cli.Tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRe
 		if err := t.Screen.Object(fields...); err != nil {
 			return err
 		}
-		for _, part := range []string{"\n", historyLines(l.Meta.History, t.Screen.Look), ledgerLines(notes, t.Screen.Look), headerLines(l, as), "\n", valueLines(l, as, size)} {
+		for _, part := range []string{"\n", historyLines(l.Meta.History, t.Screen.Look), ledgerLines(records, t.Screen.Look), headerLines(l, as), "\n", valueLines(l, as, size)} {
 			if _, err := io.WriteString(t.Screen.Data(), part); err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func showLetter(t *cli.Tool, whole *dlq.Letter, state any, notes []*dlq.LedgerRe
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
 	fields = append(fields,
-		output.NewField("ledger", "", output.RowsOf(notes, entryFields)),
+		output.NewField("ledger", "", output.RowsOf(records, entryFields)),
 		output.NewField("key", "", key),
 		output.NewField("keyEncoding", "", keyEncoding),
 		output.NewField("headers", "", output.RowsOf(l.Record.Headers, func(h kgo.RecordHeader) []output.Field { return output.HeaderFields(h.Key, h.Value, as) })),

@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-func TestShow_SaysWhyThereIsNoLetter(t *testing.T) {
+func TestShow_ReportsWhyThereIsNoLetter(t *testing.T) {
 	t.Parallel()
 	b := roottest.NewBroker(t).Open(t)
 	b.Topic(t, "orders.dlq", 3, nil)

@@ -55,7 +55,7 @@ func TestShow_PrintsAllOfALetter(t *testing.T) {
 	}
 }
 
-// Of one letter a time was local, another in UTC, and who read it had to find out which.
+// Of one letter a time was local, another in UTC, and the reader had to find out which.
 func TestShow_HasOneTimeZone(t *testing.T) {
 	t.Parallel()
 	b := roottest.NewBroker(t).Open(t)
@@ -63,7 +63,7 @@ func TestShow_HasOneTimeZone(t *testing.T) {
 	b.Topic(t, "orders.dlq.ledger", 1, nil)
 	m := headers.Meta{Class: "tax", History: []headers.Attempt{{Number: 1, Class: "tax", At: clitest.Noon}, {Number: 2, Class: "http.503", At: clitest.Noon.Add(time.Minute)}}}
 	b.Produce(t, roottest.Letter("orders.dlq", 0, 0, m))
-	b.Note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(time.Hour), By: "ada"})
+	b.Record(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(time.Hour), By: "ada"})
 	there := time.FixedZone("there", -5*60*60)
 	i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr}, Now: func() time.Time { return clitest.Noon.In(there) }}
 	got := i.Run(t, "show", "orders.dlq", "0:0")
@@ -77,11 +77,11 @@ func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	at := clitest.Noon.Add(-time.Hour)
-	b.Note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: at, By: "ada", Why: "fixed", Target: headers.Position{Topic: "orders.retry.5s", Partition: 1, Offset: 4}, Edited: []string{"headers", "value"}})
-	b.Note(t, 1, 0, dlq.Entry{State: dlq.Failed, Run: "r-1", At: at, Class: "decode"})
-	b.Note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: at, By: "ada", Why: "x"})
-	b.Note(t, 1, 1, dlq.Entry{})
-	b.Note(t, 0, 1, dlq.Entry{State: dlq.Discarded, Run: "r-1", At: at, By: "ada", Why: "not ours"})
+	b.Record(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: at, By: "ada", Why: "fixed", Target: headers.Position{Topic: "orders.retry.5s", Partition: 1, Offset: 4}, Edited: []string{"headers", "value"}})
+	b.Record(t, 1, 0, dlq.Entry{State: dlq.Failed, Run: "r-1", At: at, Class: "decode"})
+	b.Record(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: at, By: "ada", Why: "x"})
+	b.Record(t, 1, 1, dlq.Entry{})
+	b.Record(t, 0, 1, dlq.Entry{State: dlq.Discarded, Run: "r-1", At: at, By: "ada", Why: "not ours"})
 	b.Produce(t, &kgo.Record{Topic: "orders.dlq.ledger", Partition: 1, Key: []byte("2"), Value: []byte("{")})
 	for place, want := range map[string]string{
 		"0:0": "ledger (1):\n  discarded at 2026-11-20 11:59:00Z by ada: paid\\x1b[2J by hand\n",
@@ -101,7 +101,7 @@ func TestShow_PrintsTheOutcomeOfALetter(t *testing.T) {
 	roottest.Prints(t, got, cli.ExitError, "", "lower ones have expired or were pruned; the ledger still records: discarded at ")
 }
 
-// Who may not read the ledger still sees the letter.
+// Without the permission to read the ledger the letter is shown all the same.
 func TestShow_DoesWithoutTheLedger(t *testing.T) {
 	t.Parallel()
 	i := roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("orders.dlq", kmsg.ACLOperationDescribe), roottest.ACLOn("orders.dlq", kmsg.ACLOperationRead)}).As("ann")
@@ -164,7 +164,7 @@ OFFSET  PRODUCED              KEY
 	}
 }
 
-// Who may not read the source sees the letter, and which permission is missing.
+// Without the permission to read the source, show prints the letter and the missing permission.
 func TestShow_NeighboursNeedAPermission(t *testing.T) {
 	t.Parallel()
 	i := roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("orders.dlq", kmsg.ACLOperationRead), roottest.ACLOn("orders.dlq.ledger", kmsg.ACLOperationRead)}).As("ann")

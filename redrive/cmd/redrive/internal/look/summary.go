@@ -63,7 +63,7 @@ func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *sel
 		}
 		// A mistyped class looks like a class without open letters.
 		if classes := sel.Filter.Classes; err == nil && sum.Open == 0 && len(classes) > 0 {
-			s.Screen.Say("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
+			s.Screen.Print("no open letter fits --class %s: redrive summary %s shows the classes there are", strings.Join(classes, ","), topic)
 		}
 		return err
 	})

@@ -38,7 +38,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 
 // A mistyped class has no open letters, and neither has a class whose letters were all redriven.
 // The first must not look like the second.
-func TestSummary_SaysThatNoLetterHasAClass(t *testing.T) {
+func TestSummary_ReportsThatNoLetterHasAClass(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	for args, want := range map[string]string{
@@ -58,7 +58,7 @@ func TestSummary_SaysThatNoLetterHasAClass(t *testing.T) {
 func TestSummary_CountsPendingLettersApart(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: clitest.Noon})
+	b.Record(t, 1, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: clitest.Noon})
 	got := b.Redrive(t, "summary", "orders.dlq", "-o", "json")
 	roottest.Prints(t, got, cli.ExitDone, `"open":4,"pending":1,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`, "")
 	roottest.Prints(t, got, cli.ExitDone, `{"partition":1,"open":2,"pending":1,"resolved":0,`, "")
@@ -114,7 +114,7 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 	roottest.Prints(t, b.Redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), cli.ExitUsage, "", "--cursor: it belongs to one topic")
 }
 
-// The groups had numbers of their own below the table, so nobody saw which class is whose.
+// The groups had numbers of their own below the table, and no class had its groups.
 func TestSummary_ShowsWhichGroupAClassIsOf(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)

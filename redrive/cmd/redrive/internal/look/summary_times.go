@@ -38,7 +38,7 @@ const (
 )
 
 // drawTimes is a bar for each time, as characters that any terminal has. Times without failures
-// have rows too, so that one sees the gaps, and many of them one row.
+// have rows too, so that the gaps show, and many of them one row.
 func drawTimes(times []dlq.TimeCount, by time.Duration) (rows output.Rows) {
 	most := int64(1)
 	for _, c := range times {

@@ -106,7 +106,7 @@ func listDeadLetterTopics(ctx context.Context, s *cli.Session, how survey) error
 	}
 	err = s.Screen.Rows(rows)
 	if n := len(found) - len(rows); n > 0 {
-		s.Screen.Say("%s", folded(n, len(rows), how.quick))
+		s.Screen.Print("%s", folded(n, len(rows), how.quick))
 	}
 	warnOfProblems(s.Tool, problems)
 	return err
@@ -130,17 +130,17 @@ func empty(stats topicStats, contents topicContents, quick bool) bool {
 
 // folded is the line for topics that have no row.
 func folded(n, shown int, quick bool) string {
-	what := "no open and no pending letters"
+	nothing := "no open and no pending letters"
 	if quick {
-		what = "no letters"
+		nothing = "no letters"
 	}
 	switch {
 	case shown == 0 && n > 1:
-		return fmt.Sprintf("all %d topics have %s: --all lists them", n, what)
+		return fmt.Sprintf("all %d topics have %s: --all lists them", n, nothing)
 	case n == 1:
-		return fmt.Sprintf("1 topic has %s: --all lists it", what)
+		return fmt.Sprintf("1 topic has %s: --all lists it", nothing)
 	}
-	return fmt.Sprintf("%d topics have %s: --all lists them", n, what)
+	return fmt.Sprintf("%d topics have %s: --all lists them", n, nothing)
 }
 
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
@@ -180,8 +180,8 @@ func topicFields(f subject.Sibling, sourceGone any, held []guards.Guard, stats t
 // all could be read.
 type topicContents struct{ open, pending, resolved, oldestOpen, topClass, groups any }
 
-// readContents reads topics, as far as brokers do not say that they hold nothing. An error about
-// one topic leaves the others as they are.
+// readContents reads topics, except those that are empty by their offsets. An error about one topic
+// leaves the others as they are.
 func readContents(ctx context.Context, s *cli.Session, found []subject.Sibling, stats map[string]topicStats) (map[string]topicContents, []error) {
 	contents := map[string]topicContents{}
 	var ledgers []*dlq.Ledger

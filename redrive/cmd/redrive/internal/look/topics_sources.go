@@ -18,7 +18,7 @@ func missingSources(ctx context.Context, s *cli.Session, all []subject.Sibling) 
 	// not by kadm, which returns no topic where the user may not see one
 	req := kmsg.NewPtrMetadataRequest()
 	for _, f := range all {
-		if known[f.Source] = false; !f.SourceSeen {
+		if known[f.Source] = false; !f.SourceListed {
 			delete(known, f.Source)
 			t := kmsg.NewMetadataRequestTopic()
 			t.Topic = kmsg.StringPtr(f.Source)

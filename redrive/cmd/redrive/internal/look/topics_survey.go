@@ -44,7 +44,7 @@ func (how survey) fits(topic string) bool {
 	})
 }
 
-// choose finds the cluster's topics of a kind that fit the filters, and says so where there are
+// choose finds the cluster's topics of a kind that fit the filters, and prints where there are
 // none.
 func (how survey) choose(ctx context.Context, s *cli.Session, kind retrytopics.Kind) ([]subject.Sibling, error) {
 	all, err := s.Admin.ListTopics(ctx)
@@ -52,16 +52,16 @@ func (how survey) choose(ctx context.Context, s *cli.Session, kind retrytopics.K
 		return nil, fmt.Errorf("list topics: %w", err)
 	}
 	found := subject.Siblings(all, s.Naming, kind)
-	what := "dead-letter topics"
+	topics := "dead-letter topics"
 	if kind == retrytopics.KindRetry {
-		what = "retry topics"
+		topics = "retry topics"
 	}
 	fit := slices.DeleteFunc(slices.Clone(found), func(f subject.Sibling) bool { return !how.fits(f.Topic) })
 	switch {
 	case len(found) == 0:
-		s.Screen.Say("no %s are named like %s, or this user may see none", what, subject.TemplateOf(s.Naming, kind))
+		s.Screen.Print("no %s are named like %s, or this user may see none", topics, subject.TemplateOf(s.Naming, kind))
 	case len(fit) == 0:
-		s.Screen.Say("none of the %d %s fits --filter %s", len(found), what, strings.Join(how.filters, " or "))
+		s.Screen.Print("none of the %d %s fits --filter %s", len(found), topics, strings.Join(how.filters, " or "))
 	}
 	return fit, nil
 }

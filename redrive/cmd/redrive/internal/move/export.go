@@ -58,7 +58,7 @@ Export changes nothing. To discard what was exported, give discard the same filt
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
 	cmd.Flags().BoolVar(&how.decoded, "decoded", false, "add key, value and headers as JSON or text")
 	cmd.Flags().StringVar(&how.archive, "archive", "", "write a new `archive` and not to stdout: a file, a folder/, or s3://bucket/key")
-	cli.OfferFiles(cmd, "archive")
+	cli.CompleteFiles(cmd, "archive")
 	return cmd
 }
 
@@ -106,12 +106,12 @@ func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Se
 	subject.WarnOfWhere(s.Tool, sel)
 	if err != nil {
 		if n > 0 {
-			s.Screen.Say("%s of %s were exported before the error: the output is incomplete", cli.Letters(n), topic)
+			s.Screen.Print("%s of %s were exported before the error: the output is incomplete", cli.Letters(n), topic)
 		}
 		return subject.ReadFailed(topic, err)
 	}
 	if n == 0 {
-		s.Screen.Say("%s", subject.Nothing(topic, how.all))
+		s.Screen.Print("%s", subject.Nothing(topic, how.all))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func exportTo(ctx context.Context, s *cli.Session, topic string, sel *selection.
 	subject.WarnOfWhere(s.Tool, sel)
 	switch {
 	case errors.Is(err, errNothing):
-		s.Screen.Say("%s, so no archive was written", subject.Nothing(topic, how.all))
+		s.Screen.Print("%s, so no archive was written", subject.Nothing(topic, how.all))
 		return nil
 	case err != nil:
 		return err

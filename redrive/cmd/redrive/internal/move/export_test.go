@@ -22,7 +22,7 @@ func TestExport_OfNothingIsEmpty(t *testing.T) {
 }
 
 // An archive without a part of its letters would be none. So an export is byte for byte, also where
-// something is to be hidden, and says so.
+// something is to be hidden, and warns of that.
 func TestExport_WarnsThatItRedactsNothing(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)

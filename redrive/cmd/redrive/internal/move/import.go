@@ -77,8 +77,8 @@ func importLetters(ctx context.Context, s *cli.Session, topic string, file *arch
 		return subject.ReadFailed(topic, err)
 	}
 	if n := reopened(preview); n > 0 && !yes && preview.Broken == nil {
-		what := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", cli.Letters(n), file.Name(), cli.CountsText(preview.Reopened))
-		if err := cli.Confirm(ctx, s.Tool, what, n); err != nil {
+		question := fmt.Sprintf("%s of %s had an outcome (%s) and will be open again, so a run would redrive them a second time", cli.Letters(n), file.Name(), cli.CountsText(preview.Reopened))
+		if err := cli.Confirm(ctx, s.Tool, question, n); err != nil {
 			return err
 		}
 		if err := subject.StillIdle(ctx, ledger); err != nil {
@@ -89,7 +89,7 @@ func importLetters(ctx context.Context, s *cli.Session, topic string, file *arch
 	n, err := dlq.Import(ctx, topic, file, how, s.Kafka...)
 	if err != nil {
 		if n > 0 {
-			s.Screen.Say("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", cli.Letters(n), file.Name())
+			s.Screen.Print("%s of %s were imported before the error, and they stay. Import the file again: letters that siding wrote then count as copies, which no run redrives", cli.Letters(n), file.Name())
 		}
 		err = fmt.Errorf("%s: %w", file.Name(), err)
 		if denied := cli.OnTopic("WRITE", topic, err); cli.IsA[*redrive.DeniedError](denied) {

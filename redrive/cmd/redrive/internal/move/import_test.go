@@ -92,8 +92,8 @@ func TestImport_KeepsTimestampsWhereTheTopicDoes(t *testing.T) {
 func TestImport_AsksBeforeItReopensLetters(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
-	b.Note(t, 0, 2, dlq.Entry{State: dlq.Duplicate, At: clitest.Noon})
+	b.Record(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
+	b.Record(t, 0, 2, dlq.Entry{State: dlq.Duplicate, At: clitest.Noon})
 	file := filepath.Join(t.TempDir(), "archive.jsonl")
 	if got := b.Redrive(t, "prune", "orders.dlq", "--yes", "--archive", file); got.Code != cli.ExitDone || !strings.Contains(got.Stdout, "DELETED  3\n") {
 		t.Fatalf("%+v", got)

@@ -82,7 +82,7 @@ letters as expired, and does not send them.`,
 	cmd.Flags().StringVar(&p.discarded, "discarded-older-than", "", "also delete notes of records that consumers discarded before this `time`")
 	cmd.Flags().StringVar(&p.archive, "archive", "", "write the deleted letters to a new `archive`, which import reads: a file, a folder/, or s3://bucket/key")
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask for confirmation")
-	cli.OfferFiles(cmd, "archive")
+	cli.CompleteFiles(cmd, "archive")
 	cli.Section(cmd, cli.SectionLedger, func(set *pflag.FlagSet) { p.Operator = cli.AddOperator(t, set) })
 	return cmd
 }
@@ -126,13 +126,13 @@ func (p *pruning) find(ctx context.Context, l *dlq.Ledger, now time.Time, progre
 }
 
 // beforeNow is the time of a flag; zero without it.
-func beforeNow(flag, text string, now time.Time, what string) (time.Time, error) {
+func beforeNow(flag, text string, now time.Time, things string) (time.Time, error) {
 	at, err := selection.ParseTime(text, now)
 	switch {
 	case err != nil:
 		return at, fmt.Errorf("--%s: %w", flag, err)
 	case !at.Before(now) && text != "":
-		return at, fmt.Errorf("--%s: %s is not in the past: all %s would be deleted", flag, text, what)
+		return at, fmt.Errorf("--%s: %s is not in the past: all %s would be deleted", flag, text, things)
 	}
 	return at, nil
 }
@@ -147,16 +147,16 @@ func pruneNotes(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, before 
 	return n, cli.OnTopic("WRITE", ledger.Name(), err)
 }
 
-// pruneQuestion says what would be deleted, and which of it somebody could miss.
+// pruneQuestion is what would be deleted, and which of it an operator could miss.
 func pruneQuestion(topic string, found *dlq.Prunable) string {
-	what := fmt.Sprintf("%s of %s will be deleted", cli.Letters(found.Letters), topic)
+	question := fmt.Sprintf("%s of %s will be deleted", cli.Letters(found.Letters), topic)
 	if found.Open > 0 {
-		what += fmt.Sprintf(", %d of them open or without an outcome, the newest written at %s", found.Open, found.NewestOpen.UTC().Format(time.RFC3339))
+		question += fmt.Sprintf(", %d of them open or without an outcome, the newest written at %s", found.Open, found.NewestOpen.UTC().Format(time.RFC3339))
 	}
 	if found.Discarded > 0 {
-		what += fmt.Sprintf(", %d of them discarded or compensated, which reopen could still open", found.Discarded)
+		question += fmt.Sprintf(", %d of them discarded or compensated, which reopen could still open", found.Discarded)
 	}
-	return what
+	return question
 }
 
 // prune counts what can be deleted, and deletes it once the user agrees.
@@ -169,15 +169,15 @@ func (p *pruning) prune(ctx context.Context, s *cli.Session, topic string) error
 	if err != nil {
 		return err
 	}
-	unresolved := func() {}
+	warnOfOutcomes := func() {}
 	if !p.dryRun {
-		unresolved = subject.WriteOutcomes(ctx, s.Tool, r, topic)
+		warnOfOutcomes = subject.WriteOutcomes(ctx, s.Tool, r, topic)
 	}
 	ledger, err := subject.IdleLedger(ctx, s, f, subject.ToInspect, []string{"DELETE"}, []string{"WRITE"})
 	if err != nil {
 		return err
 	}
-	unresolved()
+	warnOfOutcomes()
 	found, err := p.find(ctx, ledger, s.Now(), cli.Progress(s.Tool, "reading "+topic))
 	switch {
 	case err != nil:
@@ -189,7 +189,7 @@ func (p *pruning) prune(ctx context.Context, s *cli.Session, topic string) error
 		if p.keep.MaxAge > 0 || p.keep.MaxCount > 0 {
 			why = ", or is within the limits"
 		}
-		s.Screen.Say("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome%s", topic, why)
+		s.Screen.Print("nothing of %s can be deleted: each partition is empty or begins with a letter that is open or has no outcome%s", topic, why)
 		return p.end(ctx, s, ledger, found, nil)
 	}
 	if err := p.ask(ctx, s, topic, found); err != nil {
@@ -206,13 +206,13 @@ func (p *pruning) ask(ctx context.Context, s *cli.Session, topic string, found *
 	if !p.yes {
 		return cli.Confirm(ctx, s.Tool, pruneQuestion(topic, found), found.Letters)
 	}
-	if found.Open > 0 { // nobody saw the question
-		s.Screen.Say("%s", pruneQuestion(topic, found))
+	if found.Open > 0 { // without the question that has it
+		s.Screen.Print("%s", pruneQuestion(topic, found))
 	}
 	return nil
 }
 
-// delete archives letters if the user says so, and deletes them.
+// delete archives letters if --archive is given, and deletes them.
 func (p *pruning) delete(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, found *dlq.Prunable) error {
 	topic := ledger.Topic()
 	var written any
@@ -254,12 +254,12 @@ func (p *pruning) end(ctx context.Context, s *cli.Session, ledger *dlq.Ledger, f
 // reportPending reports the letters that keep the letters behind them in the topic.
 func reportPending(t *cli.Tool, topic string, found *dlq.Prunable) {
 	if found.Copies > 0 && len(found.Until) > 0 {
-		t.Screen.Say("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", cli.Letters(found.Copies), topic)
+		t.Screen.Print("%s of %s: copies of resolved letters, without an entry in the ledger. Prune has recorded them, and the next prune deletes them", cli.Letters(found.Copies), topic)
 	}
 	if found.Pending == 0 {
 		return
 	}
-	t.Screen.Say("%s of %s without an outcome yet, and all later letters of their partitions stay: redrive runs %s lists the runs, "+
+	t.Screen.Print("%s of %s without an outcome yet, and all later letters of their partitions stay: redrive runs %s lists the runs, "+
 		"status RUN reports what is known; --older-than deletes by age alone", cli.Letters(found.Pending), topic, topic)
 }
 

@@ -21,7 +21,7 @@ func TestPrune_SparesOpenLetters(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	// behind an open one: it stays
-	b.Note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
+	b.Record(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
 	before := b.OpenLetters(t)
 	got := b.Redrive(t, "prune", "orders.dlq", "-o", "json", "--yes")
 	roottest.Exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","deleted":1,"open":0,"pending":0,"archive":null,"discardNotes":null}`+"\n", "")
@@ -34,15 +34,15 @@ func TestPrune_SparesOpenLetters(t *testing.T) {
 	roottest.Prints(t, got, cli.ExitDone, `"deleted":0,`, "nothing of orders.dlq can be deleted")
 }
 
-// A colleague may reopen a letter while prune asks. It stays, and so do the letters that nobody was
-// asked about.
+// A colleague may reopen a letter while prune asks. It stays, and so do the letters outside of the
+// question.
 func TestPrune_SparesWhatWasReopenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	was := b.Hold(t, "orders.dlq")
 	archive := filepath.Join(t.TempDir(), "archive.jsonl")
 	for _, args := range [][]string{nil, {"--older-than", "1m"}, {"--archive", archive}} {
-		b.Note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon})
+		b.Record(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon})
 		i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr}, Stdin: "1\n"}
 		if len(args) > 0 && args[0] == "--older-than" {
 			i.Stdin = "7\n"
@@ -59,10 +59,10 @@ func TestPrune_SparesWhatWasReopenedMeanwhile(t *testing.T) {
 
 // The outcome of a pending letter may stay unknown. The letter may then be all that is left of the
 // record.
-func TestPrune_SparesPendingLettersAndSaysWhatToDo(t *testing.T) {
+func TestPrune_SparesPendingLettersAndNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: clitest.Noon})
+	b.Record(t, 0, 0, dlq.Entry{State: dlq.Redriven, Run: "r-1", At: clitest.Noon})
 	got := b.Redrive(t, "prune", "orders.dlq", "-o", "json")
 	roottest.Prints(t, got, cli.ExitDone, `{"topic":"orders.dlq","deleted":0,"open":0,"pending":1,"archive":null,"discardNotes":null}`, "nothing of orders.dlq can be deleted")
 	roottest.InOrder(t, got.Stderr, "nothing of orders.dlq can be deleted", "1 letter of orders.dlq without an outcome yet", "redrive runs orders.dlq", "status RUN", "--older-than")
@@ -131,25 +131,25 @@ func TestPrune_DeletesNothingWithoutItsArchive(t *testing.T) {
 func TestPrune_LeavesACopyWithoutAnEntryToTheNext(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
+	b.Record(t, 0, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon})
 	got := b.Redrive(t, "prune", "orders.dlq", "--yes", "-o", "json")
 	roottest.Prints(t, got, cli.ExitDone, `"deleted":2,`, "1 letter of orders.dlq: copies of resolved letters, without an entry in the ledger")
 	roottest.Prints(t, b.Redrive(t, "prune", "orders.dlq", "--yes", "-o", "json"), cli.ExitDone, `"deleted":1,`, "")
 }
 
 // The limits are those of the server. What a dry run counts is what is then deleted, archived and
-// told in the ledger.
+// recorded in the ledger.
 func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	b.Topic(t, "again.dlq", 2, nil)
 	was := b.Hold(t, "orders.dlq")
 	ledger := func() []dlq.PruneRecord {
-		told, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", kgo.SeedBrokers(b.Addr)).PruneRecords(t.Context())
+		records, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", kgo.SeedBrokers(b.Addr)).PruneRecords(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told
+		return records
 	}
 	got := b.Redrive(t, "prune", "orders.dlq", "--max-count", "1", "--dry-run", "-o", "json")
 	roottest.Exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","wouldDelete":1,"open":0,"discarded":1,"pending":0,"held":5}`+"\n", "")
@@ -158,17 +158,17 @@ func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
 	got = b.Redrive(t, "prune", "orders.dlq", "--max-count", "7", "--yes")
 	roottest.Prints(t, got, cli.ExitDone, "DELETED  0\n", "or is within the limits")
 	b.WantHeld(t, "orders.dlq", was)
-	if told := ledger(); len(told) > 0 {
-		t.Errorf("the ledger tells of %+v", told)
+	if records := ledger(); len(records) > 0 {
+		t.Errorf("the ledger has %+v", records)
 	}
 	folder := t.TempDir() + "/"
 	got = b.Redrive(t, "prune", "orders.dlq", "--max-count", "1", "--open", "--yes", "--archive", folder, "--by", "ada", "--why", "OPS-1", "-o", "json")
 	if got.Code != cli.ExitDone || !strings.HasPrefix(got.Stdout, `{"topic":"orders.dlq","deleted":6,`) || !strings.Contains(got.Stdout, `"archive":"`+folder+"orders.dlq/") {
 		t.Errorf("%+v", got)
 	}
-	told := ledger()
-	if len(told) != 1 || told[0].By != "ada" || told[0].Why != "OPS-1" || told[0].Letters != 6 || !strings.HasPrefix(told[0].Archive, folder) {
-		t.Errorf("the ledger tells of %+v", told)
+	records := ledger()
+	if len(records) != 1 || records[0].By != "ada" || records[0].Why != "OPS-1" || records[0].Letters != 6 || !strings.HasPrefix(records[0].Archive, folder) {
+		t.Errorf("the ledger has %+v", records)
 	}
 	roottest.Prints(t, b.Redrive(t, "import", "again.dlq", folder), cli.ExitDone, "IMPORTED  6\n", "")
 	for _, c := range []struct {

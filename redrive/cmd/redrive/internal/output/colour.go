@@ -1,7 +1,7 @@
 package output
 
-// A Tone says how an operator should take a text. A screen with colour paints it; the text itself
-// says the same, for screens and people without colour.
+// A Tone is how an operator should take a text. A screen with colour paints it; the text itself
+// means the same, for screens and people without colour.
 type Tone string
 
 // The tones, as codes of ECMA-48 (SGR). The zero Tone is plain.
@@ -13,7 +13,7 @@ const (
 	Busy    Tone = "36"
 )
 
-// Colour says when a screen paints.
+// Colour is when a screen paints.
 type Colour string
 
 const (

@@ -8,7 +8,7 @@ import (
 )
 
 // Colour paints the text and nothing else: not the space that aligns columns, and not JSON. What it
-// says is in the text too.
+// means is in the text too.
 func TestScreen_ColourChangesNoText(t *testing.T) {
 	t.Parallel()
 	write := func(c Colour, f Format) string {
@@ -44,7 +44,7 @@ func TestScreen_ColourChangesNoText(t *testing.T) {
 	}
 }
 
-// Colour is on in a terminal, until the user says otherwise.
+// Colour is on in a terminal, unless the user turns it off.
 func TestScreen_ColourIsWhatTheUserWants(t *testing.T) {
 	t.Parallel()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

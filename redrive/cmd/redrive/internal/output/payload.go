@@ -35,8 +35,9 @@ func (r *Rendering) String() string     { return string(*r) }
 func (r *Rendering) Type() string { return "form" }
 
 // Lines shows bytes to people, on as many lines as they need, without a line break at the end. Nil
-// is "null": Kafka tells it from empty. It shows as many of them as take at most so many bytes, and
-// says how many more there are. JSON that is long only since it is nested deep is shown as text.
+// is "null": for Kafka it differs from empty. It shows as many of them as take at most so many
+// bytes, and the number of those that are left. JSON that is long only since it is nested deep is
+// shown as text.
 func (r Rendering) Lines(b []byte, most int) string {
 	if b == nil {
 		return "null"

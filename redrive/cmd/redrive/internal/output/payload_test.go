@@ -41,8 +41,8 @@ func TestRendering_ShowsAValueAsAsked(t *testing.T) {
 	}
 }
 
-// A payload costs at most 16 times its bytes, and as many as are asked for, in memory and out.
-// A line says how many bytes are missing.
+// A payload costs at most 16 times its bytes, and as many as are asked for, in memory and out. A
+// line has the number of missing bytes.
 func TestRendering_StopsAtItsBound(t *testing.T) {
 	cases.Skip(t) // and the race detector takes memory
 	const most = 512 << 10

@@ -119,13 +119,13 @@ func (w stream) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// Say writes a line for people. Arguments that are text, errors among them, come from anywhere and
-// are escaped.
-func (s *Screen) Say(format string, args ...any) {
+// Print writes a line for people. Arguments that are text, errors among them, come from anywhere
+// and are escaped.
+func (s *Screen) Print(format string, args ...any) {
 	fmt.Fprintf(s.Words(), format+"\n", s.escapeAll(args)...)
 }
 
-// Warn is Say for what should not be missed.
+// Warn is Print for what should not be missed.
 func (s *Screen) Warn(format string, args ...any) {
 	fmt.Fprintf(s.Words(), "%s %s\n", s.wordsColours.paint(Caution, "warning:"), fmt.Sprintf(format, s.escapeAll(args)...))
 }

@@ -9,7 +9,7 @@ import (
 func TestScreen_EscapesWords(t *testing.T) {
 	t.Parallel()
 	s, _, words := fixed(Table)
-	s.Say("topic %s: %v, %d", "a\x1b[2J\nredrive: done", errors.New("b\u009b"), 3)
+	s.Print("topic %s: %v, %d", "a\x1b[2J\nredrive: done", errors.New("b\u009b"), 3)
 	s.Warn("%s", []string{"c\r", "d"})
 	s.Warn("%v", errors.Join(errors.New("a"), errors.New("b\x1b"))) // it stays on its line
 	want := `topic a\x1b[2J\nredrive: done: b\u009b, 3` + "\n" + `warning: c\r, d` + "\n" + `warning: a; b\x1b` + "\n"
@@ -37,7 +37,7 @@ func TestStatus_MakesRoom(t *testing.T) {
 	s, _, words := fixed(Table)
 	s.wordsTTY, s.data = true, words // one terminal
 	s.Status("1 of 2")
-	s.Say("half of it")
+	s.Print("half of it")
 	if _, err := s.Data().Write([]byte("data\n")); err != nil {
 		t.Fatal(err)
 	}

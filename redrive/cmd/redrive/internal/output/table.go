@@ -16,8 +16,8 @@ const (
 )
 
 // table writes rows in pages, so that the first one is there soon. The first page decides which
-// columns there are, and how wide they are: they never change while somebody reads. What is wider
-// on a later page is cut in a terminal; without one its row alone moves to the right.
+// columns there are, and how wide they are: they never change while the operator reads. What is
+// wider on a later page is cut in a terminal; without one its row alone moves to the right.
 type table struct {
 	out     io.Writer
 	limit   int // the terminal's width, 0 for none

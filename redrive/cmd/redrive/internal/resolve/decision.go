@@ -74,12 +74,12 @@ func (d *decision) make(ctx context.Context, s *cli.Session, topic string, sel *
 	})
 	if err != nil {
 		if n > 0 {
-			s.Screen.Say("%s of %s were %s before the error: run %s again for the rest", cli.Letters(n), topic, d.done, d.verb)
+			s.Screen.Print("%s of %s were %s before the error: run %s again for the rest", cli.Letters(n), topic, d.done, d.verb)
 		}
 		return cli.OnTopic("WRITE", ledger.Name(), err)
 	}
 	if *later > 0 {
-		s.Screen.Say("not %s: %s of %s came to fit after the others were counted: run %s again for more", d.done, cli.Letters(*later), topic, d.verb)
+		s.Screen.Print("not %s: %s of %s came to fit after the others were counted: run %s again for more", d.done, cli.Letters(*later), topic, d.verb)
 	}
 	if err := subject.StillIdle(ctx, ledger); err != nil {
 		s.Screen.Warn("%v; %s: redrive show reports what became of a letter", err, d.raced)

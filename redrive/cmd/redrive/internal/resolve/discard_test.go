@@ -42,7 +42,7 @@ func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 	b.WantOpen(t, "0:4")
 }
 
-// A colleague reopens two letters while discard asks about three. Nobody typed for these two.
+// A colleague reopens two letters while discard asks about three. The typed number excludes them.
 func TestDiscard_LeavesLettersThatAreReopenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
@@ -62,7 +62,7 @@ func TestDiscard_RefusesIfALetterHasAnOutcomeMeanwhile(t *testing.T) {
 	b := roottest.Aftermath(t)
 	i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr}, Stdin: "5\n"}
 	i.Typed = func() {
-		b.Note(t, 1, 2, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded"})
+		b.Record(t, 1, 2, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded"})
 	}
 	got := i.Run(t, "discard", "orders.dlq", "--why", "x")
 	roottest.Prints(t, got, cli.ExitRefused, "", "nothing was discarded: 1 of the 5 letters changed since they were counted; orders.dlq/1/2 is compensated by now: run discard again")
@@ -117,7 +117,7 @@ func TestDiscard_RecordsCopiesThatNoFlagNames(t *testing.T) {
 }
 
 // An operator who names a letter has to learn what became of it, and not only that it does not fit.
-func TestDiscard_SaysHowANamedLetterWasResolved(t *testing.T) {
+func TestDiscard_ShowsHowANamedLetterWasResolved(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	roottest.Prints(t, b.Redrive(t, "discard", "orders.dlq", "--offset", "1:1", "--why", "refunded", "--by", "ada", "--compensated", "--yes", "-o", "json"), cli.ExitDone, `"compensated":1,`, "")

@@ -81,7 +81,7 @@ func ofPending(ctx context.Context, d *decision, s *cli.Session, topic string, s
 	if err != nil {
 		return err
 	}
-	lost.Narrow(&sel.Filter, copies, func(text string) { s.Screen.Say("%s", text) })
+	lost.Narrow(&sel.Filter, copies, func(text string) { s.Screen.Print("%s", text) })
 	d.takes, d.scope, d.takesState = "pending letter whose copy no consumer can have", dlq.PendingOnly, func(state dlq.State) bool { return state == dlq.Redriven }
 	d.write = func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
 		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.By, Why: d.Why, Done: done, Pending: copies.Has})

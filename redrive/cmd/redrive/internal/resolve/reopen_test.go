@@ -35,17 +35,17 @@ func TestReopen_WithdrawsADiscard(t *testing.T) {
 
 // After their source shrank, letters waited in lanes that no consumer can have. No verb brought
 // them back.
-func TestReopen_TakesPendingLettersWhoseCopiesNobodyCanHave(t *testing.T) {
+func TestReopen_TakesPendingLettersWhoseCopiesNoConsumerCanHave(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	b.Topic(t, "orders.retry.5s", 6, nil)
 	sent := func(partition int32, at int64) dlq.Entry {
 		return dlq.Entry{State: dlq.Redriven, Run: "r7", At: clitest.Noon, By: "ada", Target: headers.Position{Topic: "orders.retry.5s", Partition: partition, Offset: at}}
 	}
-	b.Note(t, 0, 3, sent(1, 7))
+	b.Record(t, 0, 3, sent(1, 7))
 	roottest.Prints(t, b.Redrive(t, "reopen", "orders.dlq", "--pending", "--why", "x", "--yes"), cli.ExitRefused, "", "nothing was reopened: no pending letter whose copy no consumer can have of orders.dlq fits")
-	b.Note(t, 1, 0, sent(4, 8))
-	b.Note(t, 1, 1, sent(5, 9))
+	b.Record(t, 1, 0, sent(4, 8))
+	b.Record(t, 1, 1, sent(5, 9))
 	got := b.Redrive(t, "reopen", "orders.dlq", "--pending", "--why", "it shrank", "--by", "ada", "--yes", "-o", "json")
 	roottest.Exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","reopened":2,"by":"ada","why":"it shrank"}`+"\n",
 		"letter orders.dlq/1/0: its copy is at orders.retry.5s/4/8, and orders has no partition 4\nletter orders.dlq/1/1: its copy is at orders.retry.5s/5/9, and orders has no partition 5\n")
@@ -57,12 +57,12 @@ func TestReopen_TakesPendingLettersWhoseCopiesNobodyCanHave(t *testing.T) {
 func TestReopen_TakesOnlyTheLettersThatItAskedAbout(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 1, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"})
+	b.Record(t, 1, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"})
 	i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr}, Stdin: "2\n"}
-	i.Typed = func() { b.Note(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"}) }
+	i.Typed = func() { b.Record(t, 1, 1, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"}) }
 	got := i.Run(t, "reopen", "orders.dlq", "--why", "x")
 	roottest.Prints(t, got, cli.ExitDone, "REOPENED  2\n", "not reopened: 1 letter of orders.dlq came to fit after the others were counted: run reopen again for more\n")
-	i.Stdin, i.Typed = "1\n", func() { b.Note(t, 1, 1, dlq.Entry{State: dlq.Reopened, At: clitest.Noon, By: "ada", Why: "x"}) }
+	i.Stdin, i.Typed = "1\n", func() { b.Record(t, 1, 1, dlq.Entry{State: dlq.Reopened, At: clitest.Noon, By: "ada", Why: "x"}) }
 	got = i.Run(t, "reopen", "orders.dlq", "--why", "x")
 	roottest.Prints(t, got, cli.ExitRefused, "", "nothing was reopened: 1 of the 1 letter changed since they were counted; orders.dlq/1/1 is reopened by now: run reopen again\n")
 }
@@ -70,8 +70,8 @@ func TestReopen_TakesOnlyTheLettersThatItAskedAbout(t *testing.T) {
 func TestReopen_DoesNothingUnlessItShould(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 1, 0, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon, Run: "r7", By: "ada"})
-	b.Note(t, 1, 1, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded"})
+	b.Record(t, 1, 0, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon, Run: "r7", By: "ada"})
+	b.Record(t, 1, 1, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded"})
 	for _, c := range []struct {
 		args        string
 		typed, want string
@@ -93,11 +93,11 @@ func TestReopen_DoesNothingUnlessItShould(t *testing.T) {
 
 // The refusal said that the letter had expired or was pruned. That it was compensated, by whom and
 // why, stood in the ledger.
-func TestReopen_SaysHowAPrunedLetterWasResolved(t *testing.T) {
+func TestReopen_ShowsHowAPrunedLetterWasResolved(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
-	b.Note(t, 1, 0, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded, FIN-88"})
-	b.Note(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon, Run: "r7", By: "ben"})
+	b.Record(t, 1, 0, dlq.Entry{State: dlq.Compensated, At: clitest.Noon, By: "ada", Why: "refunded, FIN-88"})
+	b.Record(t, 1, 1, dlq.Entry{State: dlq.Succeeded, At: clitest.Noon, Run: "r7", By: "ben"})
 	b.DeleteTo(t, "orders.dlq", 1, 3)
 	for at, want := range map[string]string{
 		"1:0": "ada recorded at 2026-11-20T12:00:00Z that it is compensated: refunded, FIN-88; its value is gone: only import can bring it back, as an open letter, from a file that prune --archive or export wrote\n",

@@ -8,19 +8,19 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
 
-// completeFlags offers the values of the flags that all verbs have.
+// completeFlags completes the values of the flags that all verbs have.
 func completeFlags(t *cli.Tool, root *cobra.Command) {
 	fixed := func(values []string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	cli.Offer(root, "output", fixed(output.Formats))
-	cli.Offer(root, "color", fixed(output.Colours))
-	cli.Offer(root, "sasl", fixed(connect.Mechanisms))
-	cli.Offer(root, "profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	cli.Complete(root, "output", fixed(output.Formats))
+	cli.Complete(root, "color", fixed(output.Colours))
+	cli.Complete(root, "sasl", fixed(connect.Mechanisms))
+	cli.Complete(root, "profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		file, _ := t.Flags.File(t.Env)
 		return connect.Profiles(file), cobra.ShellCompDirectiveNoFileComp
 	})
 	for _, name := range []string{"config", "tls-ca", "tls-cert", "tls-key", "sasl-password-file", "sasl-token-file"} {
-		cli.OfferFiles(root, name)
+		cli.CompleteFiles(root, name)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 )
 
-func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
+func TestCompleteFlags_ListsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	roottest.Virtual(t, func(t *testing.T) {
 		b := roottest.InMemory(t, kfake.SeedTopics(1, "orders", "orders.dlq", "audit.dlq"))
@@ -50,7 +50,7 @@ func TestCompleteFlags_OffersWhatThereIs(t *testing.T) {
 				t.Errorf("%q: %+v, want %q", c.args, got, c.want)
 			}
 		}
-		// Nobody there: nothing is offered, and nothing is said.
+		// Without a broker nothing is completed, and nothing is printed.
 		got := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": "127.0.0.1:1"}, Dial: b.Dial}.Run(t, "__complete", "show", "")
 		if got.Stdout != ":4\n" || got.Code != cli.ExitDone {
 			t.Errorf("without a cluster: %+v", got)

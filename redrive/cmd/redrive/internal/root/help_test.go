@@ -21,7 +21,7 @@ func TestHelp_PutsFlagsAndVerbsUnderHeadings(t *testing.T) {
 	roottest.InOrder(t, roottest.Invocation{}.Run(t).Stdout, "\nSee what is there:\n  topics ", "\nRedrive:\n  plan ", "\nDiscard, keep, delete:\n  discard ", "\nOthers:\n  demo ", "\nFlags:\n")
 }
 
-// A resumed run keeps its pace, so resume has no default of its own, and offers nothing that it
+// A resumed run keeps its pace, so resume has no default of its own, and shows nothing that it
 // refuses.
 func TestHelp_OfResumeNamesNoOtherDefault(t *testing.T) {
 	t.Parallel()

@@ -61,20 +61,20 @@ func inform(ctx context.Context, t *cli.Tool, cmd *cobra.Command, err error) {
 		if !errors.Is(err, cli.ErrUnanswered) {
 			err = cli.ErrInterrupted
 		}
-		t.Screen.Say("redrive: %v", err)
+		t.Screen.Print("redrive: %v", err)
 		return
 	}
 	// the engine's errors begin with it, too
 	lines := strings.Split(strings.TrimPrefix(cli.WithoutGuess(err.Error()), "redrive: "), "\n")
 	prefix := "redrive: "
 	for _, line := range lines {
-		t.Screen.Say("%s%s", prefix, line)
+		t.Screen.Print("%s%s", prefix, line)
 		prefix = "  "
 	}
 	if hint := remedy(t, err); hint != "" {
-		t.Screen.Say("  %s", hint)
+		t.Screen.Print("  %s", hint)
 	}
 	if cli.ExitCode(err) == cli.ExitUsage {
-		t.Screen.Say("see %s --help", cmd.CommandPath())
+		t.Screen.Print("see %s --help", cmd.CommandPath())
 	}
 }

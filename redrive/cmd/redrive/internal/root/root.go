@@ -145,8 +145,8 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown verb %q%s", args[0], hint)
 }
 
-// checkArgs has a verb take the arguments that its Use names, and offers topics or runs for the
-// first one. TOPIC... is one topic or several.
+// checkArgs has a verb take the arguments that its Use names, and completes the first one by topics
+// or runs. TOPIC... is one topic or several.
 func checkArgs(t *cli.Tool, verb *cobra.Command) {
 	names, _, _ := strings.Cut(verb.Use, " --")
 	several := strings.HasSuffix(names, "...")

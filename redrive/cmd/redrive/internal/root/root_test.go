@@ -60,8 +60,7 @@ func TestRoot_HelpAndVersionAreData(t *testing.T) {
 	}
 }
 
-// What the documentation and the verbs' help tell people to type has verbs and flags that are
-// there.
+// The commands in the documentation and in the verbs' help have verbs and flags that are there.
 func TestRoot_KnowsTheDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../../../../docs/*.md")

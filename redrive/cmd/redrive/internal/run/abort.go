@@ -35,14 +35,14 @@ prints which process owned the run. An aborted run can't be resumed.`,
 				out, err := r.Status(ctx, topic, id)
 				switch {
 				case over:
-					t.Screen.Say("run %s/%s had already ended, and nothing was changed", topic, id)
+					t.Screen.Print("run %s/%s had already ended, and nothing was changed", topic, id)
 				case err != nil:
-					t.Screen.Say("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
+					t.Screen.Print("run %s/%s is aborted; the outcomes of its records are not known yet", topic, id)
 				}
 				if owner, active := ActiveOwner(t, before); active && !over {
-					t.Screen.Say("the run was still active: %s", owner)
+					t.Screen.Print("the run was still active: %s", owner)
 				} else if !known {
-					t.Screen.Say("the ledger could not be read in time to see whether a process owned the run: one that did stops")
+					t.Screen.Print("the ledger could not be read in time to see whether a process owned the run: one that did stops")
 				}
 				if err != nil {
 					return err

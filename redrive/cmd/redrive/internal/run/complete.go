@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
-// CompleteRun offers the cluster's dead-letter topics for a verb's first argument, and once one is
-// typed its runs, the newest first: all, or those that are unfinished.
+// CompleteRun completes a verb's first argument by the cluster's dead-letter topics, and once one
+// is typed by its runs, the newest first: all, or those that are unfinished.
 func CompleteRun(t *cli.Tool, unfinished bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// Of an id nobody types more than the topic.
-func TestCompleteRun_OffersRunsTheNewestFirst(t *testing.T) {
+// Of an id operators type no more than the topic.
+func TestCompleteRun_ListsTheNewestFirst(t *testing.T) {
 	t.Parallel()
 	roottest.Virtual(t, func(t *testing.T) {
 		b := roottest.InMemory(t).Aftermath(t)

@@ -75,38 +75,38 @@ func unfinishedError(o redrive.Outcome, noWait bool) error {
 
 // showFailures shows what made a run abort itself.
 func showFailures(t *cli.Tool, again *redrive.FailedAgainError, o redrive.Outcome) {
-	t.Screen.Say("failures:")
+	t.Screen.Print("failures:")
 	more := o.Counts.Failed + o.Counts.Retrying
 	for _, f := range again.Seen {
-		what := "new traffic"
+		of := "new traffic"
 		if f.Letter != "" {
-			what = "letter " + f.Letter
+			of = "letter " + f.Letter
 			more--
 		}
-		t.Screen.Say("  %s, at %s: %s: %s", what, f.Record, cmp.Or(f.Class, "no class"), t.Redaction.Message(f.Message))
+		t.Screen.Print("  %s, at %s: %s: %s", of, f.Record, cmp.Or(f.Class, "no class"), t.Redaction.Message(f.Message))
 		if place, ok := strings.CutPrefix(f.Record, o.Topic+"/"); ok {
-			t.Screen.Say("    redrive show %s %s", o.Topic, strings.Replace(place, "/", ":", 1))
+			t.Screen.Print("    redrive show %s %s", o.Topic, strings.Replace(place, "/", ":", 1))
 		}
 	}
 	if more > 0 {
-		t.Screen.Say("  and %s more failed again", cli.Letters(more))
+		t.Screen.Print("  and %s more failed again", cli.Letters(more))
 	}
 }
 
 // reportLeft reports the letters that a finished run leaves open or pending.
 func reportLeft(t *cli.Tool, o redrive.Outcome) {
 	if open := openOf(o.Counts); open > 0 {
-		t.Screen.Say("not sent, still open: %s", cli.Letters(open))
+		t.Screen.Print("not sent, still open: %s", cli.Letters(open))
 	}
 	if o.Counts.Pending > 0 {
-		t.Screen.Say("redrive status %s/%s reports the outcomes of the pending letters later", o.Topic, o.ID)
+		t.Screen.Print("redrive status %s/%s reports the outcomes of the pending letters later", o.Topic, o.ID)
 	}
 }
 
 // reportUnfinished names the commands that continue or end a run.
 func reportUnfinished(t *cli.Tool, o redrive.Outcome) {
 	run := o.Topic + "/" + o.ID
-	t.Screen.Say("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
+	t.Screen.Print("the run is unfinished: redrive resume %s continues it, redrive abort %s ends it", run, run)
 }
 
 // addNoWait adds a flag to a verb that ends as the run does.

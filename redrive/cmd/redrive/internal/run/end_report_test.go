@@ -14,10 +14,10 @@ import (
 func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		counts redrive.Counts
-		noWait bool
-		want   int
-		says   string
+		counts  redrive.Counts
+		noWait  bool
+		want    int
+		message string
 	}{
 		{redrive.Counts{Succeeded: 2, Discarded: 1, Unknown: 1, Unfollowed: 1}, false, 0, ""},
 		{redrive.Counts{Succeeded: 2, Failed: 1}, false, 3, "1 letter failed again: redrive summary orders.dlq shows the causes"},
@@ -34,8 +34,8 @@ func TestUnfinishedError_ExitCodeByCounts(t *testing.T) {
 		{redrive.Counts{Selected: 3, Skipped: map[string]int64{redrive.SkippedExpired: 2, redrive.SkippedTooLarge: 1}}, true, 6, "done, and it sent nothing: 2 letters: expired; 1 letter: too large for the target"},
 	} {
 		err := unfinishedError(redrive.Outcome{Topic: "orders.dlq", ID: "r-1", State: redrive.Done, Counts: c.counts}, c.noWait)
-		if got := cli.ExitCode(err); got != c.want || err != nil && !strings.HasSuffix(err.Error(), c.says) {
-			t.Errorf("%+v, %v: exit code %d, %v; want %d, %s", c.counts, c.noWait, got, err, c.want, c.says)
+		if got := cli.ExitCode(err); got != c.want || err != nil && !strings.HasSuffix(err.Error(), c.message) {
+			t.Errorf("%+v, %v: exit code %d, %v; want %d, %s", c.counts, c.noWait, got, err, c.want, c.message)
 		}
 	}
 }

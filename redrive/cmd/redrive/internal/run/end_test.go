@@ -28,7 +28,7 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	for flag, want := range map[string]int{"": cli.ExitPending, "--no-wait": cli.ExitDone} {
 		i := s.As()
 		var hangs sync.Once
-		i.Heard = func(words string) {
+		i.Observe = func(words string) {
 			if strings.HasPrefix(words, "the canary succeeded") {
 				hangs.Do(s.Hang) // and every handler with it
 			}
@@ -44,8 +44,8 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 		})
 		s.Unhang()
 		o := roottest.OutcomeOf(t, got.Stdout)
-		says := fmt.Sprintf("redrive: %s is done, without an outcome yet for %s\n", o.Run, cli.Letters(o.Pending))
-		if got.Code != want || o.State != "done" || o.Pending == 0 || o.Failed != 0 || strings.HasSuffix(got.Stderr, says) != (want == cli.ExitPending) {
+		message := fmt.Sprintf("redrive: %s is done, without an outcome yet for %s\n", o.Run, cli.Letters(o.Pending))
+		if got.Code != want || o.State != "done" || o.Pending == 0 || o.Failed != 0 || strings.HasSuffix(got.Stderr, message) != (want == cli.ExitPending) {
 			t.Errorf("pending, %q: %+v", flag, got)
 		}
 	}

@@ -48,20 +48,20 @@ func (v *view) show(e redrive.Event) {
 		v.first(e)
 	}
 	if e.Message != "" {
-		v.Screen.Say("%v", errors.New(cli.WithoutGuess(e.Message)))
+		v.Screen.Print("%v", errors.New(cli.WithoutGuess(e.Message)))
 		return
 	}
 	switch {
 	// also when all is sent and the outcomes can't be read
 	case e.Waiting != "" && e.Waiting != v.waiting:
-		v.Screen.Say("waiting: %s", e.Waiting)
+		v.Screen.Print("waiting: %s", e.Waiting)
 	case e.State == v.state || e.State.Finished():
 	case v.state == redrive.Waiting:
-		v.Screen.Say("continuing: %s", e.State)
+		v.Screen.Print("continuing: %s", e.State)
 	case v.state == redrive.Canary && e.State == redrive.Sending && e.Counts.Succeeded > 0:
-		v.Screen.Say("the canary succeeded; %s", stateWords[e.State])
+		v.Screen.Print("the canary succeeded; %s", stateWords[e.State])
 	case e.State != redrive.Waiting:
-		v.Screen.Say("%s", stateWords[e.State])
+		v.Screen.Print("%s", stateWords[e.State])
 	}
 	if e.State != v.state || e.Waiting != "" {
 		v.waiting = e.Waiting
@@ -71,7 +71,7 @@ func (v *view) show(e redrive.Event) {
 	phase := phaseOf(e.Outcome, v.speed.slow(), v.clock.at(e.Heartbeat, now))
 	if !e.State.Finished() && !v.Screen.HasStatus() && now.Sub(v.reported) >= reportEvery {
 		v.reported = now
-		v.Screen.Say("%s, %s", phase, soFar(e.Counts, v.speed.perSecond))
+		v.Screen.Print("%s, %s", phase, soFar(e.Counts, v.speed.perSecond))
 	}
 	v.Screen.Status("%s: %s  %s", phase, soFar(e.Counts, v.speed.perSecond), output.Bar(e.Counts.Sent, e.Counts.Selected))
 }
@@ -127,14 +127,14 @@ func (s *speed) slow() float64 {
 	return 0
 }
 
-// ownersClock tells the time of the process that owns a run: this machine's clock may differ.
+// ownersClock is the clock of the process that owns a run: this machine's clock may differ.
 type ownersClock struct {
-	beat, seen time.Time // the last heartbeat, and when it came here
+	beat, read time.Time // the last heartbeat, and when it came here
 }
 
 func (c *ownersClock) at(heartbeat, now time.Time) time.Time {
-	if !heartbeat.Equal(c.beat) || c.seen.IsZero() {
-		c.beat, c.seen = heartbeat, now
+	if !heartbeat.Equal(c.beat) || c.read.IsZero() {
+		c.beat, c.read = heartbeat, now
 	}
-	return c.beat.Add(now.Sub(c.seen))
+	return c.beat.Add(now.Sub(c.read))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
-// Whoever followed a run saw counts some seconds apart, and took the average over a ramp for the
-// speed of a slow group: the time left was told too long.
+// A follower reads counts some seconds apart, and took the average over a ramp for the speed of a
+// slow group: it printed too long a time left.
 func TestSpeed_IsSlowOnlyBehindTheLimit(t *testing.T) {
 	t.Parallel()
 	o := redrive.Outcome{State: redrive.Canary, Pace: redrive.Pace{Rate: 100, Ramp: 10 * time.Second}, Counts: redrive.Counts{Selected: 10_000}}

@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 )
 
-// The time left agrees with what plan says before the run, and shrinks as the run goes on.
+// The time left agrees with what plan shows before the run, and shrinks as the run goes on.
 func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 	t.Parallel()
 	pace := redrive.Pace{Rate: 50, Ramp: 30 * time.Second}
@@ -21,7 +21,7 @@ func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		what           string
+		name           string
 		rate           float64
 		selected, sent int64
 		skipped        int64
@@ -43,7 +43,7 @@ func TestSendingLeft_AgreesWithThePlan(t *testing.T) {
 			Selected: c.selected, Sent: c.sent, Skipped: map[string]int64{redrive.SkippedExpired: c.skipped},
 		}}
 		if got, known := sendingLeft(o, c.limit, c.slow); got != c.want || known != c.known {
-			t.Errorf("%s: %v, %v; want %v, %v", c.what, got, known, c.want, c.known)
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, got, known, c.want, c.known)
 		}
 	}
 }

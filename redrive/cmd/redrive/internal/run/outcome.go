@@ -54,7 +54,7 @@ func outcomeFields(t *cli.Tool, o redrive.Outcome) []output.Field {
 		heartbeat = "" // it matters only while the run goes on
 	}
 	if !o.Stopped.IsZero() {
-		waits = "" // it waits for resume or abort, as a message says
+		waits = "" // it waits for resume or abort, as a message shows
 	}
 	field := output.NewField
 	return []output.Field{
@@ -93,7 +93,7 @@ func leftField(o redrive.Outcome, now time.Time) output.Field {
 	o.Heartbeat = now // the outcomes of the letters are as of now
 	left, known := timeLeft(o, 0, now)
 	switch {
-	case !known || gone: // nobody sends or watches
+	case !known || gone: // no process sends or watches
 	case o.State == redrive.Sending:
 		cell = output.Pair{Table: fmt.Sprintf("%s of sending %s, then a window of %s", output.Duration(left), rateText(o.Pace), output.Duration(o.Pace.Window)), JSON: left}
 	default:
@@ -126,8 +126,8 @@ func silent(o redrive.Outcome, now time.Time) (since time.Duration, yes bool) {
 	return since, !o.State.Finished() && since > max(silentAfter, o.SilentAfter)
 }
 
-// stateOf is a run's state in words. The ledger has what the process did last; an operator sees
-// whether it was stopped, or is silent.
+// stateOf is a run's state in words. The ledger has what the process did last; an operator needs to
+// know whether it was stopped, or is silent.
 func stateOf(o redrive.Outcome, now time.Time) string {
 	if _, gone := silent(o, now); !o.Stopped.IsZero() && !o.State.Finished() {
 		return "stopped"

@@ -46,7 +46,7 @@ func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 	}
 }
 
-// A run that needs somebody must not look like one that goes on or is done.
+// A run that needs an operator must not look like one that goes on or is done.
 func TestStateField_HasTheToneOfTheState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestStateOf_ARunWithoutAProcess(t *testing.T) {
 		want  string
 	}{
 		"goes on":                  {o, silentAfter, "sending"},
-		"was not heard of":         {o, silentAfter + 1, "unfinished"},
+		"has no heartbeat":         {o, silentAfter + 1, "unfinished"},
 		"was stopped":              {stopped, 0, "stopped"},
 		"was stopped, a while ago": {stopped, time.Hour, "stopped"},
 		"is over":                  {over, time.Hour, "done"},

@@ -18,7 +18,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 )
 
-// paceFlags say how fast a run goes and when it stops by itself.
+// paceFlags are how fast a run goes and when it stops by itself.
 type paceFlags struct {
 	rate         rate
 	burst        int
@@ -145,7 +145,7 @@ func (p *paceFlags) paceOf(ctx context.Context, t *cli.Tool, r *redrive.Redriver
 		return pace, err
 	}
 	pace.Rate = max(rounded(traffic*p.rate.share), leastRate)
-	t.Screen.Say("%s finishes %g records a second now; %s of it is a rate of %g", groups, rounded(traffic), &p.rate, pace.Rate)
+	t.Screen.Print("%s finishes %g records a second now; %s of it is a rate of %g", groups, rounded(traffic), &p.rate, pace.Rate)
 	return pace, nil
 }
 
@@ -205,7 +205,7 @@ func (p *paceFlags) pace() (redrive.Pace, error) {
 			errs = append(errs, fmt.Errorf("--%s is negative", name))
 		}
 	}
-	// Zero is the default of these two. Whoever gives it means none, and with none the run would
+	// Zero is the default of these two. A user who gives it means none, and with none the run would
 	// send nothing.
 	if p.set.Changed("burst") && p.burst == 0 {
 		errs = append(errs, errors.New("--burst: with 0 the run would send nothing: give 1 or more, or omit it"))

@@ -61,7 +61,7 @@ func TestPace_ExplainsWhatIsNoTolerance(t *testing.T) {
 	roottest.Prints(t, (roottest.Invocation{}).Run(t, "plan", "orders.dlq", "--tolerate", "many"), cli.ExitUsage, "", `--tolerate: "many" is not a number of failures, a share of them or both, such as 3, 25% or 3,25%`)
 }
 
-// Nobody knows at night what a group can bear; a share of what it does now is safe.
+// At night no operator knows what a group can bear; a share of what it does now is safe.
 func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.Fix("tax")
-		idle := n.Tell(`
+		idle := n.Play(`
 <!-- night: wait 1m -->
 <!-- night: exits 4 -->
     $ redrive run orders.dlq --yes --rate 50%
@@ -86,18 +86,18 @@ func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 			}
 		})
-		told := n.Tell(`
+		played := n.Play(`
     $ redrive plan orders.dlq --rate 50%
     $ redrive run orders.dlq --yes --rate 50% --ramp 0 --window 1s -o json
 `)
 		stop()
 		producer.Wait()
 		var traffic, rate float64
-		_, words, _ := strings.Cut(told, "billing finishes ")
+		_, words, _ := strings.Cut(played, "billing finishes ")
 		if _, err := fmt.Sscanf(words, "%g records a second now; 50%% of it is a rate of %g", &traffic, &rate); err != nil || traffic < 15 || traffic > 25 || math.Abs(rate-traffic/2) > 0.1 {
-			t.Errorf("of 20 records a second it finds %g, and takes %g, %v: %s", traffic, rate, err, told)
+			t.Errorf("of 20 records a second it finds %g, and takes %g, %v: %s", traffic, rate, err, played)
 		}
-		_, ran, _ := strings.Cut(told, "    {")
+		_, ran, _ := strings.Cut(played, "    {")
 		ran, _, _ = strings.Cut(ran, "\n")
 		if o := roottest.OutcomeOf(t, "{"+ran); o.Rate < 7 || o.Rate > 13 || o.Succeeded != 20 {
 			t.Errorf("the run: %+v", o)

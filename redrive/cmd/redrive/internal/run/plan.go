@@ -56,7 +56,7 @@ Several topics are one plan after the other: with -o json an array, with -o json
 	}
 	p.runFlags = addRunFlags(t, cmd)
 	cmd.Flags().StringVar(&p.save, "save", "", "write the plan to a new `file`, which run --plan takes")
-	cli.OfferFiles(cmd, "save")
+	cli.CompleteFiles(cmd, "save")
 	return cmd
 }
 
@@ -74,7 +74,7 @@ func (p *planning) plan(ctx context.Context, s *cli.Session, topic string, asked
 		if err := savePlan(plan, p.save); err != nil {
 			return err
 		}
-		s.Screen.Say("the plan is in %s: redrive run %s --plan %s%s runs it", p.save, topic, p.save, p.pace.given())
+		s.Screen.Print("the plan is in %s: redrive run %s --plan %s%s runs it", p.save, topic, p.save, p.pace.given())
 	}
 	return showPlan(s.Tool, plan, pace, show)
 }

@@ -18,13 +18,13 @@ func planRun(ctx context.Context, s *cli.Session, topic string, i *runFlags, ask
 	if err != nil {
 		return nil, nil, err
 	}
-	unresolved := subject.WriteOutcomes(ctx, s.Tool, r, topic)
+	warnOfOutcomes := subject.WriteOutcomes(ctx, s.Tool, r, topic)
 	s.Screen.Status("reading %s …", topic)
 	p, err := r.Plan(ctx, redrive.Selection{Topic: topic, Filter: asked.letters.Filter, Target: i.target, MaxRedrives: orNone(i.maxRedrives), MaxAttempts: i.maxAttempts, Edit: asked.edit})
 	subject.WarnOfWhere(s.Tool, asked.letters)
 	if err == nil {
 		subject.WarnOfClasses(s.Tool, topic, asked.letters, maps.Keys(p.ByClass))
-		unresolved()
+		warnOfOutcomes()
 	}
 	return r, p, err
 }

@@ -149,9 +149,9 @@ func TestPlan_OfSeveralTopics(t *testing.T) {
 			t.Errorf("%s: %+v", format, got)
 		}
 	}
-	for _, c := range []struct{ args, says string }{
+	for _, c := range []struct{ args, message string }{
 		{"orders.dlq payments.dlq --save x.plan", "--save is for one topic"}, {"orders.dlq orders.dlq", "orders.dlq is given twice"},
 	} {
-		roottest.Prints(t, s.Redrive(t, append([]string{"plan"}, strings.Fields(c.args)...)...), cli.ExitUsage, "", c.says)
+		roottest.Prints(t, s.Redrive(t, append([]string{"plan"}, strings.Fields(c.args)...)...), cli.ExitUsage, "", c.message)
 	}
 }

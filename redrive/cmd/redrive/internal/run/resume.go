@@ -36,7 +36,7 @@ Resume also asks if the ledger can't be read in time.`,
 			changes, wrong := pace.changes()
 			return onRun(cmd.Context(), t, args[0], func(ctx context.Context, r *redrive.Redriver, topic, id string) error {
 				on := follow(t, func(e redrive.Event) {
-					t.Screen.Say("run %s/%s: %d of %s were sent; %s", topic, id, e.Counts.Sent, cli.Letters(e.Counts.Selected), rateText(e.Pace))
+					t.Screen.Print("run %s/%s: %d of %s were sent; %s", topic, id, e.Counts.Sent, cli.Letters(e.Counts.Selected), rateText(e.Pace))
 				})
 				var conditions []redrive.Condition
 				if !yes {

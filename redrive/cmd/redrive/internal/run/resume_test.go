@@ -68,14 +68,14 @@ func TestResume_ChangesTheRateForOneOperator(t *testing.T) {
 	roottest.Virtual(t, func(t *testing.T) {
 		s := roottest.InTrouble(t)
 		o := s.InterruptedRun(t)
-		for _, c := range []struct{ flag, value, says string }{
+		for _, c := range []struct{ flag, value, message string }{
 			{"--rate", "-1", "--rate is negative"},
 			{"--rate", "NaN", "--rate: NaN is not a usable number"},
 			{"--tolerate", "many", `--tolerate: "many" is not`},
 			{"--window", "-1s", "--window is negative"},
 			{"--canary", "3", "unknown flag: --canary"},
 		} {
-			roottest.Prints(t, s.Redrive(t, "resume", o.Run, c.flag+"="+c.value), cli.ExitUsage, "", c.says)
+			roottest.Prints(t, s.Redrive(t, "resume", o.Run, c.flag+"="+c.value), cli.ExitUsage, "", c.message)
 		}
 		got := map[string]roottest.Result{}
 		var both sync.WaitGroup

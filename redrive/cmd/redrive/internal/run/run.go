@@ -55,7 +55,7 @@ The ledger beside the dead-letter topic records the run, with --by and --why, an
 	r.runFlags = addRunFlags(t, cmd)
 	r.noWait = addNoWait(cmd)
 	cmd.Flags().StringVar(&r.plan, "plan", "", "redrive the letters of this `file`, which plan --save wrote, as it says")
-	cli.OfferFiles(cmd, "plan")
+	cli.CompleteFiles(cmd, "plan")
 	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask for confirmation, also if no flag chooses letters or other groups process the records again")
 	return cmd
 }
@@ -84,8 +84,8 @@ func (r *running) run(cmd *cobra.Command, t *cli.Tool, topic string) error {
 		for _, w := range p.Warnings {
 			t.Screen.Warn("%s", w)
 		}
-		if what := runQuestion(s, p, chooses(cmd) || stored != nil); what != "" && !r.yes {
-			if err := cli.Confirm(ctx, t, what, p.Letters); err != nil {
+		if question := runQuestion(s, p, chooses(cmd) || stored != nil); question != "" && !r.yes {
+			if err := cli.Confirm(ctx, t, question, p.Letters); err != nil {
 				return err
 			}
 		}
@@ -100,19 +100,19 @@ func (r *running) begin(ctx context.Context, t *cli.Tool, engine *redrive.Redriv
 		return err
 	}
 	// not before the first event: a refused run has no name
-	on := follow(t, func(redrive.Event) { sayRun(t, p, pace) })
+	on := follow(t, func(redrive.Event) { printRun(t, p, pace) })
 	t.Screen.Status("beginning …")
 	cli.OutlivePipes()
 	o, err := engine.Run(ctx, p, redrive.RunOptions{By: r.By, Why: r.Why, Pace: pace, On: on})
 	return finish(ctx, t, engine, o, err, *r.noWait)
 }
 
-// sayRun prints what a run is about to do.
-func sayRun(t *cli.Tool, p *redrive.Plan, pace redrive.Pace) {
+// printRun prints what a run is about to do.
+func printRun(t *cli.Tool, p *redrive.Plan, pace redrive.Pace) {
 	topic := p.Selection.Topic
-	t.Screen.Say("run %s/%s: %s to %s; sending takes %s", topic, p.ID, cli.Letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
+	t.Screen.Print("run %s/%s: %s to %s; sending takes %s", topic, p.ID, cli.Letters(p.Letters), targetsOf(p), sendingTakes(p, pace))
 	if len(p.Watched) > 0 {
-		t.Screen.Say("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
+		t.Screen.Print("watching for failures in %s and %s", strings.Join(p.Watched, ", "), topic)
 	}
 }
 

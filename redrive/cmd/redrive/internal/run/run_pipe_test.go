@@ -15,7 +15,7 @@ import (
 )
 
 // The pipe of `redrive run … 2>&1 | head -1` broke, and the signal killed the run like a crash. It
-// goes on, and its exit code says that its outcome was not printed.
+// goes on, and its exit code shows that its outcome was not printed.
 func TestRun_GoesOnWithoutReaders(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()

@@ -41,7 +41,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	s.Produce(t, roottest.Letter("orders.dlq", 0, 0, gone))
 	s.Commit(t, "gone", "orders.retry.1s", 0, 0)
 	before := s.Exported(t)
-	for _, c := range []struct{ args, reason, says, remedy string }{
+	for _, c := range []struct{ args, reason, message, remedy string }{
 		{"--class pyament", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class tax --since 1ms", "nothing selected", "no open letter fits", "redrive summary orders.dlq shows what is open\n"},
 		{"--class foreign", "nothing selected", "none names its group", "redrive summary orders.dlq shows what is open; --target accepts letters that name no group\n"},
@@ -60,7 +60,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 		for _, verb := range []string{"plan", "run"} {
 			got := s.Redrive(t, append([]string{verb, "orders.dlq"}, strings.Fields(c.args)...)...)
 			if got.Code != cli.ExitRefused || got.Stdout != "" || !strings.HasPrefix(got.Stderr, "redrive: orders.dlq: refused: "+c.reason+": ") ||
-				!strings.Contains(got.Stderr, c.says) || !strings.Contains(got.Stderr, "\n  "+c.remedy) {
+				!strings.Contains(got.Stderr, c.message) || !strings.Contains(got.Stderr, "\n  "+c.remedy) {
 				t.Errorf("%s %s: %+v", verb, c.args, got)
 			}
 		}
@@ -68,7 +68,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	if after := s.Exported(t); !slices.Equal(after, before) {
 		t.Error("something was done")
 	}
-	// A plan is whole without the group, and says what a run would do.
+	// A plan is whole without the group, and shows what a run would do.
 	absent := "no consumer would run the records: gone without members; "
 	roottest.Prints(t, s.Redrive(t, "plan", "orders.dlq", "--class", "gone"), cli.ExitDone, "LETTERS        1\nTARGET         orders.retry.1s\n", "warning: "+absent+"a run is refused until they are there, unless it waits\n")
 	roottest.Prints(t, s.Redrive(t, "run", "orders.dlq", "--class", "gone"), cli.ExitRefused, "", "redrive: orders.dlq: refused: no members: "+absent+"start the consumer, or let the run wait for it\n  --wait waits")
@@ -83,7 +83,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 	}
 }
 
-// Two who begin at the same time have plans both, and only one has a run.
+// Of two operators who begin at the same time both have plans, and only one has a run.
 func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 	t.Parallel()
 	s := roottest.InTrouble(t)
@@ -103,8 +103,8 @@ func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 	}
 }
 
-// Two who write at the same time would double letters, take new ones for failures, or delete what
-// is about to be read.
+// Two verbs that write at the same time would double letters, take new ones for failures, or delete
+// what is about to be read.
 func TestRun_UnfinishedKeepsOtherVerbsOut(t *testing.T) {
 	t.Parallel()
 	roottest.Virtual(t, func(t *testing.T) {

@@ -75,7 +75,7 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 		s.Fix("tax")
 		s.Fix("payment")
 		const question = "no flag chooses letters: all 100 letters of orders.dlq will be redriven, to orders.retry.1s; type 100 to continue:\n"
-		for typed, says := range map[string]string{
+		for typed, message := range map[string]string{
 			"":     "100 was not typed, nothing was done: --yes skips the question\n",
 			"y\n":  `"y" is not 100, nothing was done`,
 			"60\n": `"60" is not 100, nothing was done`,
@@ -83,7 +83,7 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 			i := s.As()
 			i.Stdin = typed
 			got := i.Run(t, "run", "orders.dlq")
-			roottest.Prints(t, got, cli.ExitRefused, "", says, typed)
+			roottest.Prints(t, got, cli.ExitRefused, "", message, typed)
 			if !strings.HasPrefix(got.Stderr, question) {
 				t.Errorf("it asks %q", got.Stderr)
 			}
@@ -111,7 +111,7 @@ func TestRun_BoundsTheAttemptsOfItsCopies(t *testing.T) {
 		if _, err := n.Fail(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		told := n.Tell(`
+		played := n.Play(`
     $ redrive plan orders.dlq --class payment --max-attempts 2
 <!-- night: exits 3 -->
     $ redrive run orders.dlq --class payment --max-attempts 2 --canary 0 --rate 0 --tolerate 40,100% --window 1m
@@ -119,21 +119,21 @@ func TestRun_BoundsTheAttemptsOfItsCopies(t *testing.T) {
     $ redrive list orders.dlq --class payment --attempts 3 -o jsonl
 `)
 		for part, want := range map[string]int{"--attempts 2 -o jsonl\n": 40, "--attempts 3 -o jsonl\n": 0} {
-			_, list, _ := strings.Cut(told, part)
+			_, list, _ := strings.Cut(played, part)
 			list, _, _ = strings.Cut(list, "$ ")
 			if got := strings.Count(list, `"class":"payment"`); got != want {
 				t.Errorf("%d open letters with %s, want %d", got, part, want)
 			}
 		}
-		roottest.InOrder(t, told, "MAX ATTEMPTS   2\n", "FAILED AGAIN  40\n")
+		roottest.InOrder(t, played, "MAX ATTEMPTS   2\n", "FAILED AGAIN  40\n")
 	})
-	for value, says := range map[string]string{"-1": "--max-attempts is -1: it is at least 1", "1000000000": "--max-attempts is 1000000000: it is at least 1", "two": `--max-attempts: "two" is not a whole number`} {
-		roottest.Prints(t, roottest.Invocation{}.Run(t, "run", "orders.dlq", "--max-attempts="+value), cli.ExitUsage, "", says)
+	for value, message := range map[string]string{"-1": "--max-attempts is -1: it is at least 1", "1000000000": "--max-attempts is 1000000000: it is at least 1", "two": `--max-attempts: "two" is not a whole number`} {
+		roottest.Prints(t, roottest.Invocation{}.Run(t, "run", "orders.dlq", "--max-attempts="+value), cli.ExitUsage, "", message)
 	}
 }
 
-// What retention took of a frozen selection is not sent, and the run says so: it does not fail for
-// it.
+// What retention took of a frozen selection is not sent, and the run counts it: it does not fail
+// for it.
 func TestRun_CountsLettersThatExpiredSince(t *testing.T) {
 	t.Parallel()
 	roottest.Virtual(t, func(t *testing.T) {

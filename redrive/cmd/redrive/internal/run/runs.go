@@ -37,13 +37,13 @@ known later are in status. A run is listed for as long as the ledger keeps its r
 					return err
 				}
 				if len(runs) == 0 && unread == nil {
-					t.Screen.Say("%s has no runs, or its ledger no longer has them", args[0])
+					t.Screen.Print("%s has no runs, or its ledger no longer has them", args[0])
 				}
 				for _, o := range runs {
 					warnOfSilence(t, o)
 				}
 				if i := slices.IndexFunc(runs, func(o redrive.Outcome) bool { return o.State.Finished() && o.Counts.Pending > 0 }); i >= 0 {
-					t.Screen.Say("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
+					t.Screen.Print("pending letters may have an outcome by now: redrive status %s/%s checks again", runs[i].Topic, runs[i].ID)
 				}
 				return unread
 			})

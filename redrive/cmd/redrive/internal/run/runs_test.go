@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// Runs shows what runs have written down themselves; where that is old, it says who knows better.
+// Runs shows what runs have recorded themselves; where that is old, it names the verb that asks.
 func TestRuns_NamesStatusWhereLettersArePending(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
@@ -29,7 +29,7 @@ func TestRuns_NamesStatusWhereLettersArePending(t *testing.T) {
 	}
 }
 
-// A canary that failed into a retry topic aborted the run, and the table said that nothing failed.
+// A canary that failed into a retry topic aborted the run, and the table showed no failure.
 func TestRuns_CountLettersThatAreRetried(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)

@@ -27,7 +27,7 @@ const (
 func followRun(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic, id string, noWait bool) error {
 	f := &follower{redriver: r, topic: topic, id: id}
 	f.view = newView(t, func(e redrive.Event) {
-		t.Screen.Say("run %s/%s of %s: %d of %s were sent; %s", topic, id, e.Owner, e.Counts.Sent, cli.Letters(e.Counts.Selected), rateText(e.Pace))
+		t.Screen.Print("run %s/%s of %s: %d of %s were sent; %s", topic, id, e.Owner, e.Counts.Sent, cli.Letters(e.Counts.Selected), rateText(e.Pace))
 	})
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
@@ -38,7 +38,7 @@ func followRun(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic, id 
 		f.showRun()
 		select {
 		case <-ctx.Done():
-			t.Screen.Say("the run goes on: redrive status %s/%s --follow follows it again", topic, id)
+			t.Screen.Print("the run goes on: redrive status %s/%s --follow follows it again", topic, id)
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
@@ -55,7 +55,7 @@ func followRun(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic, id 
 }
 
 // goneAfter is the time without a heartbeat after which a followed run seems to have no process. A
-// process lives on while its brokers take no writes, and nobody hears of it then. So it is as long
+// process lives on while its brokers take no writes, and sends no heartbeat then. So it is as long
 // as brokers may fail to answer.
 const goneAfter = patience
 
@@ -65,17 +65,17 @@ type follower struct {
 	redriver  *redrive.Redriver
 	topic, id string
 
-	is       redrive.Outcome
-	recorded bool // it is the run's record, without the outcomes that status finds
-	asked    time.Time
-	answered time.Time
-	heard    time.Time // when its last heartbeat was read
-	told     bool      // that it was stopped
-	quiet    bool      // it was told that no heartbeat comes
+	is             redrive.Outcome
+	recorded       bool // it is the run's record, without the outcomes that status finds
+	asked          time.Time
+	answered       time.Time
+	heartbeatRead  time.Time // when its last heartbeat was read
+	stopPrinted    bool
+	silencePrinted bool // that no heartbeat comes
 }
 
 // begin reads what status prints without --follow: the run's record may be some seconds old, and
-// nobody should see less than status has.
+// follow must not show less than status has.
 func (f *follower) begin(ctx context.Context) error {
 	f.Screen.Status("reading the outcomes of %s/%s …", f.topic, f.id)
 	recorded, err := f.redriver.Progress(ctx, f.topic, f.id)
@@ -87,7 +87,7 @@ func (f *follower) begin(ctx context.Context) error {
 		return err
 	}
 	f.asked = time.Now()
-	f.answered, f.heard = f.asked, f.asked
+	f.answered, f.heartbeatRead = f.asked, f.asked
 	if f.is.Stopped.IsZero() {
 		warnOfSilence(f.Tool, f.is)
 	}
@@ -107,15 +107,15 @@ func (f *follower) ask(ctx context.Context) error {
 	}
 	f.answered = now
 	if !is.Heartbeat.Equal(f.is.Heartbeat) {
-		f.heard = now
-		if f.quiet && !is.State.Finished() {
-			f.Screen.Say("%s is heard from again", is.Owner)
+		f.heartbeatRead = now
+		if f.silencePrinted && !is.State.Finished() {
+			f.Screen.Print("%s is heard from again", is.Owner)
 		}
-		f.quiet = false
+		f.silencePrinted = false
 	}
 	if is.Claim != f.is.Claim && !is.State.Finished() {
-		f.Screen.Say("%s resumed the run", is.Owner)
-		f.told = false
+		f.Screen.Print("%s resumed the run", is.Owner)
+		f.stopPrinted = false
 	}
 	f.speed.add(is)
 	f.is, f.recorded = notBehind(is, f.is), true
@@ -135,43 +135,43 @@ func notBehind(is, shown redrive.Outcome) redrive.Outcome {
 // over reports whether there is nothing to follow any more.
 func (f *follower) over() bool { return f.is.State.Finished() || f.silent() }
 
-// silent reports whether no process was heard from for so long that none owns the run. An old
-// heartbeat alone shows nothing, since a clock may be wrong. Nor does a run that was stopped: who
-// changes its pace stops it and resumes it, and resume may listen for some seconds.
+// silent reports whether no heartbeat was read for so long that no process owns the run. An old
+// heartbeat alone shows nothing, since a clock may be wrong. Nor does a run that was stopped: to
+// change its pace is to stop and to resume it, and resume may wait for some seconds.
 func (f *follower) silent() bool {
 	after := max(goneAfter, f.is.SilentAfter)
 	if !f.is.Stopped.IsZero() {
 		after = silentAfter
 	}
-	return f.answered.Sub(f.heard) > after
+	return f.answered.Sub(f.heartbeatRead) > after
 }
 
 func (f *follower) showRun() {
 	switch {
-	case f.is.Stopped.IsZero() && f.answered.Sub(f.heard) > silentAfter:
-		if !f.quiet {
-			f.quiet = true
-			f.Screen.Say("no heartbeat of %s has come for %s: its process is gone, or the ledger can't be written or read to its end; waiting until it is %s",
+	case f.is.Stopped.IsZero() && f.answered.Sub(f.heartbeatRead) > silentAfter:
+		if !f.silencePrinted {
+			f.silencePrinted = true
+			f.Screen.Print("no heartbeat of %s has come for %s: its process is gone, or the ledger can't be written or read to its end; waiting until it is %s",
 				f.is.Owner, output.Duration(silentAfter), output.Duration(goneAfter))
 		}
 		f.Screen.Status("waiting for a heartbeat of %s", f.is.Owner)
 	case f.is.Stopped.IsZero():
 		f.show(redrive.Event{Outcome: f.is})
-	case !f.told:
-		f.told = true
-		f.Screen.Say("%s stopped the run; waiting %s for somebody to resume it", f.is.Owner, output.Duration(silentAfter))
+	case !f.stopPrinted:
+		f.stopPrinted = true
+		f.Screen.Print("%s stopped the run; waiting %s for somebody to resume it", f.is.Owner, output.Duration(silentAfter))
 	default:
 		f.Screen.Status("stopped: waiting for somebody to resume the run")
 	}
 }
 
 // unanswered decides what to do about an error: a run goes on while brokers are away, and so does
-// the one who follows it. An error at the beginning, and one that waiting can't cure, ends status.
+// its follower. An error at the beginning, and one that waiting can't cure, ends status.
 func unanswered(ctx context.Context, t *cli.Tool, err error, since time.Duration) error {
 	if ctx.Err() != nil || since > patience || errors.Is(err, redrive.ErrNoRun) || cli.IsA[*redrive.DeniedError](err) {
 		return err
 	}
-	t.Screen.Say("the run's progress can't be read: %v; trying again", err)
+	t.Screen.Print("the run's progress can't be read: %v; trying again", err)
 	return nil
 }
 

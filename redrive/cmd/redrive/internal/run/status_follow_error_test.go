@@ -14,10 +14,10 @@ func TestFollowedError_IsThatOfTheRun(t *testing.T) {
 	t.Parallel()
 	tl, _ := clitest.NewTool(nil)
 	for _, c := range []struct {
-		o    redrive.Outcome
-		gone bool
-		code int
-		says string
+		o       redrive.Outcome
+		gone    bool
+		code    int
+		message string
 	}{
 		{redrive.Outcome{State: redrive.Done}, false, cli.ExitDone, ""},
 		{redrive.Outcome{State: redrive.Aborted, Cause: "letter a failed again"}, false, cli.ExitFailedAgain, "orders.dlq/r-1 aborted: letter a failed again"},
@@ -28,8 +28,8 @@ func TestFollowedError_IsThatOfTheRun(t *testing.T) {
 	} {
 		c.o.Topic, c.o.ID = "orders.dlq", "r-1"
 		err := followedError(tl, c.o, c.gone)
-		if got := cli.ExitCode(err); got != c.code || c.says != "" && !strings.HasPrefix(err.Error(), c.says) {
-			t.Errorf("%+v: exit code %d, %v; want %d, %s", c.o, got, err, c.code, c.says)
+		if got := cli.ExitCode(err); got != c.code || c.message != "" && !strings.HasPrefix(err.Error(), c.message) {
+			t.Errorf("%+v: exit code %d, %v; want %d, %s", c.o, got, err, c.code, c.message)
 		}
 	}
 }

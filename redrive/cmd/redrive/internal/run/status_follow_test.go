@@ -21,8 +21,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// A colleague began a run. Whoever follows it sees what the colleague sees, until its end, and has
-// its exit code.
+// A colleague began a run. To follow it prints what the run prints, until its end, and has its exit
+// code.
 func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -42,22 +42,22 @@ func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 					t.Fatal(err)
 				}
 				n.Fix("tax")
-				told := n.Tell(strings.NewReplacer("FLAGS", c.flags, "CODE", c.code).Replace(`
+				played := n.Play(strings.NewReplacer("FLAGS", c.flags, "CODE", c.code).Replace(`
 <!-- night: exits CODE -->
     $ redrive run orders.dlq --yes --ramp 0 --window 1m FLAGS
 <!-- night: exits CODE -->
 <!-- night: meanwhile the canary succeeded -->
     $ redrive status orders.dlq/20000101-000000-000001 --follow
 `))
-				_, status, _ := strings.Cut(told, "$ redrive status ")
+				_, status, _ := strings.Cut(played, "$ redrive status ")
 				roottest.InOrder(t, status, append([]string{"run orders.dlq/20000101-000", "-000001 of ada on laptop, process 4711"}, c.shows...)...)
 			})
 		})
 	}
 }
 
-// A colleague stops a run and resumes it at another rate. Whoever followed it had an end, and an
-// error, between the two; and whoever began to follow it saw less than status had just shown.
+// A colleague stops a run and resumes it at another rate. Between the two, status --follow ended
+// with an error; and at its beginning it showed less than status had just shown.
 func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 	})
 }
 
-// A run that was stopped and that nobody resumes has no end to wait for.
-func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
+// A run that was stopped and is not resumed has no end to wait for.
+func TestFollowRun_EndsWhereNoOperatorResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := roottest.NewNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
@@ -130,8 +130,8 @@ func TestFollowRun_EndsWhereNobodyResumes(t *testing.T) {
 	})
 }
 
-// For some time the ledger takes no writes. The run's process lives, and no heartbeat says so:
-// status said that it had none, and ended.
+// For some time the ledger takes no writes. The run's process lives, and no heartbeat shows it:
+// status reported that it had none, and ended.
 func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]bool{"the process lives": false, "the process is gone": true} {
@@ -183,7 +183,7 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 	}
 }
 
-// Who follows a run can leave, and a run that nobody goes on with has no end to wait for.
+// Ctrl-C ends status and not the run, and a run that is over has no end to wait for.
 func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 	t.Parallel()
 	roottest.Virtual(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 		got := s.WhileSending(t, "20", func(run string) {
 			ctx, stop := context.WithCancelCause(t.Context())
 			i := s.As()
-			i.Heard = func(words string) {
+			i.Observe = func(words string) {
 				if strings.Contains(words, "letters were sent; at 20 records a second") {
 					stop(cli.ErrInterrupted)
 				}

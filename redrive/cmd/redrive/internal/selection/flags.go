@@ -48,7 +48,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Reasons lists what --reason offers, for help and completion: the reasons that consumers write.
+// Reasons lists the values of --reason, for help and completion: the reasons that consumers write.
 var Reasons = []string{
 	string(headers.ReasonPanic), string(headers.ReasonMalformed), string(headers.ReasonUnsupportedVersion), string(headers.ReasonDecode),
 	string(headers.ReasonUnroutable), string(headers.ReasonTooLarge), string(headers.ReasonExpired),
@@ -56,7 +56,7 @@ var Reasons = []string{
 }
 
 // reserved are reasons of the format that no consumer writes yet. --reason takes them, since a
-// newer consumer may have written them, but does not offer them.
+// newer consumer may have written them, but help and completion do not list them.
 var reserved = []string{string(headers.ReasonCrashLoop), string(headers.ReasonHeld)}
 
 // States lists what --state takes, for help and completion. The states other than "open" are those

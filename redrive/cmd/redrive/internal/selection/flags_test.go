@@ -128,15 +128,15 @@ func TestFlags_ReportEveryProblem(t *testing.T) {
 	}
 }
 
-// Help and completion offered reasons that no consumer writes, and an operator looked for them in
+// Help and completion listed reasons that no consumer writes, and an operator looked for them in
 // vain. A letter of a newer consumer can have them, so the filter takes them.
-func TestFlags_OfferOnlyReasonsThatConsumersWrite(t *testing.T) {
+func TestFlags_ListOnlyReasonsThatConsumersWrite(t *testing.T) {
 	t.Parallel()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f := AddFlags(set)
 	for _, reason := range []string{"crash-loop", "held"} {
 		if strings.Contains(set.FlagUsages(), reason) || slices.Contains(Reasons, reason) {
-			t.Errorf("%s is offered", reason)
+			t.Errorf("%s is listed", reason)
 		}
 		if err := set.Set("reason", reason); err != nil {
 			t.Error(err)

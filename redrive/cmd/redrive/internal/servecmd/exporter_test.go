@@ -16,7 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// The server sends its metrics over OTLP if OpenTelemetry's variables say where to, and the last
+// The server sends its metrics over OTLP if OpenTelemetry's variables name a target, and the last
 // ones as it ends. It does not run in parallel: the variables are the process's.
 func TestNewExporter_SendsOverOTLP(t *testing.T) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger"))

@@ -43,9 +43,9 @@ without a cluster.`,
 				return cli.Usage(errors.New("--check has nothing to check: give --config"))
 			case checks && err == nil:
 				for _, warning := range cfg.Warnings() {
-					t.Screen.Say("warning: %v", warning)
+					t.Screen.Print("warning: %v", warning)
 				}
-				t.Screen.Say("%s and the files that it names are right", file)
+				t.Screen.Print("%s and the files that it names are right", file)
 				return nil
 			case checks:
 				return cli.Usage(err)
@@ -110,7 +110,7 @@ func RunServer(ctx context.Context, s *cli.Session, cfg serve.Config) error {
 	if err != nil {
 		return err
 	}
-	s.Screen.Say("%s", addresses(&cfg, l.Addr()))
+	s.Screen.Print("%s", addresses(&cfg, l.Addr()))
 	return server.Serve(ctx, l)
 }
 

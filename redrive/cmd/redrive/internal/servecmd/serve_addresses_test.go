@@ -7,7 +7,7 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// A server that listens for everybody printed https://[::]:8643 alone, which nobody can open.
+// A server that listens on all interfaces printed https://[::]:8643 alone, which no browser opens.
 func TestAddresses_BeginWithTheOneThatPeopleKnow(t *testing.T) {
 	t.Parallel()
 	at := &net.TCPAddr{IP: net.IPv6zero, Port: 8643}

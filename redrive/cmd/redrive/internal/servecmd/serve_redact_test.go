@@ -18,8 +18,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// The flags, the variable and the profile that hide parts of letters were accepted by the server,
-// and everybody saw these parts: on the console and by the API.
+// The server accepted the flags, the variable and the profile that hide parts of letters, and
+// showed these parts on the console and by the API.
 func TestRunServer_HidesWhatFlagsVariablesAndProfileHide(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
@@ -40,7 +40,7 @@ func TestRunServer_HidesWhatFlagsVariablesAndProfileHide(t *testing.T) {
 	defer cancel()
 	pages := map[string]string{"/api/v1/topics/orders.dlq/letters/0/4": "", "/topics/orders.dlq/letters/0/4": ""}
 	address := regexp.MustCompile(`(?m)^http://127.0.0.1:\d+$`)
-	i := roottest.Invocation{Env: map[string]string{"SIDING_CONFIG": filepath.Join(folder, "config.yaml"), "SIDING_REDACT": "mail"}, Heard: func(words string) {
+	i := roottest.Invocation{Env: map[string]string{"SIDING_CONFIG": filepath.Join(folder, "config.yaml"), "SIDING_REDACT": "mail"}, Observe: func(words string) {
 		at := address.FindString(words)
 		if at == "" {
 			return

@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// A broken configuration is told with files and lines before a broker is asked, and ends with the
-// exit code of errors of usage.
+// A broken configuration is printed with files and lines before a broker is asked, and ends with
+// the exit code of errors of usage.
 func TestServe_ABrokenConfigurationAsksNoBroker(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -55,7 +55,7 @@ func ReadLedger(ctx context.Context, s *cli.Session, f Sibling, why Purpose) (*d
 	case l.Missing() && why == ToWrite:
 		return nil, fmt.Errorf("topic %s does not exist, so nothing can be recorded about the letters of %s: create it, compacted, with as many partitions (retrytopics.Ensure does)", name, f.Topic)
 	case l.Missing() && why == ToInspect:
-		s.Screen.Say("%s does not exist: all letters of %s count as open", name, f.Topic)
+		s.Screen.Print("%s does not exist: all letters of %s count as open", name, f.Topic)
 	}
 	return l, nil
 }
@@ -97,8 +97,8 @@ func StillIdle(ctx context.Context, ledger *dlq.Ledger) error {
 }
 
 // WriteOutcomes records the outcomes that letters got since their runs ended. Letters whose outcome
-// will never be known are open again. An error does not stop the verb: tell prints it as a warning.
-func WriteOutcomes(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic string) (tell func()) {
+// will never be known are open again. An error does not stop the verb: warn prints it.
+func WriteOutcomes(ctx context.Context, t *cli.Tool, r *redrive.Redriver, topic string) (warn func()) {
 	t.Screen.Status("checking the outcomes of earlier runs …")
 	_, err := r.WriteOutcomes(ctx, topic)
 	return func() {

@@ -29,7 +29,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	roottest.Prints(t, b.Redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"), cli.ExitDone, "LETTERS        5\n", "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ")
 	// If a run's record cannot be read, the run may be unfinished.
 	b.Produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
-	says := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
+	message := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
 	for _, args := range [][]string{
 		{"plan", "orders.dlq"},
 		{"run", "orders.dlq"},
@@ -41,9 +41,9 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 		{"resume", "orders.dlq/r-1"},
 	} {
 		got := b.Redrive(t, args...)
-		roottest.Prints(t, got, cli.ExitError, "", says, args)
+		roottest.Prints(t, got, cli.ExitError, "", message, args)
 	}
-	roottest.Prints(t, b.Redrive(t, "runs", "orders.dlq", "-o", "jsonl"), cli.ExitError, `"run":"orders.dlq/r-2"`, says)
+	roottest.Prints(t, b.Redrive(t, "runs", "orders.dlq", "-o", "jsonl"), cli.ExitError, `"run":"orders.dlq/r-2"`, message)
 	b.WantOpen(t, "0:1 0:3 1:0 1:1 1:2")
 	b.Produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as the message advises
 	roottest.Prints(t, b.Redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), cli.ExitDone, "DISCARDED  5\n", "warning: orders.dlq.ledger: the entries about 1 letter can't be read")
@@ -65,7 +65,7 @@ func TestReadLedger_WarnsOfWhatItLacks(t *testing.T) {
 }
 
 // The operator may take a while to answer the question. A run that begins meanwhile counts.
-func TestStillIdle_SeesARunThatBeginsMeanwhile(t *testing.T) {
+func TestStillIdle_RefusesWhereARunBeginsMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	for _, args := range [][]string{{"discard", "orders.dlq", "--why", "x"}, {"prune", "orders.dlq", "--older-than", "1h"}} {

@@ -37,7 +37,7 @@ func WarnOfWhere(t *cli.Tool, sel *selection.Selection) {
 }
 
 // WarnOfClasses warns of the classes of --class that none of the letters has: one with a typo looks
-// like a class without letters. With no letter at all the verb itself says so.
+// like a class without letters. With no letter at all the verb itself reports that.
 func WarnOfClasses(t *cli.Tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
 	classes := slices.Collect(has)
 	for _, c := range sel.Filter.Classes {

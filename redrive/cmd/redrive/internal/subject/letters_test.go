@@ -26,10 +26,10 @@ func TestWarnOfWhere_AFailingExpressionIsAWarning(t *testing.T) {
 func TestWarnOfClasses_NamesThoseWithoutLetters(t *testing.T) {
 	t.Parallel()
 	s := roottest.InTrouble(t)
-	const says = "warning: --class bussy.* fits none of these letters of orders.dlq: redrive summary orders.dlq shows the classes there are\n"
+	const message = "warning: --class bussy.* fits none of these letters of orders.dlq: redrive summary orders.dlq shows the classes there are\n"
 	got := s.Redrive(t, "plan", "orders.dlq", "--class", "tax,bussy.*,pay*")
-	if got.Code != cli.ExitDone || got.Stderr != says {
+	if got.Code != cli.ExitDone || got.Stderr != message {
 		t.Errorf("%+v", got)
 	}
-	roottest.Prints(t, s.Redrive(t, "discard", "orders.dlq", "--class", "tax,bussy.*", "--why", "x"), cli.ExitRefused, "", says+"60 letters")
+	roottest.Prints(t, s.Redrive(t, "discard", "orders.dlq", "--class", "tax,bussy.*", "--why", "x"), cli.ExitRefused, "", message+"60 letters")
 }

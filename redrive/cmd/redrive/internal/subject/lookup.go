@@ -13,8 +13,8 @@ import (
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// CompleteTopic offers the cluster's dead-letter topics for a verb's first argument, or for all of
-// several.
+// CompleteTopic completes a verb's first argument, or all of several, by the cluster's dead-letter
+// topics.
 func CompleteTopic(t *cli.Tool, several bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 || several {
@@ -35,7 +35,7 @@ func LookUpTopics(ctx context.Context, t *cli.Tool) (found []string) {
 	return found
 }
 
-// LookUp asks the cluster. The user who presses Tab waits a second, not ten, and sees no error.
+// LookUp asks the cluster. After Tab the user waits a second, not ten, and gets no error.
 func LookUp(ctx context.Context, t *cli.Tool, ask func(context.Context, *cli.Session) error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

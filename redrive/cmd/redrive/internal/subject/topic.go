@@ -23,8 +23,8 @@ import (
 type Sibling struct {
 	Topic string
 	retrytopics.Name
-	Partitions int
-	SourceSeen bool
+	Partitions   int
+	SourceListed bool
 }
 
 // Siblings lists the cluster's topics of one kind, sorted by name.
@@ -35,7 +35,7 @@ func Siblings(all kadm.TopicDetails, naming retrytopics.Naming, kind retrytopics
 		if !ok || name.Kind != kind {
 			continue
 		}
-		found = append(found, Sibling{Topic: topic, Name: name, Partitions: len(all[topic].Partitions), SourceSeen: all.Has(name.Source)})
+		found = append(found, Sibling{Topic: topic, Name: name, Partitions: len(all[topic].Partitions), SourceListed: all.Has(name.Source)})
 	}
 	return found
 }
@@ -85,19 +85,19 @@ func notDeadLetters(ctx context.Context, s *cli.Session, topic string) error {
 		return nil
 	}
 	template := TemplateOf(s.Naming, retrytopics.KindDLQ)
-	source, what := topic, fmt.Sprintf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)", topic, template)
+	source, problem := topic, fmt.Sprintf("%s is not a dead-letter topic by the naming %s (--dlq-name sets another)", topic, template)
 	if ok {
 		source = name.Source
 	}
 	if ok && name.Kind == retrytopics.KindLedger {
-		what = fmt.Sprintf("%s is a ledger by its name, so it has no dead letters", topic)
+		problem = fmt.Sprintf("%s is a ledger by its name, so it has no dead letters", topic)
 	}
 	if names, err := s.Naming.Siblings(source, "group"); err == nil && !strings.Contains(template, "{group}") {
 		if all, err := s.Admin.ListTopics(ctx, names.DLQ); err == nil && all.Has(names.DLQ) {
-			what += fmt.Sprintf("; did you mean %s?", names.DLQ)
+			problem += fmt.Sprintf("; did you mean %s?", names.DLQ)
 		}
 	}
-	return cli.Usage(errors.New(what))
+	return cli.Usage(errors.New(problem))
 }
 
 // OnEach does something for each topic, one after the other, until it has enough. An error about
@@ -139,7 +139,7 @@ func FindTopic(ctx context.Context, s *cli.Session, topic string) (Sibling, erro
 	case d.Err != nil:
 		return Sibling{}, cli.OnTopic("DESCRIBE", topic, d.Err)
 	}
-	// A user who may not read the configuration has the name alone.
+	// Without the permission to read the configuration there is the name alone.
 	if configs, err := s.Admin.DescribeTopicConfigs(ctx, topic); err == nil && IsCompacted(configs, topic) {
 		return Sibling{}, errors.New(Compacted(topic))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// Every verb that takes a topic says the same of one that is not there, or that is not a
+// Every verb that takes a topic prints the same about one that is not there, or that is not a
 // dead-letter topic, and does nothing.
 func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 	t.Parallel()
@@ -19,8 +19,8 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 		"status": nil, "abort": nil, "resume": nil,
 	} {
 		for topic, want := range map[string]struct {
-			code int
-			says string
+			code    int
+			message string
 		}{
 			"order.dlq": {cli.ExitError, "redrive: topic order.dlq does not exist: redrive topics --quick lists those that there are\n"},
 			"orders":    {cli.ExitUsage, "redrive: orders is not a dead-letter topic by the naming {topic}.dlq (--dlq-name sets another); did you mean orders.dlq?\n"},
@@ -32,7 +32,7 @@ func TestFindTopic_NamesWhatIsNoDeadLetterTopic(t *testing.T) {
 				topic += "/20260102-150405-a1b2c3"
 			}
 			got := b.Redrive(t, append([]string{verb, topic}, more...)...)
-			if got.Code != want.code || got.Stdout != "" || !strings.HasPrefix(got.Stderr, want.says) {
+			if got.Code != want.code || got.Stdout != "" || !strings.HasPrefix(got.Stderr, want.message) {
 				t.Errorf("%s %s: %+v, want %+v", verb, topic, got, want)
 			}
 		}
@@ -65,8 +65,8 @@ func TestFindTopic_RefusesWhatCannotBeRead(t *testing.T) {
 }
 
 // A ledger's name may fit another group's template of dead-letter topics: with {topic}.dlq.{group}
-// the ledger orders.dlq.ledger was the dead-letter topic of a group "ledger", and prune offered to
-// delete its entries.
+// the ledger orders.dlq.ledger was the dead-letter topic of a group "ledger", and prune was about
+// to delete its entries.
 func TestFindTopic_TakesNoLedgerForADeadLetterTopic(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t) // with orders.dlq.ledger, of the default naming
@@ -75,8 +75,8 @@ func TestFindTopic_TakesNoLedgerForADeadLetterTopic(t *testing.T) {
 	grouped := []string{"--retry-name", "{topic}.retry.{group}.{delay}", "--dlq-name", "{topic}.dlq.{group}", "--ledger-name", "{topic}.dlq.{group}.ledger"}
 	for _, verb := range []string{"summary", "list", "show", "discard", "reopen", "export", "import", "prune", "plan", "run", "runs", "status", "abort", "resume"} {
 		for topic, want := range map[string]struct {
-			code int
-			says string
+			code    int
+			message string
 		}{
 			"orders.dlq.ledger": {cli.ExitUsage, "redrive: orders.dlq.ledger is a ledger by its name, so it has no dead letters\n"},
 			"orders.dlq.audit":  {cli.ExitError, "redrive: orders.dlq.audit is compacted, as ledgers are: by its name it is a dead-letter topic, which must not be compacted. "},
@@ -88,7 +88,7 @@ func TestFindTopic_TakesNoLedgerForADeadLetterTopic(t *testing.T) {
 				topic += "/20260102-150405-a1b2c3"
 			}
 			got := b.Redrive(t, slices.Concat([]string{verb, topic}, args, grouped)...)
-			if got.Code != want.code || got.Stdout != "" || !strings.HasPrefix(got.Stderr, want.says) {
+			if got.Code != want.code || got.Stdout != "" || !strings.HasPrefix(got.Stderr, want.message) {
 				t.Errorf("%s %s: %+v, want %+v", verb, topic, got, want)
 			}
 		}

@@ -205,12 +205,12 @@ func (b *Broker) Aftermath(t *testing.T) *Broker {
 		failed(1, 2*time.Hour, 2, "mail", "decode", "00000000000000cc", "no JSON"),
 		&kgo.Record{Topic: "orders.dlq", Partition: 1, Timestamp: clitest.Noon.Add(-time.Hour), Value: []byte("foreign")},
 	)
-	b.Note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(-time.Minute), By: "ada", Why: "paid\x1b[2J by hand"})
+	b.Record(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(-time.Minute), By: "ada", Why: "paid\x1b[2J by hand"})
 	return b
 }
 
-// Note writes an entry about a letter of orders.dlq.
-func (b *Broker) Note(t *testing.T, partition int32, offset int64, e dlq.Entry) {
+// Record writes an entry about a letter of orders.dlq.
+func (b *Broker) Record(t *testing.T, partition int32, offset int64, e dlq.Entry) {
 	t.Helper()
 	b.Produce(t, e.Record("orders.dlq.ledger", partition, offset))
 }

@@ -22,8 +22,8 @@ func ACLOn(topic string, op kmsg.ACLOperation) kfake.ACL {
 	return kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true}
 }
 
-// Guarded is a broker with letters of group billing, which has a member, and with a user ann who
-// has the given permissions.
+// Guarded is a broker with letters of group billing, which has a member, and with a user ann, to
+// whom the given permissions are granted.
 func Guarded(t *testing.T, permissions []kfake.ACL) *Broker {
 	t.Helper()
 	admin := kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism())
@@ -38,7 +38,7 @@ func Guarded(t *testing.T, permissions []kfake.ACL) *Broker {
 	for _, offset := range []int64{7, 8, 7} {
 		b.Produce(t, Letter("orders.dlq", 0, 0, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Original: headers.Position{Topic: "orders", Offset: offset, Timestamp: clitest.Noon}}))
 	}
-	b.Note(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"})
+	b.Record(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon, By: "ada", Why: "x"})
 	joined := make(chan struct{})
 	member := b.Client(t, admin, kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, _ map[string][]int32) { close(joined) }))

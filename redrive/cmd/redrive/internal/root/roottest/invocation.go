@@ -24,15 +24,15 @@ type Result struct {
 
 // Invocation is how a command is started.
 type Invocation struct {
-	Env    map[string]string
-	Dial   func(ctx context.Context, network, host string) (net.Conn, error) // nil is TCP
-	Listen func(network, address string) (net.Listener, error)               // of the demo's broker
-	Stdin  string
-	Typed  func() // before stdin is read
-	Now    func() time.Time
-	Heard  func(words string) // each time that something is written to stderr
-	Folder string             // of configuration
-	Full   bool               // stdout takes nothing
+	Env     map[string]string
+	Dial    func(ctx context.Context, network, host string) (net.Conn, error) // nil is TCP
+	Listen  func(network, address string) (net.Listener, error)               // of the demo's broker
+	Stdin   string
+	Typed   func() // before stdin is read
+	Now     func() time.Time
+	Observe func(words string) // gets each text that is written to stderr
+	Folder  string             // of configuration
+	Full    bool               // stdout takes nothing
 }
 
 // Run runs a command.
@@ -49,7 +49,7 @@ func (i Invocation) In(ctx context.Context, t *testing.T, args ...string) Result
 		i.Now = func() time.Time { return clitest.Noon }
 	}
 	p := cli.Process{
-		Stdin: typist{strings.NewReader(i.Stdin), i.Typed}, Stdout: &stdout, Stderr: listener{&stderr, i.Heard},
+		Stdin: typist{strings.NewReader(i.Stdin), i.Typed}, Stdout: &stdout, Stderr: observed{&stderr, i.Observe},
 		Env:    connect.Environment{Getenv: func(k string) string { return i.Env[k] }, Folder: i.Folder, Dial: i.Dial},
 		Listen: i.Listen, Now: i.Now, User: "oncall",
 	}
@@ -67,15 +67,15 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// listener calls heard with each text that is written.
-type listener struct {
+// observed calls observe with each text that is written.
+type observed struct {
 	io.Writer
-	heard func(string)
+	observe func(string)
 }
 
-func (l listener) Write(p []byte) (int, error) {
-	if l.heard != nil {
-		l.heard(string(p))
+func (l observed) Write(p []byte) (int, error) {
+	if l.observe != nil {
+		l.observe(string(p))
 	}
 	return l.Writer.Write(p)
 }

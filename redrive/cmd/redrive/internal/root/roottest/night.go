@@ -82,7 +82,7 @@ type step struct {
 
 var directive = regexp.MustCompile(`^<!-- night: (fix|wait|types|exits|meanwhile) (.+) -->\n$`)
 
-// steps reads the page. Comments say what else happens: "fix CLASS" and "wait DURATION" do it;
+// steps reads the page. Comments have what else happens: "fix CLASS" and "wait DURATION" do it;
 // "types TEXT", "exits CODE" and "meanwhile WORDS" are about the next command.
 func steps(t *testing.T, page string) (all []step) {
 	t.Helper()
@@ -117,14 +117,14 @@ func steps(t *testing.T, page string) (all []step) {
 	return all
 }
 
-// Tell runs the commands of a page, and returns the page with what they print now.
-func (n *Night) Tell(page string) string {
-	var told strings.Builder
+// Play runs the commands of a page, and returns the page with what they print now.
+func (n *Night) Play(page string) string {
+	var played strings.Builder
 	all := steps(n.t, page)
 	beside := map[int]<-chan string{} // commands that run already
 	for i, s := range all {
 		if s.command == "" {
-			told.WriteString(s.text)
+			played.WriteString(s.text)
 			n.do(s.does)
 			continue
 		}
@@ -142,9 +142,9 @@ func (n *Night) Tell(page string) string {
 		}
 		output := <-printed
 		command := n.stable(s.command)
-		told.WriteString("    $ redrive " + command + "\n" + indented(output) + "\n")
+		played.WriteString("    $ redrive " + command + "\n" + indented(output) + "\n")
 	}
-	return told.String()
+	return played.String()
 }
 
 func indented(text string) string {
@@ -158,16 +158,16 @@ func indented(text string) string {
 	return b.String()
 }
 
-func (n *Night) do(what []string) {
+func (n *Night) do(directive []string) {
 	switch {
-	case what == nil:
-	case what[0] == "fix":
-		if !n.IsBroken(what[1]) {
-			n.t.Errorf("there is no bug %s to be fixed", what[1])
+	case directive == nil:
+	case directive[0] == "fix":
+		if !n.IsBroken(directive[1]) {
+			n.t.Errorf("there is no bug %s to be fixed", directive[1])
 		}
-		n.Fix(what[1])
-	case what[0] == "wait":
-		d, err := time.ParseDuration(what[1])
+		n.Fix(directive[1])
+	case directive[0] == "wait":
+		d, err := time.ParseDuration(directive[1])
 		if err != nil {
 			n.t.Error(err)
 		}
