@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // The examples of RFC 7396, appendix A.
@@ -142,35 +140,6 @@ func same(t interface{ Fatalf(string, ...any) }, target, patch []byte) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s with %s is %s, %v; want %v", target, patch, text, err, want)
 	}
-}
-
-func TestApply_AgreesWithTheReference(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		same(t, []byte(jsonText(4).Draw(t, "target")), []byte(jsonText(4).Draw(t, "patch")))
-	})
-}
-
-// jsonText draws JSON without duplicate members. It uses few names, so that targets and patches
-// share some.
-func jsonText(depth int) *rapid.Generator[string] {
-	plain := rapid.SampledFrom([]string{`null`, `true`, `"x"`, `"\u00e9<"`, `0`, `1.50`, `9007199254740993`, `-1e400`})
-	if depth == 0 {
-		return plain
-	}
-	return rapid.Custom(func(t *rapid.T) string {
-		switch rapid.IntRange(0, 4).Draw(t, "kind") {
-		case 0:
-			return plain.Draw(t, "plain")
-		case 1:
-			return "[" + strings.Join(rapid.SliceOfN(jsonText(depth-1), 0, 3).Draw(t, "array"), ", ") + "]"
-		}
-		var members []string
-		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{`"a"`, `"b"`, `"c"`, `"é"`, `""`}), 0, 4, rapid.ID[string]).Draw(t, "names") {
-			members = append(members, fmt.Sprintf("%s :%s", name, jsonText(depth-1).Draw(t, name)))
-		}
-		return "{" + strings.Join(members, ",") + "}"
-	})
 }
 
 // No input causes a panic. Valid JSON without duplicate members is merged as by the reference.

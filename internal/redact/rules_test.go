@@ -1,7 +1,11 @@
 package redact
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,4 +233,100 @@ func TestParse_RefusesWhatCannotBe(t *testing.T) {
 	if r, err := Parse(nil, nil, nil); r != nil || err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// Whatever the path and the value: what was JSON is JSON, what is hidden stays hidden, and what no
+// path leads to stays byte for byte.
+func FuzzRules_HideInJSON(f *testing.F) {
+	for _, p := range []string{"customer.card", "items[*].iban", "a[0]['b.c']", "..card", "$..*", "a,b", "[*]", "a[", "..", "a..b[1]"} {
+		f.Add(p, `{"customer":{"card":1},"items":[{"iban":"x"}],"a":[{"b.c":[1,{"card":null}]}]}`)
+	}
+	f.Add("a", `{"a":1,"a":{"a":2}}`)
+	f.Add("a.a", " [ {\"\u0061\" : {\"A\":-1e9}} , \"\" ] ")
+	f.Add("p.card,..n", `{"p":"{\"card\":[1],\"s\":\"[{\\\"n\\\":1}]\"}","q":"[cut \"n\""}`)
+	f.Fuzz(func(t *testing.T, path, value string) {
+		r, err := Parse([]Text{{path, "--redact"}}, nil, nil)
+		if err != nil {
+			return
+		}
+		shown, hidden := r.Bytes([]byte(value))
+		switch {
+		case !hidden && string(shown) != value:
+			t.Errorf("%q: %q became %q", path, value, shown)
+		case !json.Valid([]byte(value)):
+		case !json.Valid(shown):
+			t.Errorf("%q: %q became %q, which is no JSON", path, value, shown)
+		default:
+			if again, _ := r.Bytes(shown); string(again) != string(shown) {
+				t.Errorf("%q: %q became %q, and that %q", path, value, shown, again)
+			}
+		}
+	})
+}
+
+// marked returns a text with a mark in place of each part that a pattern fits.
+func marked(p *regexp.Regexp, text string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range p.FindAllStringIndex(text, -1) {
+		b.WriteString(text[at:m[0]] + Mark)
+		at = m[1]
+	}
+	return b.String() + text[at:]
+}
+
+// Whatever the names, the pattern and the letter: a header that is named is a mark, what a pattern
+// fits is a mark in each text of the letter, all else stays byte for byte, and so does the letter
+// itself.
+func FuzzRules_HideHeadersAndTexts(f *testing.F) {
+	for _, p := range []string{"hunter[0-9]+", "[0-9]{13,19}", "(?i)secret", "a|b", ".", "\\[redacted\\]", "^x", "(", "x*", "\\xff", "\\z.", "🙂+"} {
+		f.Add("x-token, Authorization", p, "X-TOKEN", "hunter42 of 4111222233334444", "a secret\nin two lines")
+		f.Add("", p, "note", "x🙂🙂\xff", "no")
+	}
+	f.Add(",", "a", "n", "v", "m")
+	f.Add(" a ,b", "v", "B", "", "")
+	f.Fuzz(func(t *testing.T, names, pattern, name, value, message string) {
+		var named, patterns []Text
+		if names != "" {
+			named = []Text{{names, "headers"}}
+		}
+		if pattern != "" {
+			patterns = []Text{{pattern, "patterns"}}
+		}
+		r, err := Parse(nil, named, patterns)
+		if err != nil || r == nil {
+			return
+		}
+		hides := func(text string) string { return text }
+		if pattern != "" {
+			p := regexp.MustCompile(pattern)
+			hides = func(text string) string { return marked(p, text) }
+		}
+		if headers.Reserved(name) {
+			t.Skip("siding's own headers have rules of their own")
+		}
+		l := &dlq.Letter{
+			Record:  &kgo.Record{Value: []byte("\x00" + value), Headers: []kgo.RecordHeader{{Key: name, Value: []byte("\x00" + value)}, {Key: "other/name"}}},
+			Meta:    headers.Meta{Message: message, Stack: value, History: []headers.Attempt{{Message: message}}},
+			MetaErr: errors.New(message),
+		}
+		shown, hidden := r.Letter(l)
+		if string(l.Record.Value) != "\x00"+value || l.Record.Headers[0].Key != name || string(l.Record.Headers[0].Value) != "\x00"+value || l.Meta.Message != message || l.Meta.History[0].Message != message {
+			t.Errorf("the letter became %+v", l)
+		}
+		got := shown.Record.Headers[0]
+		isNamed := slices.ContainsFunc(strings.Split(names, ","), func(n string) bool { return names != "" && strings.EqualFold(strings.TrimSpace(n), name) })
+		switch {
+		case isNamed && string(got.Value) != Mark:
+			t.Errorf("header %q is named by %q, and shown as %q", name, names, got.Value)
+		case !isNamed && string(got.Value) != hides("\x00"+value):
+			t.Errorf("header %q is shown as %q", name, got.Value)
+		}
+		if want := hides("\x00" + value); string(shown.Record.Value) != want || hidden != (want != "\x00"+value) && !bytes.Contains([]byte(value), []byte(Mark)) {
+			t.Errorf("the value %q is shown as %q, %v; want %q", value, shown.Record.Value, hidden, want)
+		}
+		if got.Key != hides(name) || shown.Meta.Stack != hides(value) || shown.Meta.Message != hides(message) || shown.Meta.History[0].Message != hides(message) || shown.MetaErr.Error() != hides(message) || r.Text(message) != hides(message) {
+			t.Errorf("the texts are %+v, %v", shown.Meta, shown.MetaErr)
+		}
+	})
 }

@@ -171,3 +171,5 @@ func TestShow_NeighboursNeedAPermission(t *testing.T) {
 	got := i.Run(t, "show", "orders.dlq", "0:0", "--around", "1")
 	roottest.Prints(t, got, cli.ExitDone, "CLASS", "--around: the source can't be read: not authorized: the user needs DESCRIBE on topic orders")
 }
+
+func TestMain(m *testing.M) { roottest.RunTests(m) }

@@ -3,9 +3,15 @@ package look
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 )
 
 func TestFailureFields_FitTheTerminal(t *testing.T) {
@@ -23,4 +29,27 @@ func TestFailureFields_FitTheTerminal(t *testing.T) {
 			Class: c.class, Fingerprint: "3649751aadbf4e23", Count: 123456, First: clitest.Noon, Last: clitest.Noon, Partition: 11, Offset: 1234567, Sample: long,
 		}))
 	}
+}
+
+var long = strings.Repeat("long ", 30)
+
+// A table that is too wide for its terminal does without some columns, and not without those that
+// one acts by.
+func TestLetterFields_FitTheTerminal(t *testing.T) {
+	t.Parallel()
+	letter := &dlq.Letter{Record: &kgo.Record{Topic: "orders.dlq", Partition: 11, Offset: 1234567, Key: []byte("order-1234567")}, Meta: headers.Meta{
+		Class: "payment.Declined", Reason: headers.ReasonExhausted, Group: "billing-service", Attempts: 12, FailedAt: clitest.Noon, Message: long,
+	}}
+	clitest.Fit{Needs: []string{"PLACE", "CLASS", "KEY", "MESSAGE"}, Always: []string{"PLACE", "CLASS"}, Shows: "payment.Declined"}.Check(t, "list", letterFields(letter))
+}
+
+func TestTopicFields_FitTheTerminal(t *testing.T) {
+	t.Parallel()
+	kept := 336 * time.Hour
+	topic := topicFields(
+		subject.Sibling{Topic: "payments-service.dlq", Partitions: 12}, false, nil,
+		topicStats{total: 123456, recent: 123456, oldest: clitest.Noon.Add(-kept), retention: &kept},
+		topicContents{123456, 123456, 123456, output.Ago(clitest.Noon), "payment.Declined", []string{"billing-service", "mail"}}, clitest.Noon, false,
+	)
+	clitest.Fit{Needs: []string{"TOPIC", "OPEN", "NEXT EXPIRY", "TOP CLASS"}, Always: []string{"TOPIC", "OPEN", "NEXT EXPIRY"}, Shows: "payment.Declined"}.Check(t, "topics", topic)
 }

@@ -19,6 +19,10 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 	for _, f := range output.Formats {
 		roottest.PrintsGolden(t, b.Redrive(t, "summary", "orders.dlq", "-o", f), "summary."+f)
 	}
+	// A table of one group has no column for it.
+	if got := b.Redrive(t, "summary", "orders.dlq", "--group", "mail"); strings.Contains(got.Stdout, "GROUPS") {
+		t.Errorf("there is one group: %s", got.Stdout)
+	}
 	for _, c := range []struct {
 		filter []string
 		want   string
@@ -112,21 +116,4 @@ func TestSummary_OfSeveralTopics(t *testing.T) {
 	got := b.Redrive(t, "list", "orders.dlq", "mail.dlq", "--limit", "1")
 	roottest.Prints(t, got, cli.ExitDone, "mail.dlq    0:0", "more letters of orders.dlq may follow: redrive list orders.dlq --cursor v1/orders.dlq/")
 	roottest.Prints(t, b.Redrive(t, "list", "orders.dlq", "mail.dlq", "--cursor", "v1/orders.dlq/0:1-2"), cli.ExitUsage, "", "--cursor: it belongs to one topic")
-}
-
-// The groups had numbers of their own below the table, and no class had its groups.
-func TestSummary_ShowsWhichGroupAClassIsOf(t *testing.T) {
-	t.Parallel()
-	b := roottest.Aftermath(t)
-	got := b.Redrive(t, "summary", "orders.dlq")
-	table := strings.Join(strings.Fields(got.Stdout), " ")
-	for _, want := range []string{"CLASS FINGERPRINT GROUPS FIRST", "http.503 00000000000000aa billing ", "decode 00000000000000bb mail "} {
-		if !strings.Contains(table, want) {
-			t.Errorf("no %q in %s", want, got.Stdout)
-		}
-	}
-	roottest.Prints(t, b.Redrive(t, "summary", "orders.dlq", "-o", "json", "--group", "mail"), cli.ExitDone, `"groups":["mail"],"first"`, "")
-	if got := b.Redrive(t, "summary", "orders.dlq", "--group", "mail"); strings.Contains(got.Stdout, "GROUPS") {
-		t.Errorf("there is one group: %s", got.Stdout)
-	}
 }

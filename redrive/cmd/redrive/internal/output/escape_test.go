@@ -11,6 +11,7 @@ import (
 func FuzzEscape_NothingReachesATerminalRaw(f *testing.F) {
 	f.Add("plain \\n text")
 	f.Add("\x1b[2J\u009b\x7f\xff\u202e\U000e0001")
+	f.Add("\u200b \\u009b \u2028 <&>")
 	f.Fuzz(func(t *testing.T, text string) {
 		if got := Escape(text); strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(got) {
 			t.Errorf("Escape(%q) = %q", text, got)

@@ -2,51 +2,10 @@ package output
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
-	"unicode"
 )
-
-func TestList_JSONIsTheSameTextToItsReader(t *testing.T) {
-	t.Parallel()
-	const text = "\x1b[2J \x7f \u009b2J \u200b \u202e \U000e0001 \\u009b \u2028 <&>"
-	for _, f := range []Format{JSON, JSONL} {
-		s, out, _ := fixed(f)
-		l := s.List()
-		add(t, l, NewField("v", "", text))
-		end(t, l)
-		for _, r := range out.String() {
-			if r != '\n' && !unicode.IsPrint(r) {
-				t.Errorf("%s: %U stands raw in %q", f, r, out)
-			}
-		}
-		var got struct{ V string }
-		if f == JSON {
-			var list []struct{ V string }
-			if err := json.Unmarshal(out.Bytes(), &list); err != nil {
-				t.Fatal(err)
-			}
-			got = list[0]
-		} else if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
-		if got.V != text {
-			t.Errorf("%s: read back %q, want %q", f, got.V, text)
-		}
-	}
-}
-
-func TestList_EmptyIsValid(t *testing.T) {
-	t.Parallel()
-	for f, want := range map[Format]string{Table: "", JSON: "[]\n", JSONL: ""} {
-		s, out, _ := fixed(f)
-		if err := s.List().Close(); err != nil || out.String() != want {
-			t.Errorf("%s: %q, %v; want %q", f, out, err, want)
-		}
-	}
-}
 
 func TestList_ARowOfALineIsThereAtOnce(t *testing.T) {
 	t.Parallel()

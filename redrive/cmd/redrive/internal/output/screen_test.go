@@ -2,7 +2,6 @@ package output
 
 import (
 	"errors"
-	"strings"
 	"testing"
 )
 
@@ -15,19 +14,6 @@ func TestScreen_EscapesWords(t *testing.T) {
 	want := `topic a\x1b[2J\nredrive: done: b\u009b, 3` + "\n" + `warning: c\r, d` + "\n" + `warning: a; b\x1b` + "\n"
 	if got := words.String(); got != want {
 		t.Errorf("words = %q, want %q", got, want)
-	}
-}
-
-func TestScreen_IsPlainWithoutATerminal(t *testing.T) {
-	t.Parallel()
-	s, out, words := fixed(Table)
-	s.Status("%s 3 of 4", Bar(3, 4))
-	s.Warn("x")
-	l := s.List()
-	add(t, l, NewField("a", "A", "b"))
-	end(t, l)
-	if got := out.String() + words.String(); strings.ContainsAny(got, "\x1b\r[") {
-		t.Errorf("%q has colour or a status line", got)
 	}
 }
 

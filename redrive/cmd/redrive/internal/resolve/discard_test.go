@@ -42,20 +42,6 @@ func TestDiscard_LeavesLettersThatArriveMeanwhile(t *testing.T) {
 	b.WantOpen(t, "0:4")
 }
 
-// A colleague reopens two letters while discard asks about three. The typed number excludes them.
-func TestDiscard_LeavesLettersThatAreReopenedMeanwhile(t *testing.T) {
-	t.Parallel()
-	b := roottest.Aftermath(t)
-	roottest.Prints(t, b.Redrive(t, "discard", "orders.dlq", "--offset", "1:0-1", "--why", "x", "--compensated", "--yes"), cli.ExitDone, "COMPENSATED  2", "")
-	i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr}, Stdin: "3\n"}
-	i.Typed = func() {
-		roottest.Prints(t, b.Redrive(t, "reopen", "orders.dlq", "--offset", "1:0-1", "--why", "not refunded", "--yes"), cli.ExitDone, "REOPENED  2", "")
-	}
-	got := i.Run(t, "discard", "orders.dlq", "--why", "cleanup")
-	roottest.Prints(t, got, cli.ExitDone, "DISCARDED  3\n", "not discarded: 2 letters of orders.dlq came to fit after the others were counted: run discard again for more\n")
-	b.WantOpen(t, "1:0 1:1")
-}
-
 // What was typed for is not there any more: the operator has to look again.
 func TestDiscard_RefusesIfALetterHasAnOutcomeMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -130,3 +116,5 @@ func TestDiscard_ShowsHowANamedLetterWasResolved(t *testing.T) {
 	// The reason is text of another person, and must not reach the terminal as it is.
 	roottest.Prints(t, b.Redrive(t, "discard", "orders.dlq", "--offset", "0:0", "--why", "x", "--yes"), cli.ExitRefused, "", `ada discarded it at 2026-11-20T11:59:00Z: paid\x1b[2J by hand; reopen it first`)
 }
+
+func TestMain(m *testing.M) { roottest.RunTests(m) }

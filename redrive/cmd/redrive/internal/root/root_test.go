@@ -116,3 +116,5 @@ func parse(root *cobra.Command, command string) error {
 	}
 	return verb.ValidateArgs(verb.Flags().Args())
 }
+
+func TestMain(m *testing.M) { roottest.RunTests(m) }

@@ -12,18 +12,11 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
-// A run ended with exit code 0 although all its letters failed again and were tolerated, or
-// although no outcome was known.
+// A run ended with exit code 0 although no outcome was known.
 func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	s := roottest.InTrouble(t)
-	got := s.Redrive(t, append([]string{"run", "orders.dlq", "--class", "payment", "--canary", "0", "--tolerate", "40,100%", "-o", "json"}, roottest.Fast...)...)
-	o := roottest.OutcomeOf(t, got.Stdout)
-	if got.Code != cli.ExitFailedAgain || o.State != "done" || o.Failed != 40 || !strings.HasSuffix(got.Stderr, "redrive: "+o.Run+" is done, and 40 letters failed again: redrive summary orders.dlq shows the causes\n") {
-		t.Errorf("failed: %+v", got)
-	}
-
 	s.Fix("tax")
 	for flag, want := range map[string]int{"": cli.ExitPending, "--no-wait": cli.ExitDone} {
 		i := s.As()
