@@ -121,7 +121,6 @@ func TestServeRooms_ImportOnlyThoseBefore(t *testing.T) {
 var programMayImport = map[string][]string{
 	"connect":       {},
 	"edit":          {},
-	"lost":          {},
 	"output":        {},
 	"selection":     {},
 	"cli":           {"connect", "output", "selection"},
@@ -129,7 +128,7 @@ var programMayImport = map[string][]string{
 	"subject":       {"cli", "output", "selection"},
 	"look":          {"cli", "output", "selection", "subject"},
 	"run":           {"cli", "edit", "output", "selection", "subject"},
-	"resolve":       {"cli", "lost", "output", "selection", "subject"},
+	"resolve":       {"cli", "output", "selection", "subject"},
 	"move":          {"cli", "output", "selection", "subject"},
 	"servecmd":      {"cli", "connect"},
 	"demo":          {"cli", "connect", "servecmd"},

@@ -14,6 +14,15 @@ import (
 // a place the layer does not have the setting.
 type layer func(name string) (text, from string)
 
+// A value is a setting's text, and where it comes from.
+type value struct {
+	text string
+	from string // see [layer]
+	rank int    // of its layer, 0 is the flags
+}
+
+func (v value) given() bool { return v.from != "" }
+
 // commandLine is the layer of flags.
 func commandLine(set *pflag.FlagSet) layer {
 	return func(name string) (text, from string) {

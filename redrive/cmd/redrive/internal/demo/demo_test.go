@@ -28,7 +28,7 @@ func TestPlayDemo_IsTrueAndTakesLessThanAMinute(t *testing.T) {
 		var all strings.Builder
 		began := time.Now()
 		var network kfake.VirtualNetwork
-		i := roottest.Invocation{Listen: network.Listen, Dial: network.DialContext, Now: time.Now, Observe: func(words string) { all.WriteString(words) }, Env: map[string]string{
+		i := roottest.Invocation{Listen: network.Listen, Dial: network.DialContext, Now: time.Now, Watch: func(words string) { all.WriteString(words) }, Env: map[string]string{
 			// the user's own settings, which the demo must ignore
 			"SIDING_BROKERS": "127.0.0.1:1", "SIDING_SASL": "PLAIN", "SIDING_DLQ_NAME": "{topic}.dead",
 		}}

@@ -34,20 +34,17 @@ func onlyOfNotes(flags *pflag.FlagSet) (err error) {
 
 // listDiscarded lists the records that consumers discarded.
 func listDiscarded(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, limit int) error {
-	f, err := subject.FindTopic(ctx, s, topic)
+	ledger, err := subject.FindLedger(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	name, err := subject.LedgerName(s.Naming, f)
-	if err != nil {
-		return err
-	}
+	name := ledger.Name()
 	s.Screen.Status("reading %s …", name)
 	list := s.Screen.List()
 	var failed error
 	notes, more := 0, false
 	classes := map[string]int64{} // of all that fit, also of those behind the limit
-	for n, err := range dlq.NewLedger(topic, name, s.Kafka...).DiscardNotes(ctx) {
+	for n, err := range ledger.DiscardNotes(ctx) {
 		if cli.IsA[*dlq.EntryError](err) {
 			s.Screen.Warn("%v", err)
 			continue

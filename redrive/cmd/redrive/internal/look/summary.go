@@ -4,6 +4,10 @@ package look
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,4 +116,143 @@ func showSummary(t *cli.Tool, sum *dlq.Summary, held []guards.Guard, by time.Dur
 		return err
 	}
 	return t.Screen.Tables(failures, groups, drawTimes(sum.Times, by))
+}
+
+func totals(sum *dlq.Summary) []output.Field {
+	oldest, _ := sum.Oldest()
+	return []output.Field{
+		output.NewField("topic", "TOPIC", sum.Topic),
+		output.NewField("open", "OPEN", sum.Open),
+		output.NewField("pending", "PENDING", output.Explained(sum.Pending, ": redriven, without a recorded outcome; redrive runs "+sum.Topic+" names the run, status RUN shows what is known by now, plan records it")),
+		output.NewField("resolved", "RESOLVED", output.Pair{Table: resolvedText(sum), JSON: sum.Resolved}),
+		output.NewField("resolvedAs", "", sum.ResolvedAs),
+		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
+		output.NewField("foreign", "FOREIGN", output.UnlessZero(sum.Foreign)),
+		output.NewField("malformed", "MALFORMED", output.UnlessZero(sum.Malformed)),
+		output.NewField("oldest", "OLDEST OPEN", output.Ago(oldest.Oldest)),
+	}
+}
+
+// resolvedText is the number of resolved letters, and how many of them have which state.
+func resolvedText(sum *dlq.Summary) string {
+	text := strconv.FormatInt(sum.Resolved, 10)
+	for i, state := range slices.Sorted(maps.Keys(sum.ResolvedAs)) {
+		text += fmt.Sprintf("%s%d %s", []string{": ", ", "}[min(i, 1)], sum.ResolvedAs[state], state)
+	}
+	return text
+}
+
+// failureFields returns how a failure is a row. Where all letters are of one group, the table omits
+// it: its number of letters is below.
+func failureFields(sum *dlq.Summary) func(dlq.Failure) []output.Field {
+	field, groups := output.NewField, ""
+	if len(sum.Groups) > 1 {
+		groups = "GROUPS"
+	}
+	return func(f dlq.Failure) []output.Field {
+		return []output.Field{
+			field("count", "COUNT", f.Count).Right(),
+			field("class", "CLASS", output.OrOther(f.Class, f.Folded)),
+			field("fingerprint", "FINGERPRINT", output.OrOther(f.Fingerprint, f.Folded)).Spare(1),
+			field("other", "", f.Folded),
+			field("groups", groups, slices.Concat([]string{}, f.Groups)).MayCut(),
+			field("first", "FIRST", output.Ago(f.First)).Spare(2),
+			field("last", "LAST", output.Ago(f.Last)),
+			field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
+			field("sample", "SAMPLE", output.OrNil(f.Sample)).MayCut().Last(1),
+		}
+	}
+}
+
+func groupFields(g dlq.GroupCount) []output.Field {
+	field := output.NewField
+	return []output.Field{field("open", "OPEN", g.Open).Right(), field("group", "GROUP", output.OrOther(g.Group, g.Folded)), field("other", "", g.Folded)}
+}
+
+func partitionFields(p dlq.PartitionCount) []output.Field {
+	var at any
+	if p.Open > 0 {
+		at = p.OldestOffset
+	}
+	return []output.Field{
+		output.NewField("partition", "", p.Partition),
+		output.NewField("open", "", p.Open),
+		output.NewField("pending", "", p.Pending),
+		output.NewField("resolved", "", p.Resolved),
+		output.NewField("duplicates", "", p.Duplicates),
+		output.NewField("oldestOffset", "", at),
+		output.NewField("oldest", "", p.Oldest),
+	}
+}
+
+// parseBy reads the length of the times by which failures are counted; zero for none.
+func parseBy(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	by, ok := selection.ParseDuration(text)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("--by: %q is no duration, such as 10m, 1h or 1d", text)
+	case by < time.Second || by%time.Second != 0:
+		return 0, fmt.Errorf("--by: %s is not a whole number of seconds, from 1s on", text)
+	}
+	return by, nil
+}
+
+func timeFields(c dlq.TimeCount) []output.Field {
+	return []output.Field{
+		output.NewField("from", "", c.From), output.NewField("open", "", c.Open), output.NewField("earlier", "", c.Earlier),
+	}
+}
+
+const (
+	mostDrawn  = 100 // rows of a drawing, the latest
+	shortGap   = 3   // times without a failure that have a row each
+	longestBar = 40  // characters
+)
+
+// drawTimes is a bar for each time, as characters that any terminal has. Times without failures
+// have rows too, so that the gaps show, and many of them one row.
+func drawTimes(times []dlq.TimeCount, by time.Duration) (rows output.Rows) {
+	most := int64(1)
+	for _, c := range times {
+		if !c.Earlier {
+			most = max(most, c.Open)
+		}
+	}
+	row := func(from, open any, bar string) {
+		rows = append(rows, []output.Field{
+			output.NewField("", "FAILED FROM", from), output.NewField("", "COUNT", open).Right(),
+			output.NewField("", fmt.Sprintf("IN %s EACH", output.Duration(by)), bar).MayCut(),
+		})
+	}
+	before := int64(0)
+	if left := len(times) - mostDrawn; left > 0 {
+		for _, c := range times[:left] {
+			before += c.Open
+		}
+		times = times[left:]
+	} else if len(times) > 0 && times[0].Earlier {
+		before, times = times[0].Open, times[1:]
+	}
+	if before > 0 {
+		row("earlier", before, " ")
+	}
+	for i, c := range times {
+		if i > 0 {
+			last := times[i-1].From
+			gap := int(c.From.Sub(last)/by) - 1
+			if gap > shortGap {
+				row(nil, nil, fmt.Sprintf("%s without failures", output.Duration(time.Duration(gap)*by)))
+			} else {
+				for n := range gap {
+					row(last.Add(time.Duration(n+1)*by), int64(0), " ")
+				}
+			}
+		}
+		// A time with a failure never looks like one without.
+		row(c.From, c.Open, strings.Repeat("#", max(1, int(c.Open*longestBar/most))))
+	}
+	return rows
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/guards"
@@ -192,10 +194,10 @@ func readContents(ctx context.Context, s *cli.Session, found []subject.Sibling, 
 		}
 		if numberOr(stats[f.Topic].total, 1) == 0 {
 			contents[f.Topic] = contentsOf(&dlq.Summary{})
-		} else if name, err := subject.LedgerName(s.Naming, f); err != nil {
+		} else if l, err := subject.LedgerOf(s, f); err != nil {
 			problems = append(problems, err)
 		} else {
-			ledgers = append(ledgers, dlq.NewLedger(f.Topic, name, s.Kafka...))
+			ledgers = append(ledgers, l)
 		}
 	}
 	for _, r := range dlq.SummarizeAll(ctx, ledgers, cli.Progress(s.Tool, fmt.Sprintf("reading %d topics", len(ledgers)))) {
@@ -246,4 +248,34 @@ func topClass(sum *dlq.Summary) (top string) {
 		}
 	}
 	return top
+}
+
+// missingSources reports for each source topic whether it is missing. A list of all topics omits
+// what the user may not see, so it asks for those that are not in the list. A source of which
+// nothing is known is not in the answer.
+func missingSources(ctx context.Context, s *cli.Session, all []subject.Sibling) map[string]any {
+	known := map[string]any{}
+	// not by kadm, which returns no topic where the user may not see one
+	req := kmsg.NewPtrMetadataRequest()
+	for _, f := range all {
+		if known[f.Source] = false; !f.SourceListed {
+			delete(known, f.Source)
+			t := kmsg.NewMetadataRequestTopic()
+			t.Topic = kmsg.StringPtr(f.Source)
+			req.Topics = append(req.Topics, t)
+		}
+	}
+	if len(req.Topics) == 0 {
+		return known
+	}
+	resp, err := req.RequestWith(ctx, s.Client)
+	if err != nil {
+		return known
+	}
+	for _, t := range resp.Topics {
+		if missing := t.ErrorCode == kerr.UnknownTopicOrPartition.Code; t.Topic != nil && (missing || t.ErrorCode == 0) {
+			known[*t.Topic] = missing
+		}
+	}
+	return known
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
-	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/lost"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
+	letterset "github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
 // NewReopen makes the verb reopen.
@@ -66,22 +66,33 @@ refused while a run on the topic is unfinished.`,
 	return cmd
 }
 
+// maxNamed is how many copies are named.
+const maxNamed = 10
+
 // ofPending makes a decision one about pending letters whose copies no consumer can have. It names
-// the first ten copies.
+// the first copies.
 func ofPending(ctx context.Context, d *decision, s *cli.Session, topic string, sel *selection.Selection) error {
-	f, err := subject.FindTopic(ctx, s, topic)
+	ledger, err := subject.FindLedger(ctx, s, topic)
 	if err != nil {
 		return err
 	}
-	name, err := subject.LedgerName(s.Naming, f)
+	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.Kafka, Naming: s.Naming}, ledger)
 	if err != nil {
 		return err
 	}
-	copies, err := redrive.FindLostCopies(ctx, redrive.Config{Kafka: s.Kafka, Naming: s.Naming}, dlq.NewLedger(topic, name, s.Kafka...))
-	if err != nil {
-		return err
+	named, fits := letterset.Set{}, sel.Filter.Match
+	sel.Filter.Match = func(l *dlq.Letter) bool {
+		place := letterset.At(l.Record.Partition, l.Record.Offset)
+		at := place.In(l.Record.Topic)
+		copied, why := copies.Of(at)
+		if why == "" || fits != nil && !fits(l) {
+			return false
+		}
+		if named.Len() < maxNamed && named.Add(place) {
+			s.Screen.Print("letter %s: its copy is at %s, and %s", at, copied, why)
+		}
+		return true
 	}
-	lost.Narrow(&sel.Filter, copies, func(text string) { s.Screen.Print("%s", text) })
 	d.takes, d.scope, d.takesState = "pending letter whose copy no consumer can have", dlq.PendingOnly, func(state dlq.State) bool { return state == dlq.Redriven }
 	d.write = func(ctx context.Context, l *dlq.Ledger, f dlq.Filter, until dlq.Cursor, done func(headers.Position, error)) (int64, error) {
 		return l.Reopen(ctx, f, until, dlq.ReopenOptions{By: d.By, Why: d.Why, Done: done, Pending: copies.Has})

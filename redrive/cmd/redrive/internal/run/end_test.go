@@ -21,7 +21,7 @@ func TestFinish_ExitCodeShowsTheOutcomes(t *testing.T) {
 	for flag, want := range map[string]int{"": cli.ExitPending, "--no-wait": cli.ExitDone} {
 		i := s.As()
 		var hangs sync.Once
-		i.Observe = func(words string) {
+		i.Watch = func(words string) {
 			if strings.HasPrefix(words, "the canary succeeded") {
 				hangs.Do(s.Hang) // and every handler with it
 			}

@@ -193,7 +193,7 @@ func TestFollowRun_LeavesTheRunAlone(t *testing.T) {
 		got := s.WhileSending(t, "20", func(run string) {
 			ctx, stop := context.WithCancelCause(t.Context())
 			i := s.As()
-			i.Observe = func(words string) {
+			i.Watch = func(words string) {
 				if strings.Contains(words, "letters were sent; at 20 records a second") {
 					stop(cli.ErrInterrupted)
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sidingkafka/siding/dlq"
+	letterset "github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/serve/where"
 )
 
@@ -37,4 +38,21 @@ func (s *Selection) WhereProblem(quotes bool) string {
 		return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %s (the reason is hidden, since it may quote the letter: --no-redact shows it)", s.Where.Failed, s.Where.FirstAt)
 	}
 	return fmt.Sprintf("--where failed on %d of the letters, which are not chosen; the first: %v", s.Where.Failed, s.Where.First)
+}
+
+// Only returns a filter that selects letters of a set alone, and counts the others that fit.
+func Only(of letterset.Set, f dlq.Filter) (filter dlq.Filter, others *int64) {
+	others = new(int64)
+	fits := f.Match
+	f.Match = func(l *dlq.Letter) bool {
+		if fits != nil && !fits(l) {
+			return false
+		}
+		if of.Has(letterset.At(l.Record.Partition, l.Record.Offset)) {
+			return true
+		}
+		*others++
+		return false
+	}
+	return f, others
 }

@@ -12,16 +12,24 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/internal/guard"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
-// LedgerName is the name of a dead-letter topic's ledger.
-func LedgerName(naming retrytopics.Naming, f Sibling) (string, error) {
-	names, err := naming.Siblings(f.Source, f.Group)
+// LedgerOf returns the ledger of a dead-letter topic, of which nothing is read.
+func LedgerOf(s *cli.Session, f Sibling) (*dlq.Ledger, error) {
+	names, err := s.Naming.Siblings(f.Source, f.Group)
 	if err != nil {
-		return "", cli.Usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.Topic, err))
+		return nil, cli.Usage(fmt.Errorf("the ledger of %s has no name by this naming: set --ledger-name: %w", f.Topic, err))
 	}
-	return names.Ledger, nil
+	return dlq.NewLedger(f.Topic, names.Ledger, s.Kafka...), nil
+}
+
+// FindLedger is LedgerOf for a dead-letter topic by its name.
+func FindLedger(ctx context.Context, s *cli.Session, topic string) (*dlq.Ledger, error) {
+	f, err := FindTopic(ctx, s, topic)
+	if err != nil {
+		return nil, err
+	}
+	return LedgerOf(s, f)
 }
 
 // A Purpose is what a ledger is read for. A verb can show letters without the ledger's topic, or
@@ -37,11 +45,11 @@ const (
 
 // ReadLedger reads all entries about a topic's dead letters.
 func ReadLedger(ctx context.Context, s *cli.Session, f Sibling, why Purpose) (*dlq.Ledger, error) {
-	name, err := LedgerName(s.Naming, f)
+	l, err := LedgerOf(s, f)
 	if err != nil {
 		return nil, err
 	}
-	l := dlq.NewLedger(f.Topic, name, s.Kafka...)
+	name := l.Name()
 	err = l.Read(ctx, cli.Progress(s.Tool, "reading "+name), nil)
 	switch {
 	case err != nil && (why == ToWrite || !errors.Is(err, dlq.ErrNewerVersion)):

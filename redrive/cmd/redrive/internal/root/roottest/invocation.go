@@ -24,15 +24,15 @@ type Result struct {
 
 // Invocation is how a command is started.
 type Invocation struct {
-	Env     map[string]string
-	Dial    func(ctx context.Context, network, host string) (net.Conn, error) // nil is TCP
-	Listen  func(network, address string) (net.Listener, error)               // of the demo's broker
-	Stdin   string
-	Typed   func() // before stdin is read
-	Now     func() time.Time
-	Observe func(words string) // gets each text that is written to stderr
-	Folder  string             // of configuration
-	Full    bool               // stdout takes nothing
+	Env    map[string]string
+	Dial   func(ctx context.Context, network, host string) (net.Conn, error) // nil is TCP
+	Listen func(network, address string) (net.Listener, error)               // of the demo's broker
+	Stdin  string
+	Typed  func() // before stdin is read
+	Now    func() time.Time
+	Watch  func(words string) // each text on stderr
+	Folder string             // of configuration
+	Full   bool               // stdout takes nothing
 }
 
 // Run runs a command.
@@ -49,7 +49,7 @@ func (i Invocation) In(ctx context.Context, t *testing.T, args ...string) Result
 		i.Now = func() time.Time { return clitest.Noon }
 	}
 	p := cli.Process{
-		Stdin: typist{strings.NewReader(i.Stdin), i.Typed}, Stdout: &stdout, Stderr: observed{&stderr, i.Observe},
+		Stdin: typist{strings.NewReader(i.Stdin), i.Typed}, Stdout: &stdout, Stderr: watched{&stderr, i.Watch},
 		Env:    connect.Environment{Getenv: func(k string) string { return i.Env[k] }, Folder: i.Folder, Dial: i.Dial},
 		Listen: i.Listen, Now: i.Now, User: "oncall",
 	}
@@ -67,17 +67,17 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// observed calls observe with each text that is written.
-type observed struct {
+// watched calls watch with each text that is written.
+type watched struct {
 	io.Writer
-	observe func(string)
+	watch func(string)
 }
 
-func (l observed) Write(p []byte) (int, error) {
-	if l.observe != nil {
-		l.observe(string(p))
+func (w watched) Write(p []byte) (int, error) {
+	if w.watch != nil {
+		w.watch(string(p))
 	}
-	return l.Writer.Write(p)
+	return w.Writer.Write(p)
 }
 
 // typist calls before when the command reads the operator's answer.

@@ -113,7 +113,7 @@ func (s *Service) InterruptedRun(t *testing.T) Outcome {
 	s.Fix("tax")
 	ctx, stop := context.WithCancelCause(t.Context())
 	i := s.As()
-	i.Observe = func(words string) {
+	i.Watch = func(words string) {
 		if strings.HasPrefix(words, "the canary succeeded") {
 			time.AfterFunc(500*time.Millisecond, func() { stop(cli.ErrInterrupted) })
 		}
@@ -133,7 +133,7 @@ func (s *Service) WhileSending(t *testing.T, rate string, do func(run string)) R
 	t.Helper()
 	done := make(chan struct{})
 	i, name := s.As(), ""
-	i.Observe = func(words string) {
+	i.Watch = func(words string) {
 		if id, ok := strings.CutPrefix(words, "run "); ok {
 			name, _, _ = strings.Cut(id, ":")
 		}
