@@ -146,17 +146,31 @@ type place []path
 
 // member is the place of a member of an object. hit reports that a path ends there.
 func (at place) member(name string) (next place, hit bool) {
+	return at.inner(func(s step) (leads, skips bool) {
+		return s.kind == every || s.kind == member && strings.EqualFold(s.name, name), s.deep
+	})
+}
+
+// element is the place of an element of an array. Names look through arrays: a.b leads to each b of
+// a list a, too.
+func (at place) element(index int) (next place, hit bool) {
+	return at.inner(func(s step) (leads, skips bool) {
+		return s.kind == every || s.kind == element && s.index == index, s.deep || s.kind == member
+	})
+}
+
+// inner is the place of what is within a value: a path's next step leads to it, or skips it.
+func (at place) inner(by func(step) (leads, skips bool)) (next place, hit bool) {
 	for _, p := range at {
-		s := p[0]
-		if s.kind == every || s.kind == member && strings.EqualFold(s.name, name) {
-			if len(p) == 1 {
-				hit = true
-				s.use.found.Store(true)
-			} else {
-				next = next.with(p[1:])
-			}
+		leads, skips := by(p[0])
+		switch {
+		case leads && len(p) == 1:
+			hit = true
+			p[0].use.found.Store(true)
+		case leads:
+			next = next.with(p[1:])
 		}
-		if s.deep {
+		if skips {
 			next = next.with(p)
 		}
 	}
@@ -182,26 +196,6 @@ func (at place) behind(hidden bool) place {
 		p[len(p)-1].use.found.Store(true)
 	}
 	return nil
-}
-
-// element is the place of an element of an array. Names look through arrays: a.b leads to each b of
-// a list a, too.
-func (at place) element(index int) (next place, hit bool) {
-	for _, p := range at {
-		s := p[0]
-		if s.kind == every || s.kind == element && s.index == index {
-			if len(p) == 1 {
-				hit = true
-				s.use.found.Store(true)
-			} else {
-				next = next.with(p[1:])
-			}
-		}
-		if s.deep || s.kind == member {
-			next = next.with(p)
-		}
-	}
-	return next.behind(hit), hit
 }
 
 // named reports whether text has the last name of one of the paths, in quotes. A path without a

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
@@ -56,16 +58,27 @@ would type it, and takes less than a minute. The rate and the window are set to 
 	return cmd
 }
 
+// tax is the bug that is fixed.
+var tax = Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 1200}
+
+// startIncident starts the demo's broker and service.
+func startIncident(t *cli.Tool) (*Incident, error) {
+	var network []kfake.Opt
+	if t.Listen != nil {
+		network = []kfake.Opt{kfake.ListenFn(t.Listen), kfake.Ports(9092)}
+	}
+	return StartIncidentOn(network, []kgo.Opt{kgo.Dialer(t.Env.Dial)}, tax,
+		Bug{Class: "payment.Declined", Message: "the bank said no", Records: 500},
+		Bug{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300})
+}
+
 // serveDemo runs a server over an incident that goes on: some records fail each second.
 func serveDemo(ctx context.Context, t *cli.Tool, listen string) error {
 	c, err := t.Flags.Redaction(t.Env)
 	if err != nil {
 		return cli.Usage(err)
 	}
-	i, err := startIncident(t.Listen, t.Env.Dial,
-		Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 1200}, Bug{Class: "payment.Declined", Message: "the bank said no", Records: 500},
-		Bug{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300},
-	)
+	i, err := startIncident(t)
 	if err != nil {
 		return err
 	}
@@ -87,8 +100,7 @@ const demoPace = "--rate 150 --ramp 2s --window 3s"
 
 // playDemo plays the incident. It counts the records that it reports at the end.
 func playDemo(ctx context.Context, t *cli.Tool, run Shell) error {
-	tax := Bug{Class: "tax.TableMiss", Message: "no tax rate for region", Records: 1200}
-	i, err := startIncident(t.Listen, t.Env.Dial, tax, Bug{Class: "payment.Declined", Message: "the bank said no", Records: 500}, Bug{Class: "decode", Message: "invalid character '<' looking for beginning of value", Records: 300})
+	i, err := startIncident(t)
 	if err != nil {
 		return err
 	}

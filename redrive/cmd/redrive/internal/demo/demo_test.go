@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -107,20 +105,8 @@ func TestServeDemo_ShowsTheIncidentUntilItIsInterrupted(t *testing.T) {
 	if strings.HasSuffix(address, ":8642") {
 		t.Errorf("it listens at %s, not where --listen says", address)
 	}
-	shows := func(path string, want ...*regexp.Regexp) {
-		t.Helper()
-		lacks := fmt.Errorf("%s was not asked", path)
-		for tick := time.Tick(50 * time.Millisecond); lacks != nil; {
-			lacks = answers(ctx, address+path, want)
-			select {
-			case <-ctx.Done():
-				t.Fatalf("%v: %v", context.Cause(ctx), lacks)
-			case <-tick:
-			}
-		}
-	}
-	shows("/", regexp.MustCompile(`href="/topics/orders\.dlq"`), regexp.MustCompile(`2,0(0[1-9]|[1-9]\d) open`))
-	shows("/topics/orders.dlq", regexp.MustCompile(`tax\.TableMiss`), regexp.MustCompile(`payment\.Declined`), regexp.MustCompile(`decode`))
+	roottest.Page(ctx, t, address+"/", regexp.MustCompile(`href="/topics/orders\.dlq"`), regexp.MustCompile(`2,0(0[1-9]|[1-9]\d) open`))
+	roottest.Page(ctx, t, address+"/topics/orders.dlq", regexp.MustCompile(`tax\.TableMiss`), regexp.MustCompile(`payment\.Declined`), regexp.MustCompile(`decode`))
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -128,29 +114,6 @@ func TestServeDemo_ShowsTheIncidentUntilItIsInterrupted(t *testing.T) {
 	if err := cmd.Wait(); err != nil || !strings.HasSuffix(string(rest), "stopping; once more ends at once\n") {
 		t.Errorf("it ended by %v, and said %s", err, rest)
 	}
-}
-
-// answers asks an address, and returns what is wrong with its answer.
-func answers(ctx context.Context, address string, want []*regexp.Regexp) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if answer.StatusCode != http.StatusOK {
-		err = errors.Join(err, errors.New(answer.Status))
-	}
-	for _, w := range want {
-		if !w.Match(text) {
-			err = errors.Join(err, fmt.Errorf("%s lacks %s", address, w))
-		}
-	}
-	return err
 }
 
 func TestMain(m *testing.M) { roottest.RunTests(m) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -51,17 +50,7 @@ type Incident struct {
 	keys  map[string]bool // of the records that were processed
 }
 
-// startIncident starts a broker, and a service that reads from it. listen and dial are the network;
-// nil is TCP.
-func startIncident(listen func(network, address string) (net.Listener, error), dial func(context.Context, string, string) (net.Conn, error), bugs ...Bug) (*Incident, error) {
-	var network []kfake.Opt
-	if listen != nil {
-		network = []kfake.Opt{kfake.ListenFn(listen), kfake.Ports(9092)}
-	}
-	return StartIncidentOn(network, []kgo.Opt{kgo.Dialer(dial)}, bugs...)
-}
-
-// StartIncidentOn starts them on a network of the caller's.
+// StartIncidentOn starts a broker, and a service that reads from it, on a network.
 func StartIncidentOn(network []kfake.Opt, kafka []kgo.Opt, bugs ...Bug) (*Incident, error) {
 	cluster, err := kfake.NewCluster(append(network, kfake.NumBrokers(1), kfake.SeedTopics(4, "orders"))...)
 	if err != nil {

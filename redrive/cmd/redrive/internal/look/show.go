@@ -70,7 +70,7 @@ position, the original marked by >. It says so where they are gone.`,
 		},
 	}
 	cmd.Flags().Int64Var(&around, "around", 0, "also show the records at this `number` of offsets before and after it on the source")
-	cmd.Flags().Var(&as, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
+	cmd.Flags().Var(output.Choice[output.Rendering]{To: &as, From: output.Renderings, Kind: "form"}, "as", "`form` of key, value and headers: "+strings.Join(output.Renderings, ", "))
 	cli.Complete(cmd, "as", cobra.FixedCompletions(output.Renderings, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

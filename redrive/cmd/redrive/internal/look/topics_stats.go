@@ -110,26 +110,17 @@ func retentionOf(configs kadm.ResourceConfigs, err error, topic string) (*time.D
 	if err != nil {
 		return nil, err
 	}
-	c, err := configs.On(topic, nil)
-	if err != nil {
+	text, err := subject.Setting(configs, topic, "retention.ms")
+	if err != nil || text == "" {
 		return nil, err
 	}
-	if c.Err != nil {
-		return nil, c.Err
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("retention.ms: %w", err)
 	}
-	for _, kv := range c.Configs {
-		if kv.Key != "retention.ms" || kv.Value == nil {
-			continue
-		}
-		ms, err := strconv.ParseInt(*kv.Value, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("retention.ms: %w", err)
-		}
-		const longest = int64(1<<63-1) / int64(time.Millisecond)
-		d := time.Duration(min(ms, longest)) * time.Millisecond
-		return &d, nil
-	}
-	return nil, nil
+	const longest = int64(1<<63-1) / int64(time.Millisecond)
+	d := time.Duration(min(ms, longest)) * time.Millisecond
+	return &d, nil
 }
 
 // kept is how long retention keeps a letter: -1 in JSON where there is no limit, as in Kafka.

@@ -97,7 +97,9 @@ func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Se
 	}
 	write := dlq.Export
 	if how.decoded {
-		write = decoded(s.Redact)
+		write = func(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
+			return exportDecoded(w, found, s.Redact)
+		}
 	}
 	if target != nil {
 		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.Tool, found)) })
@@ -142,14 +144,8 @@ func exportTo(ctx context.Context, s *cli.Session, topic string, sel *selection.
 	)
 }
 
-// decoded returns [dlq.Export], with lines that also have what the bytes mean. Where something is
+// exportDecoded is [dlq.Export], with lines that also have what the bytes mean. Where something is
 // redacted they have only that.
-func decoded(rules *redact.Rules) func(io.Writer, iter.Seq2[*dlq.Letter, error]) (int64, error) {
-	return func(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
-		return exportDecoded(w, found, rules)
-	}
-}
-
 func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error], rules *redact.Rules) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var errs []error

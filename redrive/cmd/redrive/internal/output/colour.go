@@ -28,13 +28,6 @@ const (
 // Colours lists them, for help and completion.
 var Colours = []string{string(Auto), string(Always), string(Never)}
 
-// Set, String and Type make a Colour the value of a flag.
-func (c *Colour) Set(s string) error { return choose(c, s, Colours) }
-func (c *Colour) String() string     { return string(*c) }
-
-// Type implements pflag.Value.
-func (c *Colour) Type() string { return "when" }
-
 // SetColour sets when the screen paints. It must be called before anything is written.
 func (s *Screen) SetColour(c Colour) {
 	auto := c == Auto && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"

@@ -21,17 +21,24 @@ const (
 // Formats lists them, for help and completion.
 var Formats = []string{string(Table), string(JSON), string(JSONL)}
 
-// Set, String and Type make a Format the value of a flag.
-func (f *Format) Set(s string) error { return choose(f, s, Formats) }
-func (f *Format) String() string     { return string(*f) }
+// A Choice is the value of a flag that takes one of several words.
+type Choice[T ~string] struct {
+	To   *T
+	From []string
+	Kind string // of value
+}
 
-// Type implements pflag.Value.
-func (f *Format) Type() string { return "format" }
-
-func choose[T ~string](to *T, s string, from []string) error {
-	if !slices.Contains(from, s) {
-		return fmt.Errorf("choose %s", strings.Join(from, ", "))
+// Set implements pflag.Value.
+func (c Choice[T]) Set(s string) error {
+	if !slices.Contains(c.From, s) {
+		return fmt.Errorf("choose %s", strings.Join(c.From, ", "))
 	}
-	*to = T(s)
+	*c.To = T(s)
 	return nil
 }
+
+// String implements pflag.Value.
+func (c Choice[T]) String() string { return string(*c.To) }
+
+// Type implements pflag.Value.
+func (c Choice[T]) Type() string { return c.Kind }

@@ -27,13 +27,6 @@ const (
 // Renderings lists them, for help and completion.
 var Renderings = []string{string(Text), string(AsJSON), string(Hex)}
 
-// Set, String and Type make a Rendering the value of a flag.
-func (r *Rendering) Set(s string) error { return choose(r, s, Renderings) }
-func (r *Rendering) String() string     { return string(*r) }
-
-// Type implements pflag.Value.
-func (r *Rendering) Type() string { return "form" }
-
 // Lines shows bytes to people, on as many lines as they need, without a line break at the end. Nil
 // is "null": for Kafka it differs from empty. It shows as many of them as take at most so many
 // bytes, and the number of those that are left. JSON that is long only since it is nested deep is

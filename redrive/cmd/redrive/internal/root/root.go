@@ -84,9 +84,9 @@ Secrets come from a file or from the environment, never from a flag's value.`,
 func addFlags(t *cli.Tool, root *cobra.Command) {
 	all := root.PersistentFlags()
 	t.Flags = connect.AddFlags(all)
-	all.VarP(&t.Screen.Format, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
+	all.VarP(output.Choice[output.Format]{To: &t.Screen.Format, From: output.Formats, Kind: "format"}, "output", "o", "`format` of the data: "+strings.Join(output.Formats, ", "))
 	t.Colour = output.Auto
-	all.Var(&t.Colour, "color", "`when` to use colour: "+strings.Join(output.Colours, ", ")+"; auto is in a terminal without NO_COLOR")
+	all.Var(output.Choice[output.Colour]{To: &t.Colour, From: output.Colours, Kind: "when"}, "color", "`when` to use colour: "+strings.Join(output.Colours, ", ")+"; auto is in a terminal without NO_COLOR")
 	all.BoolVar(&t.UTC, "utc", false, "tables show times in UTC instead of local time; JSON always does")
 	all.BoolVarP(&t.Verbose, "verbose", "v", false, "log what the Kafka client does to stderr")
 }

@@ -35,9 +35,7 @@ func TestShowOutcome_PrintsAllCounts(t *testing.T) {
 			var data bytes.Buffer
 			tl := &cli.Tool{Process: cli.Process{Now: func() time.Time { return clitest.Noon.Add(time.Second) }}, Screen: output.NewScreen(&data, io.Discard, func(string) string { return "" })}
 			tl.Screen.Look = output.Look{Now: func() time.Time { return clitest.Noon.Add(time.Hour) }, Zone: time.UTC}
-			if err := tl.Screen.Format.Set(f); err != nil {
-				t.Fatal(err)
-			}
+			tl.Screen.Format = output.Format(f)
 			if err := showOutcome(tl, o); err != nil {
 				t.Fatal(err)
 			}

@@ -65,10 +65,7 @@ func TestPace_ExplainsWhatIsNoTolerance(t *testing.T) {
 func TestPaceOf_IsAShareOfTheTraffic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := roottest.NewNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
-		if _, err := n.Fail(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		n := roottest.FailedNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
 		n.Fix("tax")
 		idle := n.Play(`
 <!-- night: wait 1m -->

@@ -106,10 +106,7 @@ func TestRun_AsksForTheNumberOfAllLetters(t *testing.T) {
 func TestRun_BoundsTheAttemptsOfItsCopies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := roottest.NewNight(t, demo.Bug{Class: "payment", Message: "the bank is away", Records: 40, Retried: true})
-		if _, err := n.Fail(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		n := roottest.FailedNight(t, demo.Bug{Class: "payment", Message: "the bank is away", Records: 40, Retried: true})
 		played := n.Play(`
     $ redrive plan orders.dlq --class payment --max-attempts 2
 <!-- night: exits 3 -->

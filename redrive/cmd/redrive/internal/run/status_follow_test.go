@@ -37,10 +37,7 @@ func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				n := roottest.NewNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 60}, demo.Bug{Class: "payment", Message: "the bank said no", Records: 40})
-				if _, err := n.Fail(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				n := roottest.FailedNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 60}, demo.Bug{Class: "payment", Message: "the bank said no", Records: 40})
 				n.Fix("tax")
 				played := n.Play(strings.NewReplacer("FLAGS", c.flags, "CODE", c.code).Replace(`
 <!-- night: exits CODE -->
@@ -61,10 +58,7 @@ func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
 func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := roottest.NewNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 120})
-		if _, err := n.Fail(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		n := roottest.FailedNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 120})
 		n.Fix("tax")
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
@@ -73,11 +67,8 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 			n.Invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "2", "--window", "20s")
 		})
 		time.Sleep(24*time.Second + 500*time.Millisecond) // the last heartbeat is some seconds old
-		runs, err := n.Redriver(t).Runs(t.Context(), "orders.dlq")
-		if err != nil || len(runs) != 1 {
-			t.Fatal(runs, err)
-		}
-		run := "orders.dlq/" + runs[0].ID
+		begun := n.OnlyRun()
+		run := "orders.dlq/" + begun.ID
 		var status, follow bytes.Buffer
 		n.Invoke(t.Context(), &status, "status", run)
 		code := -1
@@ -93,8 +84,8 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 			t.Error(err)
 		}
 		_, words, _ = strings.Cut(follow.String(), ": ")
-		if _, err := fmt.Sscan(words, &first); err != nil || first < plain || plain <= int(runs[0].Counts.Sent) {
-			t.Errorf("it begins with %d letters sent, where status has %d and the ledger %d: %v", first, plain, runs[0].Counts.Sent, err)
+		if _, err := fmt.Sscan(words, &first); err != nil || first < plain || plain <= int(begun.Counts.Sent) {
+			t.Errorf("it begins with %d letters sent, where status has %d and the ledger %d: %v", first, plain, begun.Counts.Sent, err)
 		}
 		if code != cli.ExitDone {
 			t.Errorf("it ends with exit code %d", code)
@@ -108,21 +99,15 @@ func TestFollowRun_GoesOnWithAResumedRun(t *testing.T) {
 func TestFollowRun_EndsWhereNoOperatorResumes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		n := roottest.NewNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
-		if _, err := n.Fail(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		n := roottest.FailedNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 20})
 		n.Fix("tax")
 		ctx, stop := context.WithTimeoutCause(t.Context(), 5*time.Second, cli.ErrInterrupted)
 		defer stop()
 		n.Invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "1")
-		runs, err := n.Redriver(t).Runs(t.Context(), "orders.dlq")
-		if err != nil || len(runs) != 1 {
-			t.Fatal(runs, err)
-		}
+		begun := n.OnlyRun()
 		began := time.Now()
 		var follow bytes.Buffer
-		code := n.Invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
+		code := n.Invoke(t.Context(), &follow, "status", "orders.dlq/"+begun.ID, "--follow")
 		if took := time.Since(began); code != cli.ExitError || took < 20*time.Second || took > 30*time.Second {
 			t.Errorf("it ends after %v with exit code %d", took, code)
 		}
@@ -138,10 +123,7 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				n := roottest.NewNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 120})
-				if _, err := n.Fail(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				n := roottest.FailedNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 120})
 				n.Fix("tax")
 				ctx, stop := context.WithCancelCause(t.Context())
 				defer stop(nil)
@@ -150,14 +132,11 @@ func TestFollowRun_GoesOnWhileNoHeartbeatCanCome(t *testing.T) {
 					n.Invoke(ctx, io.Discard, "run", "orders.dlq", "--yes", "--ramp", "0", "--rate", "2", "--window", "20s")
 				})
 				time.Sleep(20 * time.Second)
-				runs, err := n.Redriver(t).Runs(t.Context(), "orders.dlq")
-				if err != nil || len(runs) != 1 {
-					t.Fatal(runs, err)
-				}
+				begun := n.OnlyRun()
 				var follow bytes.Buffer
 				code := -1
 				all.Go(func() {
-					code = n.Invoke(t.Context(), &follow, "status", "orders.dlq/"+runs[0].ID, "--follow")
+					code = n.Invoke(t.Context(), &follow, "status", "orders.dlq/"+begun.ID, "--follow")
 				})
 				time.Sleep(3 * time.Second)
 				refused := n.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq.ledger", Err: kerr.NotEnoughReplicas, Count: -1})

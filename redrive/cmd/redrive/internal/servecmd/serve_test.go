@@ -122,7 +122,7 @@ func TestRunServer_HidesWhatFlagsVariablesAndProfileHide(t *testing.T) {
 		go func() {
 			defer cancel()
 			for path := range pages {
-				pages[path] = readsPage(ctx, t, at+path)
+				pages[path] = roottest.Page(ctx, t, at+path)
 			}
 		}()
 	}}
@@ -142,39 +142,10 @@ func TestRunServer_HidesWhatFlagsVariablesAndProfileHide(t *testing.T) {
 	}
 }
 
-// readsPage asks for a page until the server has it.
-func readsPage(ctx context.Context, t *testing.T, address string) string {
-	for tick := time.Tick(50 * time.Millisecond); ; {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			t.Error(err)
-			return ""
-		}
-		answer, err := http.DefaultClient.Do(r)
-		if err == nil {
-			text, _ := io.ReadAll(answer.Body)
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return string(text)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			t.Errorf("%s was not answered", address)
-			return ""
-		case <-tick:
-		}
-	}
-}
-
 // The server sends its metrics over OTLP if OpenTelemetry's variables name a target, and the last
 // ones as it ends. It does not run in parallel: the variables are the process's.
 func TestNewExporter_SendsOverOTLP(t *testing.T) {
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broker.Close()
+	broker := roottest.NewBroker(t, kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var mu sync.Mutex
@@ -192,7 +163,7 @@ func TestNewExporter_SendsOverOTLP(t *testing.T) {
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "100")
-	env := map[string]string{"SIDING_BROKERS": strings.Join(broker.ListenAddrs(), ","), "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
+	env := map[string]string{"SIDING_BROKERS": broker.Addr, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
 	if r := (roottest.Invocation{Env: env}).In(ctx, t, "serve", "--listen", "127.0.0.1:0"); r.Code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
 	}

@@ -157,10 +157,22 @@ func Compacted(topic string) string {
 
 // IsCompacted reports whether a topic is known to be compacted.
 func IsCompacted(configs kadm.ResourceConfigs, topic string) bool {
+	policy, err := Setting(configs, topic, "cleanup.policy")
+	return err == nil && strings.Contains(policy, "compact")
+}
+
+// Setting returns a setting of a topic; empty if the topic has none of that key.
+func Setting(configs kadm.ResourceConfigs, topic, key string) (string, error) {
 	c, err := configs.On(topic, nil)
-	return err == nil && c.Err == nil && slices.ContainsFunc(c.Configs, func(kv kadm.Config) bool {
-		return kv.Key == "cleanup.policy" && strings.Contains(kv.MaybeValue(), "compact")
-	})
+	if err := cmp.Or(err, c.Err); err != nil {
+		return "", err
+	}
+	for _, kv := range c.Configs {
+		if kv.Key == key {
+			return kv.MaybeValue(), nil
+		}
+	}
+	return "", nil
 }
 
 // TemplateOf is how topics of a kind are named.

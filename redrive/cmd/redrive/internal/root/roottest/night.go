@@ -50,6 +50,15 @@ func NewNight(t *testing.T, bugs ...demo.Bug) *Night {
 	return n
 }
 
+// FailedNight is NewNight whose records are dead letters.
+func FailedNight(t *testing.T, bugs ...demo.Bug) *Night {
+	n := NewNight(t, bugs...)
+	if _, err := n.Fail(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // Begin produces the records within half an hour, until all are dead letters.
 func (n *Night) Begin() {
 	const waves = 30
@@ -235,14 +244,18 @@ func (n *Night) Invoke(ctx context.Context, out io.Writer, args ...string) int {
 	return root.Run(ctx, n.process(out), args)
 }
 
-// Redriver is the engine for the night's broker.
-func (n *Night) Redriver(t *testing.T) *redrive.Redriver {
-	t.Helper()
+// OnlyRun is the only run of the night, as the ledger has it.
+func (n *Night) OnlyRun() redrive.Outcome {
+	n.t.Helper()
 	r, err := redrive.New(redrive.Config{Kafka: []kgo.Opt{kgo.SeedBrokers(n.Address), kgo.Dialer(n.dial)}})
 	if err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
-	return r
+	runs, err := r.Runs(n.t.Context(), "orders.dlq")
+	if err != nil || len(runs) != 1 {
+		n.t.Fatal(runs, err)
+	}
+	return runs[0]
 }
 
 type writer func([]byte) (int, error)

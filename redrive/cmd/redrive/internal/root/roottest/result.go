@@ -1,12 +1,18 @@
 package roottest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
@@ -103,3 +109,37 @@ func OutcomeOf(t *testing.T, text string) (o Outcome) {
 
 // Hunter is a secret.
 const Hunter = "hunter2-hunter2"
+
+// Page asks for a page until it is there and fits all patterns, and returns it.
+func Page(ctx context.Context, t *testing.T, address string, want ...*regexp.Regexp) string {
+	t.Helper()
+	for tick := time.Tick(50 * time.Millisecond); ; {
+		text, err := get(ctx, address)
+		if err == nil && !slices.ContainsFunc(want, func(w *regexp.Regexp) bool { return !w.MatchString(text) }) {
+			return text
+		}
+		select {
+		case <-ctx.Done():
+			t.Errorf("%s: %v, %v, want %v: %s", address, context.Cause(ctx), err, want, text)
+			return text
+		case <-tick:
+		}
+	}
+}
+
+func get(ctx context.Context, address string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
+	return string(text), err
+}
