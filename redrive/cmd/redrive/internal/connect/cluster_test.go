@@ -1,6 +1,8 @@
 package connect
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +15,11 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 	noCert := write(t, filepath.Join(some, "no.pem"), "no certificate")
 	empty := write(t, filepath.Join(some, "empty"), "\n")
 	pass := write(t, filepath.Join(some, "pass"), "x\n")
-	cert, _ := newAuthority(t).issue(t, "a")
-	_, otherKey := newAuthority(t).issue(t, "b")
-	certFile, keyFile := write(t, filepath.Join(some, "cert"), cert), write(t, filepath.Join(some, "key"), otherKey)
+	otherKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile := write(t, filepath.Join(some, "cert"), newIdentity(t).cert), write(t, filepath.Join(some, "key"), keyInPEM(t, otherKey))
 	for _, c := range []struct {
 		name  string
 		world world

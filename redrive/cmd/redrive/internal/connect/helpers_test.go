@@ -1,21 +1,15 @@
 package connect
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -54,74 +48,32 @@ func write(t *testing.T, file, content string) string {
 	return file
 }
 
-// authority signs certificates of a test.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  string
+// identity is a certificate of 127.0.0.1 and example.com, its own authority, and its key.
+type identity struct {
+	pair      tls.Certificate
+	cert, key string // in PEM form
 }
 
-func newAuthority(t *testing.T) *authority {
+// newIdentity returns the certificate of package httptest.
+func newIdentity(t *testing.T) identity {
 	t.Helper()
-	a := &authority{}
-	der, key := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}, nil)
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.cert, a.key, a.pem = cert, key, inPEM("CERTIFICATE", der)
-	return a
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	pair := server.TLS.Certificates[0]
+	return identity{pair, inPEM("CERTIFICATE", pair.Certificate[0]), keyInPEM(t, pair.PrivateKey)}
 }
 
-// issue gives a certificate and its key in PEM form.
-func (a *authority) issue(t *testing.T, name string) (cert, key string) {
+func keyInPEM(t *testing.T, key any) string {
 	t.Helper()
-	der, k := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, a)
-	b, err := x509.MarshalPKCS8PrivateKey(k)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inPEM("CERTIFICATE", der), inPEM("PRIVATE KEY", b)
-}
-
-func (a *authority) server(t *testing.T, name string) *tls.Config {
-	t.Helper()
-	cert, key := a.issue(t, name)
-	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}}
-}
-
-func sign(t *testing.T, cert *x509.Certificate, by *authority) ([]byte, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent, signer := cert, key
-	if by != nil {
-		parent, signer = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return der, key
+	return inPEM("PRIVATE KEY", der)
 }
 
 func inPEM(kind string, der []byte) string {
-	var b bytes.Buffer
-	_ = pem.Encode(&b, &pem.Block{Type: kind, Bytes: der})
-	return b.String()
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
 const hunter = "hunter2-hunter2"

@@ -15,43 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/demo"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
-
-// A colleague began a run. To follow it prints what the run prints, until its end, and has its exit
-// code.
-func TestFollowRun_ShowsWhatTheRunShows(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	for name, c := range map[string]struct {
-		flags string
-		code  string
-		shows []string
-	}{
-		"done":    {"--class tax --rate 2", "0", []string{" of 60 letters were sent; at 2 records a second", "sending\n", "all is sent; watching for failures", "watching (", "s left), 0 failed again, 60 sent at ", "STATE         done", "SUCCEEDED     60"}},
-		"aborted": {"--rate 2 --where 'class==\"tax\"||partition==3'", "3", []string{"sending\n", "STATE         aborted", "not sent, still open: ", "redrive: orders.dlq/20000101-", " aborted: letter orders.dlq/3/", "failed again with payment"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				n := roottest.FailedNight(t, demo.Bug{Class: "tax", Message: "no rate", Records: 60}, demo.Bug{Class: "payment", Message: "the bank said no", Records: 40})
-				n.Fix("tax")
-				played := n.Play(strings.NewReplacer("FLAGS", c.flags, "CODE", c.code).Replace(`
-<!-- night: exits CODE -->
-    $ redrive run orders.dlq --yes --ramp 0 --window 1m FLAGS
-<!-- night: exits CODE -->
-<!-- night: meanwhile the canary succeeded -->
-    $ redrive status orders.dlq/20000101-000000-000001 --follow
-`))
-				_, status, _ := strings.Cut(played, "$ redrive status ")
-				roottest.InOrder(t, status, append([]string{"run orders.dlq/20000101-000", "-000001 of ada on laptop, process 4711"}, c.shows...)...)
-			})
-		})
-	}
-}
 
 // A colleague stops a run and resumes it at another rate. Between the two, status --follow ended
 // with an error; and at its beginning it showed less than status had just shown.
