@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
 
 func TestExitCode_IsWhatItWas(t *testing.T) {
@@ -48,5 +51,25 @@ func TestWithoutGuess_DropsTheClientsGuess(t *testing.T) {
 	// The words are the client's own.
 	if got := cli.WithoutGuess((&kgo.ErrFirstReadEOF{}).Error()); got != "the broker hung up at once" {
 		t.Errorf("the client says %q", got)
+	}
+}
+
+func TestOnResource_NamesWhatTheUserMayNotDo(t *testing.T) {
+	t.Parallel()
+	blind, half := roottest.Guarded(t, nil), roottest.Guarded(t, []kfake.ACL{roottest.ACLOn("orders.dlq", kmsg.ACLOperationDescribe)})
+	for _, c := range []struct {
+		b    *roottest.Broker
+		args []string
+		code int
+		data string
+		want string
+	}{
+		{blind, []string{"show", "orders.dlq", "0:0"}, cli.ExitError, "", "not authorized: the user needs DESCRIBE on topic orders.dlq: have it granted (kafka-acls.sh --add --allow-principal User:… --operation DESCRIBE --topic orders.dlq)"},
+		{half, []string{"show", "orders.dlq", "0:0"}, cli.ExitError, "", "not authorized: the user needs READ on topic orders.dlq"},
+		{blind, []string{"topics"}, cli.ExitDone, "", "or this user may see none"},
+		{half, []string{"topics"}, cli.ExitDone, "orders.dlq", "warning: not authorized: the user needs DESCRIBE_CONFIGS on topic orders.dlq"},
+	} {
+		got := c.b.As("ann").Run(t, c.args...)
+		roottest.Prints(t, got, c.code, c.data, c.want, c.args)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/plugin/kslog"
 
 	"github.com/sidingkafka/siding/internal/redact"
+	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 )
@@ -96,4 +97,20 @@ func warnOfRedaction(t *Tool) {
 			t.Screen.Warn("%s %s fits nothing in the %s shown", p.From, p.Text, Letters(n))
 		}
 	}
+}
+
+// Session is a command on a cluster that answered: what most verbs take.
+type Session struct {
+	*Tool
+	*connect.Cluster
+	Client *kgo.Client
+	Admin  *kadm.Client
+	Kafka  []kgo.Opt    // the options of its clients
+	Log    *slog.Logger // nil unless -v is given
+}
+
+// Redriver returns the engine for this session's cluster.
+func (s *Session) Redriver() (*redrive.Redriver, error) {
+	r, err := redrive.New(redrive.Config{Kafka: s.Kafka, Naming: s.Naming, Logger: s.Log})
+	return r, Usage(err)
 }
