@@ -74,6 +74,10 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 		{"no such file", world{args: []string{"--config", "/none.yaml"}}, []string{"configuration: open /none.yaml: no such file"}},
 		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml:2: found character … that cannot start any token"}},
 		{"a list", world{config: "- x"}, []string{"config.yaml:1: a name, or keys with values, is expected here"}},
+		{
+			"lists for names and mappings", world{config: "profile: [a]\nprofiles: [b]"},
+			[]string{"config.yaml:1: a name, or keys with values, is expected here", "config.yaml:2: a name, or keys with values, is expected here"},
+		},
 		{"merged from a text", world{config: "profile: a\nprofiles:\n  a: {<<: b}"}, []string{"config.yaml:3: a name, or keys with values, is expected here"}},
 		{"an anchor within itself", world{config: "profile: a\nprofiles:\n  a: &a\n    <<: *a"}, []string{"config.yaml:4: unknown anchor … referenced"}},
 		{

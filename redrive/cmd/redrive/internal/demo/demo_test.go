@@ -92,11 +92,11 @@ func TestServeDemo_ShowsTheIncidentUntilItIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := bufio.NewReader(pipe)
-	said, address := "", ""
+	printed, address := "", ""
 	for address == "" {
 		line, err := words.ReadString('\n')
-		if said += line; err != nil {
-			t.Fatalf("it ended before it printed an address: %s", said)
+		if printed += line; err != nil {
+			t.Fatalf("it ended before it printed an address: %s", printed)
 		}
 		if strings.HasPrefix(line, "http://127.0.0.1:") {
 			address = strings.TrimSpace(line)
@@ -112,7 +112,7 @@ func TestServeDemo_ShowsTheIncidentUntilItIsInterrupted(t *testing.T) {
 	}
 	rest, _ := io.ReadAll(words)
 	if err := cmd.Wait(); err != nil || !strings.HasSuffix(string(rest), "stopping; once more ends at once\n") {
-		t.Errorf("it ended by %v, and said %s", err, rest)
+		t.Errorf("it ended by %v, and printed %s", err, rest)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
@@ -111,9 +112,7 @@ func TestListing_RefusesWhatCannotBe(t *testing.T) {
 
 func TestList_PrintsValues(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "orders.dlq", 1, nil)
-	b.Topic(t, "orders.dlq.ledger", 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, "orders.dlq", "orders.dlq.ledger")).Open(t)
 	for _, value := range [][]byte{[]byte("{\n  \"sku\": \"x\"\n}"), []byte("line\n\x1b[2J"), {0xff, 0}, nil, {}, []byte(strings.Repeat("0123456789", 50))} {
 		r := roottest.Letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1, Message: "no rate"})
 		r.Value = value
@@ -129,10 +128,7 @@ func TestList_PrintsValues(t *testing.T) {
 // One key of 900 KB made every row of a list without a terminal as wide.
 func TestList_CutsALongKey(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	for _, topic := range []string{"orders", "orders.dlq", "orders.dlq.ledger"} {
-		b.Topic(t, topic, 1, nil)
-	}
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger")).Open(t)
 	long := roottest.Letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1})
 	long.Key = bytes.Repeat([]byte("k"), 100_000)
 	b.Produce(t, long, roottest.Letter("orders.dlq", 0, time.Hour, headers.Meta{Class: "tax", Group: "billing", Attempts: 1}))

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
@@ -11,9 +13,7 @@ import (
 
 func TestShow_ReportsWhyThereIsNoLetter(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "orders.dlq", 3, nil)
-	b.Topic(t, "orders", 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(3, "orders.dlq"), kfake.SeedTopics(1, "orders")).Open(t)
 	for range 3 {
 		b.Produce(t, roottest.Letter("orders.dlq", 0, 0, headers.Meta{}), roottest.Letter("orders.dlq", 1, 0, headers.Meta{}))
 	}

@@ -21,8 +21,7 @@ import (
 
 func TestShow_PrintsAllOfALetter(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "orders.dlq", 2, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(2, "orders.dlq")).Open(t)
 	at := clitest.Noon.Add(-2 * time.Hour)
 	full := roottest.Letter("orders.dlq", 1, 2*time.Hour, headers.Meta{
 		Original: headers.Position{Topic: "orders", Partition: 1, Offset: 7, Timestamp: at.Add(-time.Hour)},
@@ -58,9 +57,7 @@ func TestShow_PrintsAllOfALetter(t *testing.T) {
 // Of one letter a time was local, another in UTC, and the reader had to find out which.
 func TestShow_HasOneTimeZone(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "orders.dlq", 1, nil)
-	b.Topic(t, "orders.dlq.ledger", 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, "orders.dlq", "orders.dlq.ledger")).Open(t)
 	m := headers.Meta{Class: "tax", History: []headers.Attempt{{Number: 1, Class: "tax", At: clitest.Noon}, {Number: 2, Class: "http.503", At: clitest.Noon.Add(time.Minute)}}}
 	b.Produce(t, roottest.Letter("orders.dlq", 0, 0, m))
 	b.Record(t, 0, 0, dlq.Entry{State: dlq.Discarded, At: clitest.Noon.Add(time.Hour), By: "ada"})
@@ -116,10 +113,7 @@ func TestShow_DoesWithoutTheLedger(t *testing.T) {
 // Which records stood beside the one that failed was asked with another tool, by hand.
 func TestShow_PrintsTheNeighboursOnTheSource(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "orders", 1, nil)
-	b.Topic(t, "orders.dlq", 1, nil)
-	b.Topic(t, "orders.dlq.ledger", 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, "orders", "orders.dlq", "orders.dlq.ledger")).Open(t)
 	for i := range 8 {
 		b.Produce(t, &kgo.Record{Topic: "orders", Timestamp: clitest.Noon.Add(time.Duration(i) * time.Second), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, `{"n":%d,"card":4111}`, i)})
 	}

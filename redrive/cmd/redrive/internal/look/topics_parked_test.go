@@ -19,8 +19,7 @@ import (
 // an offset above it. So topics showed five parked records for ever.
 func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "orders.retry.5s", 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, "orders.retry.5s")).Open(t)
 	tx := b.Client(t, kgo.TransactionalID("run"))
 	send := func(end func()) {
 		t.Helper()
@@ -63,9 +62,8 @@ func TestListParked_CountsNoMarksOfTransactions(t *testing.T) {
 // there: the records of the other one counted as its own, and as exact.
 func TestListParked_CountsARecordForTheGroupThatItNames(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
 	const tier = "orders.retry.5s"
-	b.Topic(t, tier, 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, tier)).Open(t)
 	for range 3 {
 		b.Produce(t, roottest.Letter(tier, 0, 0, headers.Meta{Group: "payd"}))
 	}

@@ -118,10 +118,7 @@ func TestTopics_ShowsTheWorstFirstAndFoldsTheEmpty(t *testing.T) {
 
 func TestTopics_GoesByTheNaming(t *testing.T) {
 	t.Parallel()
-	b := roottest.NewBroker(t).Open(t)
-	b.Topic(t, "dead_orders", 1, nil)
-	b.Topic(t, "orders.dlq", 1, nil)
-	b.Topic(t, "parked_orders_5s", 1, nil)
+	b := roottest.NewBroker(t, kfake.SeedTopics(1, "dead_orders", "orders.dlq", "parked_orders_5s")).Open(t)
 	naming := []string{"--dlq-name", "dead_{topic}", "--ledger-name", "ledger_{topic}", "--retry-name", "parked_{topic}_{delay}", "-o", "jsonl"}
 	if got := b.Redrive(t, append(naming, "topics")...); !strings.HasPrefix(got.Stdout, `{"topic":"dead_orders","source":"orders","sourceGone":true,"partitions":1,"letters":0,"open":0,"pending":0,"resolved":0,"oldestOpen":null,"topClass":null,"groups":[],"lastHour":0,`) || strings.Count(got.Stdout, "\n") != 1 {
 		t.Errorf("topics: %+v", got)
