@@ -164,29 +164,25 @@ notify:
 		"serve.yaml:59: notify[0].severity: it is a list, but a text is expected",
 	}},
 	{"lists and keys stand for each other", map[string]string{"serve.yaml": `topics: {match: a}
-access: [tokens-file]
+access: {proxy: 10.0.0.1, oidc: [a]}
 redact: "a"
 tls: true
-notify: chat
-`}, []string{
-		"serve.yaml:1: topics: it has keys, but a list is expected: as in [a, b]",
-		"serve.yaml:2: access: it is a list, but keys with values are expected: tokens-file, proxy, oidc, session-key-file, open-metrics",
-		"serve.yaml:3: redact: it is a single value, but keys with values are expected: paths, headers, patterns",
-		"serve.yaml:4: tls: it is a single value, but keys with values are expected: cert-file, key-file",
-		"serve.yaml:5: notify: it is a single value, but a list is expected: as in [a, b]",
-	}},
-	{"elements are of the wrong kind", map[string]string{"serve.yaml": `topics: [a]
-access:
-  proxy: 10.0.0.1
-  oidc: [a]
+notify: [chat]
 topics-file: a
 `}, []string{
-		"serve.yaml:1: topics[0]: it is a single value, but keys with values are expected: match, criticality, manual-only, alerts, retention",
-		"serve.yaml:3: access.proxy: it is a single value, but keys with values are expected: header, groups-header, from, groups",
-		"serve.yaml:4: access.oidc: it is a list, but keys with values are expected: issuer, client-id, client-secret-env, client-secret-file, scopes, name-claim, groups-claim, groups",
-		"serve.yaml:5: topics-file: there is no such key; allowed are " + topKeys,
+		"serve.yaml:1: topics: it has keys, but a list is expected: as in [a, b]",
+		"serve.yaml:2: access.proxy: it is a single value, but keys with values are expected: header, groups-header, from, groups",
+		"serve.yaml:2: access.oidc: it is a list, but keys with values are expected: issuer, client-id, client-secret-env, client-secret-file, scopes, name-claim, groups-claim, groups",
+		"serve.yaml:3: redact: it is a single value, but keys with values are expected: paths, headers, patterns",
+		"serve.yaml:4: tls: it is a single value, but keys with values are expected: cert-file, key-file",
+		"serve.yaml:5: notify[0]: it is a single value, but keys with values are expected: name, url-env, url-file, topics, severity",
+		"serve.yaml:6: topics-file: there is no such key; allowed are " + topKeys,
 	}},
+	// What follows from another mistake is not reported: listen may be right once access is, and what
+	// is missing beside a misspelled key may be that one.
 	{"keys are misspelled", map[string]string{"serve.yaml": `listn: x
+listen: 0.0.0.0:8642
+url: siding
 redcat: {}
 tpoics: []
 max_classes: 5
@@ -194,23 +190,27 @@ zzz: 1
 access:
   tokenfile: a
 topics:
-  - match: a
+  - macth: a
     criticalty: high
     alerts:
       warn: 5
 notify:
   - name: chat
     url: slack://hunter2
+  - {name: mail, url-env: SIDING_TEST_NOT_SET}
 `}, []string{
 		"serve.yaml:1: listn: there is no such key; did you mean listen?",
-		"serve.yaml:2: redcat: there is no such key; did you mean redact?",
-		"serve.yaml:3: tpoics: there is no such key; did you mean topics?",
-		"serve.yaml:4: max_classes: there is no such key; did you mean max-classes?",
-		"serve.yaml:5: zzz: there is no such key; allowed are " + topKeys,
-		"serve.yaml:7: access.tokenfile: there is no such key; did you mean tokens-file?",
-		"serve.yaml:10: topics[0].criticalty: there is no such key; did you mean criticality?",
-		"serve.yaml:12: topics[0].alerts.warn: there is no such key; allowed are warn-open, page-open, new, oldest, new-class, retention",
-		"serve.yaml:15: notify[0].url: there is no such key; allowed are name, url-env, url-file, topics, severity",
+		`serve.yaml:3: url: "siding" is not an address, as in https://siding.example.com`,
+		"serve.yaml:4: redcat: there is no such key; did you mean redact?",
+		"serve.yaml:5: tpoics: there is no such key; did you mean topics?",
+		"serve.yaml:6: max_classes: there is no such key; did you mean max-classes?",
+		"serve.yaml:7: zzz: there is no such key; allowed are " + topKeys,
+		"serve.yaml:9: access.tokenfile: there is no such key; did you mean tokens-file?",
+		"serve.yaml:11: topics[0].macth: there is no such key; did you mean match?",
+		"serve.yaml:12: topics[0].criticalty: there is no such key; did you mean criticality?",
+		"serve.yaml:14: topics[0].alerts.warn: there is no such key; allowed are warn-open, page-open, new, oldest, new-class, retention",
+		"serve.yaml:17: notify[0].url: there is no such key; allowed are name, url-env, url-file, topics, severity",
+		"serve.yaml:18: notify[1].url-env: the variable SIDING_TEST_NOT_SET is not set: it has the receiver's URL",
 	}},
 	{"values are out of bounds", map[string]string{"serve.yaml": `listen: 0.0.0.0:8080
 url: siding
@@ -257,9 +257,6 @@ notify:
 		"serve.yaml:23: notify[1].url-env: either this or url-file is required",
 		`serve.yaml:25: notify[1].topics: "[" ` + aPattern,
 		`serve.yaml:26: notify[1].severity: "loud": warn or page`,
-	}},
-	{"a key of retention is misspelled", map[string]string{"serve.yaml": "topics:\n  - match: a\n    retention: {max-ages: 1d}\n"}, []string{
-		"serve.yaml:3: topics[0].retention.max-ages: there is no such key; did you mean max-age?",
 	}},
 	{"retention is out of bounds", map[string]string{"serve.yaml": `topics:
   - match: a
@@ -508,23 +505,11 @@ rule: []
 		"tokens.yaml:5: tokens[0].secret: there is no such key; allowed are name, sha256, grants",
 		"tokens.yaml:6: tokens[1]: it is a single value, but keys with values are expected: name, sha256, grants",
 	}},
-	{"tokens lack something", map[string]string{"serve.yaml": "access: {tokens-file: tokens.yaml}\n", "tokens.yaml": `tokens:
-  - sha256: hunter2
-  - name: ada
-    sha256: ` + aToken + `
-    grants: [{}, {role: king}]
-`}, []string{
-		"tokens.yaml:2: tokens[0].name: required: it is written to ledgers",
-		"tokens.yaml:2: tokens[0].grants: required: as in [{role: viewer}]",
-		"tokens.yaml:2: tokens[0].sha256: not 64 hexadecimal digits: as sha256sum prints them",
-		`tokens.yaml:5: tokens[1].grants[1].role: "king" is not a role: viewer, reader, operator or admin`,
-		"tokens.yaml:5: tokens[1].grants[0].role: required: viewer, reader, operator or admin",
-	}},
 	{"tokens lack what is required", map[string]string{"serve.yaml": "access: {tokens-file: tokens.yaml}\n", "tokens.yaml": `tokens:
   - sha256: hunter2
   - name: ada
     sha256: ` + aToken + `
-    grants: [{}, {role: viewer, topics: ['[']}]
+    grants: [{}, {role: viewer, topics: ['[']}, {role: king}]
   - name: bob
     sha256: ` + aToken + `
     grants: [{role: viewer}]
@@ -532,6 +517,7 @@ rule: []
 		"tokens.yaml:2: tokens[0].name: required: it is written to ledgers",
 		"tokens.yaml:2: tokens[0].grants: required: as in [{role: viewer}]",
 		"tokens.yaml:2: tokens[0].sha256: not 64 hexadecimal digits: as sha256sum prints them",
+		`tokens.yaml:5: tokens[1].grants[2].role: "king" is not a role: viewer, reader, operator or admin`,
 		"tokens.yaml:5: tokens[1].grants[0].role: required: viewer, reader, operator or admin",
 		`tokens.yaml:5: tokens[1].grants[1].topics[0]: "[" ` + aTopics,
 		"tokens.yaml:7: tokens[2].sha256: another token has this hash",

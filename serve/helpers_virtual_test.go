@@ -91,11 +91,7 @@ func (is *station) letterFor(group, class string, failed time.Time) {
 // letterAt is letterFor of a record of a partition.
 func (is *station) letterAt(partition int32, group, class string, failed time.Time) {
 	is.t.Helper()
-	cl, err := kgo.NewClient(append(is.k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		is.t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := is.writer()
 	done := make(chan error, 1)
 	r := &kgo.Record{Topic: "orders", Offset: time.Now().UnixNano(), Value: []byte("v")}
 	dlq.NewWriter(cl, "orders.dlq").Write(is.t.Context(), r, headers.Meta{

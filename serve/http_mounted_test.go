@@ -88,33 +88,16 @@ func (m *mounted) do(r *http.Request) (code int, text, at string) {
 // sends fills in the first form of a page whose action ends in some path, and sends it.
 func (m *mounted) sends(page, action string, with map[string]string) (code int, text, at string) {
 	m.t.Helper()
-	root, err := html.Parse(strings.NewReader(page))
+	to, fields := formIn(m.t, page, func(n *html.Node) bool {
+		to, _, _ := strings.Cut(attribute(n, "action"), "?")
+		return strings.HasSuffix(to, action)
+	}, with)
+	r, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, m.address+to, strings.NewReader(fields.Encode()))
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	for n := range root.Descendants() {
-		to, _, _ := strings.Cut(attribute(n, "action"), "?")
-		if n.Data != "form" || !strings.HasSuffix(to, action) {
-			continue
-		}
-		fields := url.Values{}
-		for d := range n.Descendants() {
-			if name := attribute(d, "name"); d.Type == html.ElementNode && name != "" && attribute(d, "type") != "checkbox" {
-				fields.Add(name, attribute(d, "value"))
-			}
-		}
-		for key, value := range with {
-			fields.Set(key, value)
-		}
-		r, err := http.NewRequestWithContext(m.t.Context(), http.MethodPost, m.address+attribute(n, "action"), strings.NewReader(fields.Encode()))
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		return m.do(r)
-	}
-	m.t.Fatalf("there is no form to %s: %s", action, page)
-	return 0, "", ""
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return m.do(r)
 }
 
 func attribute(n *html.Node, key string) string {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve"
@@ -104,6 +102,28 @@ func TestServer_PairsThatAreConfiguredDifferently(t *testing.T) {
 	}
 }
 
+// A server was suspended, and another one owned its topic meanwhile and notified of an incident.
+// The first one wakes, takes itself for the owner until its group says otherwise, and notifies no
+// receiver again.
+func TestServer_TellsNothingThatAnotherServerTold(t *testing.T) {
+	t.Parallel()
+	p := newPager(t)
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		is := towns(t, k, "orders")
+		is.serve(notifies(p))
+		is.lettersOf("orders", 6)
+		is.within(2*time.Minute, "the incident is sent", func() bool { return len(p.received("[warn] ")) == 1 })
+		time.Sleep(time.Minute)
+		is.note("alert/open", map[string]any{"v": 1, "severity": "page", "text": "12 letters open", "since": time.Now(), "changed": time.Now(), "told": true, "by": "another"})
+		time.Sleep(time.Minute) // it is read before the letters
+		is.lettersOf("orders", 6)
+		time.Sleep(5 * time.Minute)
+		if got := p.received(""); len(got) != 1 {
+			t.Errorf("sent again: %q", got)
+		}
+	})
+}
+
 // A note of an older version says that people were notified, and not whom. They are not notified
 // again, and get the end.
 func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
@@ -112,16 +132,8 @@ func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := towns(t, k, "orders")
 		is.lettersOf("orders", 12)
-		cl, err := kgo.NewClient(k.Opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
 		note := `{"v":1,"severity":"page","text":"12 letters open","since":"2026-11-22T01:40:00Z","changed":"2026-11-22T01:40:00Z","told":true,"by":"old"}`
-		err = cl.ProduceSync(t.Context(), dlq.RunRecord("orders.dlq.ledger", "serve/alert/open", []byte(note))).FirstErr()
-		cl.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k.Produce(dlq.RunRecord("orders.dlq.ledger", "serve/alert/open", []byte(note)))
 		stop := is.serve(inGroup(notifies(p), "mine")) // it has no note of its own yet
 		time.Sleep(5 * time.Minute)
 		stop()

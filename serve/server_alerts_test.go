@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/internal/notify"
 )
@@ -34,40 +33,6 @@ func (h *hook) next(t *testing.T, about, not string) {
 			t.Fatalf("no message came of %q", about)
 		}
 	}
-}
-
-// Of two servers one notifies. It ends, and the other goes on: it sends nothing again, and what
-// comes then it sends once.
-func TestServer_OfTwoOneTellsAndTheOtherGoesOn(t *testing.T) {
-	cases.Skip(t)
-	c := newCluster(t, "orders", "bills")
-	h := newHook(t)
-	t.Setenv("HOOK", "generic+"+h.URL+"?template=json")
-	cfg := serve.Config{
-		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5, PageOpen: 10, New: -1, Oldest: -1, NewClass: -1, Retention: -1}}},
-		Notify: []serve.Receiver{{Name: "hook", URLEnv: "HOOK"}},
-	}
-	first, stopFirst := c.run(cfg)
-	second, stopSecond := c.run(cfg)
-	c.fail("orders", "decode", 6)
-	h.next(t, "[warn] orders.dlq: ", "")
-	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
-	const owned = `siding_dead_letters_unread{messaging_destination_name="orders.dlq"}`
-	eventually(t, "one server owns orders.dlq", func() bool {
-		return strings.Contains(get(t, first, "/metrics"), owned) != strings.Contains(get(t, second, "/metrics"), owned)
-	})
-	left := second
-	if strings.Contains(get(t, second, "/metrics"), owned) {
-		left = first
-		stopSecond()
-	} else {
-		stopFirst()
-	}
-	shows(t, left, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 6`)
-	c.fail("bills", "decode", 7)
-	h.next(t, "[warn] bills.dlq: ", "orders.dlq")
-	c.fail("orders", "decode", 6)
-	h.next(t, "[page] orders.dlq: ", "[warn] orders.dlq") // what it sent again, it sent before
 }
 
 // A webhook that hangs delays neither the other receivers, nor the metrics, nor the end of the

@@ -28,6 +28,11 @@ func TestServer_SaysWhatIsAllowed(t *testing.T) {
 		{"/letters?limit=2000", "", "query.limit: at most 1000"},
 		{"/letters?limit=ten", "", "query.limit: it has to be a whole number"},
 		{"/letters/0/x", "", "path.offset: it has to be a whole number"},
+		// A partition of 33 bits lost its highest ones: the request acted on another letter.
+		{"/letters/4294967297/0", "", "path.partition: at most 2147483647"},
+		{"/letters/4294967297/0/discard", `{"why":"sold out"}`, "path.partition: at most 2147483647"},
+		{"/letters/4294967297/0/reopen", `{"why":"sold out"}`, "path.partition: at most 2147483647"},
+		{"/letters/4294967297/0/redrive", "{}", "path.partition: at most 2147483647"},
 		{"/export?all=perhaps", "", "query.all: it has to be true or false"},
 		{"/retention?dry=1", "", "query.dry: there is no such parameter, and none at all"},
 		{

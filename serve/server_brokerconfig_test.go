@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/serve"
@@ -26,13 +25,8 @@ func TestServer_NoRuleActsWhileTheLedgerForgets(t *testing.T) {
 			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 				is := outageAt(t, k, 5)
 				is.broken.Store(false)
-				cl, err := kgo.NewClient(k.Opts()...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer cl.Close()
 				set := func(name, value string) {
-					done, err := kadm.NewClient(cl).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, "orders.dlq.ledger")
+					done, err := kadm.NewClient(is.writer()).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, "orders.dlq.ledger")
 					if err != nil || done[0].Err != nil {
 						t.Fatal(done, err)
 					}

@@ -67,38 +67,36 @@ func (p *person) opens(path string, want ...string) (body string) {
 // fills returns the form of a page that acts, with some fields filled in.
 func (p *person) fills(body string, with map[string]string) (action string, fields url.Values) {
 	p.t.Helper()
+	return formIn(p.t, body, func(n *html.Node) bool { return attribute(n, "class") == "act" }, with)
+}
+
+// formIn returns the first form of a page that is the right one, with some fields filled in.
+func formIn(t *testing.T, body string, is func(*html.Node) bool, with map[string]string) (action string, fields url.Values) {
+	t.Helper()
 	root, err := html.Parse(strings.NewReader(body))
 	if err != nil {
-		p.t.Fatal(err)
-	}
-	attr := func(n *html.Node, key string) string {
-		for _, a := range n.Attr {
-			if a.Key == key {
-				return a.Val
-			}
-		}
-		return ""
+		t.Fatal(err)
 	}
 	for n := range root.Descendants() {
-		if n.Data != "form" || attr(n, "class") != "act" {
+		if n.Data != "form" || !is(n) {
 			continue
 		}
 		fields = url.Values{}
 		for d := range n.Descendants() {
-			switch name := attr(d, "name"); {
-			case d.Type != html.ElementNode || name == "" || attr(d, "type") == "checkbox":
+			switch name := attribute(d, "name"); {
+			case d.Type != html.ElementNode || name == "" || attribute(d, "type") == "checkbox":
 			case d.Data == "textarea" && d.FirstChild != nil:
 				fields.Add(name, d.FirstChild.Data)
 			default:
-				fields.Add(name, attr(d, "value"))
+				fields.Add(name, attribute(d, "value"))
 			}
 		}
 		for key, value := range with {
 			fields.Set(key, value)
 		}
-		return attr(n, "action"), fields
+		return attribute(n, "action"), fields
 	}
-	p.t.Fatalf("there is no form: %s", body)
+	t.Fatalf("there is no form: %s", body)
 	return "", nil
 }
 
@@ -159,48 +157,6 @@ func TestServer_ConsoleConfirmedPlanRunsOnce(t *testing.T) {
 	fields.Set("key", "another")
 	if w, text := ann.do(http.MethodPost, action, fields); w.Code != http.StatusConflict || !strings.Contains(text, "0 open letters") && !strings.Contains(text, "nothing") {
 		t.Errorf("the same plan again: %d: %s", w.Code, text)
-	}
-}
-
-// A wrong number, a topic that is gone, and a role that is missing begin nothing, and say why.
-func TestServer_ConsoleRefusedPlanBeginsNothing(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, "orders")
-	done := c.outage(3)
-	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"ada": "[{role: operator, topics: [orders*]}]", "bob": "[{role: reader}]"}), OpenMetrics: true}})
-	cl := c.clientOf(s, "ada")
-	opens(t, cl, "orders.dlq", 3)
-	ada, bob := signIn(t, s, "ada"), signIn(t, s, "bob")
-	action, fields := ada.fills(ada.opens("/topics/orders.dlq/redrive?rate=none", "Look twice: a limit of the run is off."), map[string]string{"expect": "4"})
-	for _, test := range []struct {
-		who    *person
-		status int
-		text   string
-	}{
-		{ada, http.StatusConflict, "3 letters of orders.dlq would be sent, and 4 are expected: nothing was done"},
-		{bob, http.StatusForbidden, "token bob has the role reader on orders.dlq, and this takes the role operator"},
-		{&person{t: t, s: s}, http.StatusUnauthorized, "Sign in"},
-	} {
-		if w, text := test.who.do(http.MethodPost, action, fields); w.Code != test.status || !strings.Contains(text, test.text) {
-			t.Errorf("%d, want %d with %q: %s", w.Code, test.status, test.text, text)
-		}
-	}
-	if w, text := bob.do(http.MethodGet, "/topics/orders.dlq/redrive", nil); w.Code != http.StatusForbidden || !strings.Contains(text, "takes the role operator") {
-		t.Errorf("the plan of a reader: %d: %s", w.Code, text)
-	}
-	if w, _ := ada.do(http.MethodPost, "/topics/bills.dlq/redrive", fields); w.Code != http.StatusNotFound {
-		t.Errorf("another topic: %d", w.Code)
-	}
-	if runs, err := cl.Runs(t.Context(), "orders.dlq", 0); err != nil || len(runs) != 0 || done.Load() != 0 {
-		t.Errorf("the runs are %+v, %v; %d records were handled", runs, err, done.Load())
-	}
-	// who did it is in the ledger
-	fields.Set("expect", "3")
-	if w, text := ada.do(http.MethodPost, action, fields); w.Code != http.StatusSeeOther {
-		t.Fatalf("%d: %s", w.Code, text)
-	}
-	if runs, err := cl.Runs(t.Context(), "orders.dlq", 0); err != nil || len(runs) != 1 || runs[0].By != "token ada" {
-		t.Errorf("the runs are %+v, %v", runs, err)
 	}
 }
 

@@ -56,9 +56,10 @@ func cells(t *testing.T, body string) (rows []map[string]string) {
 // last time, with a sample; each letter says its own.
 func TestServer_ConsoleIncidentSaysWhichVersionFails(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "orders")
+	c := newCluster(t, "bills", "orders")
 	s, _ := c.run(serve.Config{})
 	cl := c.clientOf(s, "")
+	opens(t, cl, "bills.dlq", 0)
 	now := time.Now()
 	for i, m := range []headers.Meta{ // by offset
 		{Group: "billing", Version: "1.4.2"}, {Group: "mail", Version: "9"}, {Group: "billing", Version: "1.4.3"}, {Group: "billing", Version: "1.4.3"},
@@ -69,11 +70,15 @@ func TestServer_ConsoleIncidentSaysWhichVersionFails(t *testing.T) {
 		c.placed(m, now, "{}")
 	}
 	opens(t, cl, "orders.dlq", 4)
+	topics, err := cl.Topics(t.Context())
+	if err != nil || len(topics) != 2 || topics[0].Topic != "orders.dlq" || topics[0].TopClass != "tax.TableMiss" || topics[0].Oldest == nil || topics[1].Oldest != nil {
+		t.Errorf("the topics are %+v, %v", topics, err)
+	}
 	groups, err := cl.Groups(t.Context(), "orders.dlq", api.Filter{})
 	if err != nil || len(groups) != 1 {
 		t.Fatalf("the groups are %+v, %v", groups, err)
 	}
-	if g := groups[0]; !slices.Equal(g.Groups, []string{"billing", "mail"}) || !slices.Equal(g.Versions, []string{"1.4.2", "1.4.3", "9"}) || now.Sub(g.First).Round(time.Minute) != 5*time.Hour || now.Sub(g.Last).Round(time.Minute) != 2*time.Hour {
+	if g := groups[0]; !g.New || g.Open != 4 || !slices.Equal(g.Groups, []string{"billing", "mail"}) || !slices.Equal(g.Versions, []string{"1.4.2", "1.4.3", "9"}) || now.Sub(g.First).Round(time.Minute) != 5*time.Hour || now.Sub(g.Last).Round(time.Minute) != 2*time.Hour {
 		t.Errorf("the group is %+v", g)
 	}
 	rows := cells(t, get(t, s, "/topics/orders.dlq"))

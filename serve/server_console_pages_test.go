@@ -136,6 +136,7 @@ func TestServer_ConsoleBadFormBeginsNothing(t *testing.T) {
 		_, fields := ann.fills(ann.opens(path), map[string]string{"expect": "3"})
 		return fields
 	}
+	ann.opens(topic+"?rate=none", "Look twice: a limit of the run is off.")
 	for name, test := range map[string]struct {
 		path, set, to string
 		status        int
@@ -171,7 +172,7 @@ func TestServer_ConsoleBadFormBeginsNothing(t *testing.T) {
 	key := fields.Get("key")
 	fields.Set("expect", "7")
 	w, text := ann.do(http.MethodPost, topic, fields)
-	if _, again := ann.fills(w.Body.String(), nil); w.Code != http.StatusConflict || !strings.Contains(text, "and 7 are expected") || again.Get("key") == key || again.Get("key") == "" {
+	if _, again := ann.fills(w.Body.String(), nil); w.Code != http.StatusConflict || !strings.Contains(text, "3 letters of orders.dlq would be sent, and 7 are expected: nothing was done") || again.Get("key") == key || again.Get("key") == "" {
 		t.Errorf("a refused run: %d, %v", w.Code, again)
 	}
 	// perhaps a run began before an error of the brokers: the same key finds out

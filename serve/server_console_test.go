@@ -1,13 +1,9 @@
 package serve_test
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,13 +88,7 @@ func TestServer_ConsoleShowsAnIncident(t *testing.T) {
 func TestServer_ConsoleShowsWhatSomebodyMaySee(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
-	file := filepath.Join(t.TempDir(), "tokens.yaml")
-	hash := func(token string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(token))) }
-	text := "tokens:\n  - {name: ada, sha256: " + hash("a") + ", grants: [{role: reader, topics: [orders*]}]}\n  - {name: bob, sha256: " + hash("b") + ", grants: [{role: viewer}]}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, _ := c.run(serve.Config{Access: serve.Access{TokensFile: file, OpenMetrics: true}})
+	s, _ := c.run(serve.Config{Access: serve.Access{OpenMetrics: true, TokensFile: tokenFile(t, map[string]string{"ada": "[{role: reader, topics: [orders*]}]", "bob": "[{role: viewer}]"})}})
 	c.fail("orders", "decode", 1)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 1`)
 	for _, path := range []string{"/", "/topics/orders.dlq", "/topics/orders.dlq/letters/1/0", "/audit", "/nowhere"} {
@@ -106,33 +96,16 @@ func TestServer_ConsoleShowsWhatSomebodyMaySee(t *testing.T) {
 			t.Errorf("%s without credentials: %d: %s", path, w.Code, text)
 		}
 	}
-	signIn := func(token string) []*http.Cookie {
-		r := httptest.NewRequest(http.MethodPost, "/sign-in", strings.NewReader(url.Values{"token": {token}, "back": {"/topics/orders.dlq"}}.Encode()))
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		w, text := visit(t, s, r)
-		if token == "x" {
-			if w.Code != http.StatusUnauthorized || !strings.Contains(text, "nobody has this token") {
-				t.Errorf("a wrong token: %d: %s", w.Code, text)
-			}
-		} else if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/topics/orders.dlq" {
-			t.Fatalf("signing in: %d to %q: %s", w.Code, w.Header().Get("Location"), text)
-		}
-		return w.Result().Cookies()
+	wrong := &person{t: t, s: s}
+	if w, text := wrong.do(http.MethodPost, "/sign-in", url.Values{"token": {"x"}}); w.Code != http.StatusUnauthorized || !strings.Contains(text, "nobody has this token") || len(w.Result().Cookies()) != 0 {
+		t.Errorf("a wrong token: %d: %s", w.Code, text)
 	}
-	if got := signIn("x"); len(got) != 0 {
-		t.Errorf("a wrong token gets %v", got)
+	if w, text := wrong.do(http.MethodPost, "/sign-in", url.Values{"token": {"ada"}, "back": {"/topics/orders.dlq"}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/topics/orders.dlq" {
+		t.Errorf("signing in: %d to %q: %s", w.Code, w.Header().Get("Location"), text)
 	}
-	as := func(cookies []*http.Cookie, path string) (int, string) {
-		r := httptest.NewRequest(http.MethodGet, path, nil)
-		for _, c := range cookies {
-			r.AddCookie(c)
-		}
-		w, text := visit(t, s, r)
-		return w.Code, text
-	}
-	ada, bob := signIn("a"), signIn("b")
+	ada, bob := signIn(t, s, "ada"), signIn(t, s, "bob")
 	for _, test := range []struct {
-		who     []*http.Cookie
+		who     *person
 		path    string
 		status  int
 		has, no string
@@ -148,46 +121,13 @@ func TestServer_ConsoleShowsWhatSomebodyMaySee(t *testing.T) {
 		{ada, "/audit?topic=bills.dlq", 404, "token ada may see", "decision"},
 		{bob, "/audit", 200, "bills.dlq", "ada"},
 	} {
-		code, text := as(test.who, test.path)
-		if code != test.status || !strings.Contains(text, test.has) || strings.Contains(text, test.no) {
-			t.Errorf("%s: %d, want %d with %q, without %q: %s", test.path, code, test.status, test.has, test.no, text)
+		w, text := test.who.do(http.MethodGet, test.path, nil)
+		if w.Code != test.status || !strings.Contains(text, test.has) || strings.Contains(text, test.no) {
+			t.Errorf("%s: %d, want %d with %q, without %q: %s", test.path, w.Code, test.status, test.has, test.no, text)
 		}
 	}
 	// a session is for the console; the API has its own credentials
-	r := httptest.NewRequest(http.MethodGet, "/api/v1/topics", nil)
-	for _, c := range ada {
-		r.AddCookie(c)
-	}
-	if w, _ := visit(t, s, r); w.Code != http.StatusUnauthorized {
+	if w, _ := ada.do(http.MethodGet, "/api/v1/topics", nil); w.Code != http.StatusUnauthorized {
 		t.Errorf("the API takes a session: %d", w.Code)
-	}
-}
-
-// What is hidden from the API's users is hidden from those of the console.
-func TestServer_ConsoleHidesWhatIsHidden(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, "orders")
-	s, _ := c.run(serve.Config{Redact: serve.Redact{Patterns: []string{"hunter[0-9]", "ends at"}}})
-	c.fail("orders", "decode", 1)
-	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 1`)
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
-	if _, err := l.Discard(t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "has hunter2 in it"}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the act of ada", func() bool {
-		_, text := visit(t, s, httptest.NewRequest(http.MethodGet, "/audit", nil))
-		return strings.Contains(text, "1 decision")
-	})
-	for _, path := range []string{"/audit", "/topics/orders.dlq/letters/1/0"} {
-		if _, text := visit(t, s, httptest.NewRequest(http.MethodGet, path, nil)); strings.Contains(text, "hunter2") || !strings.Contains(text, "in it") {
-			t.Errorf("%s: %s", path, text)
-		}
-	}
-	// the text of an error may quote a letter: on a page of its own, and on that of a form
-	for _, path := range []string{"/topics/orders.dlq/letters/1/404", "/topics/orders.dlq/letters/1/404/redrive"} {
-		w, text := visit(t, s, httptest.NewRequest(http.MethodGet, path, nil))
-		if w.Code != http.StatusNotFound || strings.Contains(text, "ends at") || !strings.Contains(text, "the partition [redacted] offset") {
-			t.Errorf("%s: %d: %s", path, w.Code, text)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package serve_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,40 +11,6 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/client"
 )
-
-// A discard of many letters says how many. With another number nothing changes.
-func TestServer_DiscardsTheExpectedNumberOnly(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, "orders")
-	cl, _ := c.serve(serve.Config{})
-	c.fail("orders", "decode", 5)
-	c.fail("orders", "http.503", 2)
-	opens(t, cl, "orders.dlq", 7)
-	request := api.BulkDiscardRequest{Filter: api.Filter{Class: []string{"decode"}}, Expect: 4, DiscardRequest: api.DiscardRequest{Why: "sold out"}}
-	if _, err := cl.Discard(t.Context(), "orders.dlq", request); !client.IsProblem(err, api.WrongNumber) {
-		t.Errorf("4 of 5 letters: %v", err)
-	}
-	request.Expect = 0
-	if _, err := cl.Discard(t.Context(), "orders.dlq", request); !client.IsProblem(err, api.InvalidRequest) {
-		t.Errorf("without a number: %v", err)
-	}
-	opens(t, cl, "orders.dlq", 7)
-	request.Expect = 5
-	if got, err := cl.Discard(t.Context(), "orders.dlq", request); err != nil || got.Letters != 5 {
-		t.Errorf("5 of 5 letters: %v, %v", got, err)
-	}
-	if is, err := cl.Topic(t.Context(), "orders.dlq"); err != nil || is.Open != 2 || is.Resolved != 5 {
-		t.Errorf("the topic is %+v, %v", is, err)
-	}
-	page, err := cl.Letters(t.Context(), "orders.dlq", api.Filter{State: []string{"discarded"}}, "", 0)
-	if err != nil || len(page.Letters) != 5 {
-		t.Fatalf("the discarded letters are %+v, %v", page, err)
-	}
-	l, err := cl.Letter(t.Context(), "orders.dlq", page.Letters[0].Partition, page.Letters[0].Offset)
-	if err != nil || len(l.Ledger) != 1 || l.Ledger[0].By != "local" || l.Ledger[0].Why != "sold out" {
-		t.Errorf("the letter is %+v, %v", l, err)
-	}
-}
 
 func TestServer_DiscardsALetterAndReopensIt(t *testing.T) {
 	t.Parallel()
@@ -98,29 +63,4 @@ func TestServer_ReopensAPendingLetterWhoseCopyNobodyCanHave(t *testing.T) {
 	ann.confirms(letter+"/reopen", map[string]string{"why": "it shrank"})
 	ann.opens(letter, "open again", "it shrank", "Redrive…")
 	opens(t, cl, "orders.dlq", 2)
-}
-
-// A partition of 33 bits lost its highest ones: the request acted on another letter than its
-// address named.
-func TestServer_ActsOnNoOtherPartitionThanTheAddressNames(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, "orders")
-	s, _ := c.run(serve.Config{})
-	cl := c.clientOf(s, "")
-	c.fail("orders", "decode", 3) // one on each partition
-	opens(t, cl, "orders.dlq", 3)
-	const letter = "/api/v1/topics/orders.dlq/letters/4294967297/0" // 2^32 + 1
-	for _, test := range []struct{ method, act, body string }{
-		{http.MethodGet, "", ""},
-		{http.MethodPost, "/discard", `{"why":"sold out"}`},
-		{http.MethodPost, "/reopen", `{"why":"sold out"}`},
-		{http.MethodPost, "/redrive", "{}"},
-	} {
-		if got, want := detailOf(t, send(t, s, test.method, letter+test.act, test.body)), "path.partition: at most 2147483647"; got != want {
-			t.Errorf("%s %s: %s, want %s", test.method, test.act, got, want)
-		}
-	}
-	if l, err := cl.Letter(t.Context(), "orders.dlq", 1, 0); err != nil || l.State != "" {
-		t.Errorf("letter 1/0 is %+v, %v", l, err)
-	}
 }

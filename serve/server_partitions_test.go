@@ -2,8 +2,6 @@ package serve_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -40,26 +38,13 @@ func (is *station) unled(topic string, partition int32) *kfake.FaultHandle {
 // lettersIn writes letters to a partition of orders.dlq.
 func (is *station) lettersIn(partition int32, n int) {
 	is.t.Helper()
-	cl, err := kgo.NewClient(append(is.k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-	if err != nil {
-		is.t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := is.writer()
 	for range n {
 		r := &kgo.Record{Topic: "orders.dlq", Partition: partition, Headers: []kgo.RecordHeader{{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)}}}
 		if err := cl.ProduceSync(is.t.Context(), r).FirstErr(); err != nil {
 			is.t.Fatal(err)
 		}
 	}
-}
-
-// metrics returns what /metrics has.
-func (is *station) metrics() string {
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
-	handlerOf(is.Server).ServeHTTP(w, r)
-	return w.Body.String()
 }
 
 const openIncident = `alert=open severity=page`
@@ -97,8 +82,8 @@ func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
 			if topic.Open != 20 || !strings.Contains(topic.Problem, "partition") || (topic.Known == nil) != test.restart {
 				t.Errorf("%+v: %+v", test, topic)
 			}
-			if n := strings.Count(is.metrics(), `siding_dead_letters_open{error_type="",messaging_destination_name="orders.dlq"} 20`); n != 1 {
-				t.Errorf("%+v: the metrics do not count the letters:\n%s", test, is.metrics())
+			if n := strings.Count(get(t, is.Server, "/metrics"), `siding_dead_letters_open{error_type="",messaging_destination_name="orders.dlq"} 20`); n != 1 {
+				t.Errorf("%+v: the metrics do not count the letters:\n%s", test, get(t, is.Server, "/metrics"))
 			}
 			time.Sleep(20 * time.Minute)
 			if n := is.log.count("is not read; the server tries again"); n != 1 {

@@ -66,6 +66,17 @@ func TestServer_EditsAreOfASizeThatRunsKeep(t *testing.T) {
 	c.outage(2)
 	cl, _ := c.serve(serve.Config{})
 	opens(t, cl, "orders.dlq", 2)
+	for what, edit := range map[string]api.Edit{
+		"is broken":            {SetHeaders: []api.SetHeader{{Key: "dlq-reason"}}, Patch: []byte(`[1]`), Value: &api.NewBytes{Text: "x"}},
+		"has a patch too deep": {Patch: []byte(strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101))},
+	} {
+		if _, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, api.RunOptions{Edit: edit}, ""); !client.IsProblem(err, api.BadEdit) {
+			t.Errorf("an edit that %s: %v", what, err)
+		}
+	}
+	if _, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, api.RunOptions{Target: api.Target{Topic: "no topic"}}, ""); !client.IsProblem(err, api.NoTarget) {
+		t.Errorf("a target that no topic can have as its name: %v", err)
+	}
 	const most = 512 << 10
 	partition := int32(0)
 	for name, edit := range map[string]func(n int) api.Edit{

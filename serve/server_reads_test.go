@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
@@ -30,18 +29,8 @@ func TestServer_OneThatWasRecreatedIsReadAnew(t *testing.T) {
 		}
 		is.within(time.Minute, "none is open", func() bool { return open() == 0 })
 		time.Sleep(time.Minute + time.Second) // the next look is in some seconds
-		cl, err := kgo.NewClient(k.Opts()...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
-		admin := kadm.NewClient(cl)
-		if _, err := admin.DeleteTopic(t.Context(), "orders.dlq"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, "orders.dlq"); err != nil {
-			t.Fatal(err)
-		}
+		k.DeleteTopic("orders.dlq")
+		k.CreateTopic("orders.dlq", 1)
 		for range 5 {
 			is.letterOf("another.class", time.Now())
 		}
@@ -54,11 +43,7 @@ func TestServer_OneThatWasRecreatedIsReadAnew(t *testing.T) {
 func TestServer_ReadsNoLedgerFromItsStartAgain(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := outageAt(t, k, 1)
-		cl, err := kgo.NewClient(append(k.Opts(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
+		cl := is.writer()
 		ledger, err := kadm.NewClient(cl).ListTopics(t.Context(), "orders.dlq.ledger")
 		if err != nil {
 			t.Fatal(err)

@@ -23,10 +23,10 @@ import (
 )
 
 // secrets are what the configuration of the test hides: by a path, by a header's name, by a
-// pattern.
-var secrets = []string{"4111222233334444", "s3cr3t-token", "hunter42"}
+// pattern; and a part of an error, which may quote a letter.
+var secrets = []string{"4111222233334444", "s3cr3t-token", "hunter42", "ends at"}
 
-var hidesSecrets = serve.Redact{Paths: []string{"..card"}, Headers: []string{"x-token"}, Patterns: []string{"hunter[0-9]+"}}
+var hidesSecrets = serve.Redact{Paths: []string{"..card"}, Headers: []string{"x-token"}, Patterns: []string{"hunter[0-9]+", "ends at"}}
 
 var (
 	inBase64 = regexp.MustCompile(`[A-Za-z0-9+/]{8,}={0,2}`)
@@ -121,6 +121,10 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 		Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{MaxCount: 1000}}},
 	})
 	c.secretive()
+	prune := dlq.RunRecord("orders.dlq.ledger", "prune/20261123T170000.000Z-1", []byte(`{"v":1,"at":"2026-11-23T17:00:00Z","by":"ada","why":"of hunter42","archive":"s3://a/hunter42/","error":"dial tcp 10.1.2.3:9092: no hunter42","until":{},"letters":1}`))
+	if err := c.cl.ProduceSync(t.Context(), prune).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
 	cl := c.clientOf(s, "")
 	opens(t, cl, "orders.dlq", 4)
 	find := func(class string) (places []string) {
@@ -162,7 +166,7 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 	read(v1+"/topics", v1+topic, v1+topic+"/groups", v1+topic+"/letters", v1+topic+"/letters?where="+url.QueryEscape(`text contains "bytes"`), v1+topic+"/export?all=true",
 		v1+"/runs", v1+topic+"/runs", v1+topic+"/runs/"+run.ID, v1+topic+"/runs/"+run.ID+"/events", v1+topic+"/retention", v1+"/rules", v1+"/rules/outage/history", v1+"/rules/outage/topics/orders.dlq/dry-run",
 		"/", topic, topic+"?state=all", topic+"?where="+url.QueryEscape(`value.card > 1`), topic+"/runs/"+run.ID, "/runs", "/rules", "/rules/outage/topics/orders.dlq", "/audit", "/metrics",
-		topic+"/redrive", topic+"/discard", v1+"/topics/hunter42")
+		topic+"/redrive", topic+"/discard", v1+"/topics/hunter42", topic+"/letters/1/404", topic+"/letters/1/404/redrive")
 	for _, at := range letters {
 		page := topic + "/letters/" + at
 		read(v1+page, page, page+"?value=json", page+"?value=text", page+"?value=hex", page+"/redrive", page+"/discard", page+"/reopen")
@@ -199,6 +203,8 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 		}
 		asked[shapeOf(r.method, r.path)] = true
 	}
+
+	words(t, s, "/audit", "of [redacted]", "s3://a/[redacted]/", "dial tcp: no [redacted]")
 	// the readers do see what is not hidden
 	for _, want := range []string{"cannot decode [redacted]", "first [redacted]", "decode([redacted])", "of [redacted]", "v7"} {
 		if body := get(t, s, topic+"/letters/"+letters[0]) + get(t, s, topic+"/letters/"+letters[1]) + get(t, s, topic+"/letters/"+letters[2]); !strings.Contains(body, want) {

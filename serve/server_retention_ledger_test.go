@@ -1,12 +1,8 @@
 package serve_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,30 +12,12 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// logText is a log that can be read while a server writes to it.
-type logText struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (w *logText) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.all.Write(p)
-}
-
-func (w *logText) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.all.String()
-}
-
 // Without a ledger no operator could read who deleted letters, or why, so none are deleted. All
 // that writes to the ledger is refused in the same words, and the log has them once. When the
 // ledger is there, the server goes on by itself.
 func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "orders")
+	c := newCluster(t, "orders", "bills")
 	admin := kadm.NewClient(c.cl)
 	if _, err := admin.DeleteTopics(t.Context(), "orders.dlq.ledger"); err != nil {
 		t.Fatal(err)
@@ -47,24 +25,16 @@ func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	const day = 24 * time.Hour
 	c.old("orders.dlq", 90*day, 80*day, day)
 	cfg := retention(serve.Retention{MaxAge: 30 * day, Open: true, Every: time.Second})
-	cfg.Kafka, cfg.Refresh = c.opts, 500*time.Millisecond
-	log := &logText{}
-	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run ended with %v", err)
-		}
-	}()
+	s, _ := c.run(cfg)
 	const want = "orders.dlq has no ledger: create the topic orders.dlq.ledger, compacted, with as many partitions as orders.dlq"
 	cl := c.clientOf(s, "")
 	opens(t, cl, "orders.dlq", 3)
+	if is, err := cl.Topic(t.Context(), "orders.dlq"); err != nil || !strings.Contains(is.Problem, want) {
+		t.Errorf("the topic has the problem %q, %v", is.Problem, err)
+	}
+	if is, err := cl.Topic(t.Context(), "bills.dlq"); err != nil || is.Problem != "" {
+		t.Errorf("the topic that has a ledger has the problem %q, %v", is.Problem, err)
+	}
 	eventually(t, "a failure is counted", func() bool {
 		return strings.Contains(get(t, s, "/metrics"), `siding_retention_failures_total{messaging_destination_name="orders.dlq"}`)
 	})
@@ -84,8 +54,8 @@ func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	if n := c.held("orders.dlq"); n != 3 {
 		t.Errorf("%d letters stay, want 3", n)
 	}
-	if n := strings.Count(log.String(), want); n != 1 || strings.Contains(log.String(), "UNKNOWN_TOPIC") || strings.Contains(log.String(), "deadline") {
-		t.Errorf("the log has it %d times: %s", n, log)
+	if n := c.log.count(want); n != 1 || c.log.count("UNKNOWN_TOPIC") > 0 || c.log.count("deadline") > 0 {
+		t.Errorf("the log has it %d times", n)
 	}
 	if _, err := admin.CreateTopic(t.Context(), 3, 1, nil, "orders.dlq.ledger"); err != nil {
 		t.Fatal(err)

@@ -16,34 +16,28 @@ import (
 // soon is a rule whose waits are minutes.
 const soon = "rules: [{name: outage, topics: '*', classes: [http.*], cool-down: 2m, window: 30s, wait: 10m, max-wait: 10m}]"
 
-// A bug stays for longer than a record may be redriven. Each canary is another letter, so one may
-// still be tried when the bug is fixed.
-func TestRules_CanariesAreNotUsedUp(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		is := outageAt(t, k, 30)
-		is.serve(serve.Config{RulesFile: rules(t, soon)})
-		time.Sleep(80 * time.Minute)
-		if runs := ask[[]api.Run](is, "/runs"); len(runs) < 6 {
-			t.Fatalf("there were %d runs in 80 minutes", len(runs))
-		}
-		is.broken.Store(false)
-		is.within(30*time.Minute, "all letters came home", func() bool { return is.done.Load() == 30 })
-	})
-}
-
-// What a rule cannot do now it tries again after a while, longer each time, and not in each round.
+// What a rule cannot do now it tries again after a while, longer each time, and not in each round:
+// the letter was redriven too often, or is of a group that does not exist any more. There are
+// letters of another group, too, which were read, and do not fit.
 func TestRules_RestAfterARefusal(t *testing.T) {
 	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		is := outageAt(t, k, 1)
-		is.serve(serve.Config{RulesFile: rules(t, strings.Replace(soon, "wait: 10m", "max-replays: 1, wait: 10m", 1))})
-		time.Sleep(100 * time.Minute)
-		if n := is.log.count("a rule could not be applied"); n < 8 || n > 20 {
-			t.Errorf("the rule was refused %d times in a hundred minutes", n)
-		}
-	})
+	for name, file := range map[string]string{
+		"too often":         strings.Replace(soon, "wait: 10m", "max-replays: 1, wait: 10m", 1),
+		"others do not fit": strings.Replace(soon, "cool-down", "where: group == 'gone', cool-down", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+				is := outageAt(t, k, 1)
+				is.letterFor("gone", "http.503", time.Now())
+				is.serve(serve.Config{RulesFile: rules(t, file)})
+				time.Sleep(100 * time.Minute)
+				if n := is.log.count("a rule could not be applied"); n < 8 || n > 20 {
+					t.Errorf("the rule was refused %d times in a hundred minutes", n)
+				}
+			})
+		})
+	}
 }
 
 // The oldest letter is of a group that does not exist any more, and the next of a partition that
@@ -77,23 +71,6 @@ func TestRules_AGroupThatIsGoneBlocksNoOther(t *testing.T) {
 		}
 		is.broken.Store(false)
 		is.within(5*time.Minute, "the next letters came home", func() bool { return is.done.Load() == 5 })
-	})
-}
-
-// The letter that fits is of a group that does not exist any more. The rule rests, though there are
-// letters of another group: those were read, and do not fit.
-func TestRules_RestThoughOthersDoNotFit(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders.dlq", 1)
-		k.CreateTopic("orders.dlq.ledger", 1)
-		is := outageAt(t, k, 3)
-		is.letterFor("gone", "http.503", time.Now())
-		is.serve(serve.Config{RulesFile: rules(t, strings.Replace(soon, "cool-down", "where: group == 'gone', cool-down", 1))})
-		time.Sleep(100 * time.Minute)
-		if n := is.log.count("a rule could not be applied"); n < 8 || n > 20 {
-			t.Errorf("the rule was refused %d times in a hundred minutes", n)
-		}
 	})
 }
 

@@ -154,26 +154,36 @@ func TestRules_BeginRunsAtTheirTimesOnly(t *testing.T) {
 	})
 }
 
-// A run of a rule is as the file says, and the ledger and the API say why it began.
-func TestRules_TheirRunsAreAsTheFileSays(t *testing.T) {
+// An outage passes, and its letters come home without an operator, once. The run is as the file
+// says, and the ledger and the API say why it began.
+func TestRules_BringLettersHomeAfterAnOutage(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		is := outageAt(t, k, 3)
-		is.broken.Store(false)
+		is := outageAt(t, k, 30)
 		is.serve(serve.Config{RulesFile: rules(t, strings.Replace(with("rate: 7"), "window: 1m", "window: 90s", 1))})
-		time.Sleep(10 * time.Minute)
+		time.Sleep(5 * time.Minute)
+		is.fail(1) // the outage goes on
+		time.Sleep(9 * time.Minute)
+		if runs := ask[[]api.Run](is, "/runs"); len(runs) > 0 {
+			t.Errorf("nine minutes after the last failure there is %+v", runs)
+		}
+		is.broken.Store(false)
 		is.within(10*time.Minute, "the rule's run has ended", func() bool {
 			history := ask[[]api.RuleEvent](is, "/rules/outage/history")
 			return len(history) == 1 && history[0].End == "done"
 		})
 		run, decided := ask[[]api.Run](is, "/runs")[0], ask[[]api.RuleEvent](is, "/rules/outage/history")[0]
-		if run.Pace.Rate != 7 || run.Pace.WindowMs != 90_000 || run.By != "rule outage" {
+		if run.Pace.Rate != 7 || run.Pace.WindowMs != 90_000 || run.By != "rule outage" || run.State != "done" || run.Counts.Succeeded != 31 {
 			t.Errorf("the run is %+v", run)
 		}
 		const why = "no letter has failed for 10m"
 		if decided.What != "redrive" || decided.Run != run.ID || decided.Why != why || run.Why != why || is.reasons()[run.ID] != why {
 			t.Errorf("decided was %+v, in the ledger %v, of the run %+v", decided, is.reasons(), run)
+		}
+		time.Sleep(time.Hour)
+		if runs := ask[[]api.Run](is, "/runs"); len(runs) != 1 || is.done.Load() != 31 {
+			t.Errorf("an hour later: %+v, and %d records were handled", runs, is.done.Load())
 		}
 	})
 }
@@ -201,8 +211,9 @@ func TestRules_MaxReplaysBoundsHowOftenARecordGoesOut(t *testing.T) {
 	})
 }
 
-// A canary fails. Nothing more moves until the wait is over, which doubled, and then one letter
-// moves. What it was tried for is in the ledger and in the API.
+// A bug stays, and a canary fails. Nothing more moves until the wait is over, which doubled, and
+// then one letter moves, each time another one: so one may still be tried when the bug is fixed,
+// and closes the circuit. What it was tried for is in the ledger and in the API.
 func TestRules_AfterAFailedCanaryNothingMovesForTheDoubledWait(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -241,5 +252,11 @@ func TestRules_AfterAFailedCanaryNothingMovesForTheDoubledWait(t *testing.T) {
 				t.Errorf("decided was %+v, in the ledger %q, of the run %+v", tried, is.reasons()[tried.Run], run)
 			}
 		}
+		is.broken.Store(false)
+		is.within(time.Hour, "all letters came home", func() bool { return is.done.Load() == letters })
+		is.within(5*time.Minute, "the circuit is closed", func() bool {
+			history := ask[[]api.RuleEvent](is, "/rules/outage/history")
+			return !on().Open && on().Letters == 0 && history[0].What == "redrive" && history[0].End == "done" && history[1].What == "canary" && history[1].End == "done"
+		})
 	})
 }

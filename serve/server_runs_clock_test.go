@@ -2,13 +2,11 @@ package serve_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -16,20 +14,10 @@ import (
 
 // beat writes a heartbeat of a run, as a server whose clock is wrong does.
 func (is *station) beat(run string, wrong time.Duration) {
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", is.k.Opts()...)
-	var record map[string]any
-	if err := l.Read(context.Background(), nil, nil); err != nil {
-		is.t.Error(err)
-	} else if err := json.Unmarshal(l.Runs()[run], &record); err != nil {
-		is.t.Error(err)
-	}
-	delete(record, "stoppedAt")
-	record["at"] = time.Now().Add(wrong)
-	text, err := json.Marshal(record)
-	if err != nil {
-		is.t.Error(err)
-	}
-	is.k.Produce(dlq.RunRecord("orders.dlq.ledger", run, text))
+	is.rewrites(run, func(record map[string]any) {
+		delete(record, "stoppedAt")
+		record["at"] = time.Now().Add(wrong)
+	})
 }
 
 // The clock of a server is wrong, and a run of it goes on. No server takes it over, whatever the

@@ -3,10 +3,8 @@ package serve_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -65,7 +63,7 @@ func TestServer_RunBringsLettersHome(t *testing.T) {
 		t.Errorf("a run of another number: %v", err)
 	}
 	request.Expect = number(12)
-	run, err := cl.Start(t.Context(), "orders.dlq", request, "")
+	run, err := cl.Start(t.Context(), "orders.dlq", request, "k1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +73,15 @@ func TestServer_RunBringsLettersHome(t *testing.T) {
 	last := ends(t, cl, run)
 	if last.State != "done" || last.Counts.Succeeded != 12 || done.Load() != 12 {
 		t.Errorf("the run ended as %+v; %d records were handled", last, done.Load())
+	}
+	if again, err := cl.Start(t.Context(), "orders.dlq", request, "k1"); err != nil || again.ID != run.ID {
+		t.Errorf("the same key again: %s, %v, want %s", again.ID, err, run.ID)
+	}
+	if _, err := cl.Start(t.Context(), "orders.dlq", api.RunRequest{}, "k1"); !client.IsProblem(err, api.KeyReused) {
+		t.Errorf("another request with the key: %v", err)
+	}
+	if _, err := cl.Redrive(t.Context(), "orders.dlq", 0, 0, request.RunOptions, ""); !client.IsProblem(err, api.NothingSelected) {
+		t.Errorf("a letter that is resolved: %v", err)
 	}
 	l, err := cl.Letter(t.Context(), "orders.dlq", 0, 0)
 	if err != nil || len(l.Ledger) == 0 || l.Ledger[len(l.Ledger)-1].By != "local" || l.Ledger[len(l.Ledger)-1].Run != run.ID {
@@ -132,40 +139,6 @@ func TestServer_ListsTheNewestRuns(t *testing.T) {
 	}
 	if runs, err := cl.Runs(t.Context(), "orders.dlq", 1); err != nil || len(runs) != 1 || runs[0].ID != going.ID {
 		t.Errorf("with one that goes on: %+v, %v", runs, err)
-	}
-}
-
-// A run that began at one server is seen at another, and ended there.
-func TestServer_AnotherServerAbortsARun(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	c := newCluster(t, "orders")
-	done := c.outage(30)
-	first, _ := c.serve(serve.Config{})
-	second, _ := c.serve(serve.Config{})
-	opens(t, first, "orders.dlq", 30)
-	run, err := first.Start(t.Context(), "orders.dlq", api.RunRequest{RunOptions: api.RunOptions{Pace: api.Pace{Rate: 1, RampMs: -1}}}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the second server lists the run", func() bool {
-		runs, err := second.Runs(t.Context(), "", 0)
-		return err == nil && len(runs) == 1 && runs[0].ID == run.ID && !runs[0].Here
-	})
-	if _, err := second.Resume(t.Context(), "orders.dlq", run.ID, api.ResumeRequest{}); !client.IsProblem(err, api.RunHeld) {
-		t.Errorf("a run that goes on is resumed: %v", err)
-	}
-	got, err := second.Abort(t.Context(), "orders.dlq", run.ID, api.AbortRequest{Why: "wrong filter"})
-	if err != nil || got.State != "aborted" || !strings.Contains(got.Cause, "wrong filter") || !strings.Contains(got.Cause, "local") {
-		t.Errorf("the abort answers %+v, %v", got, err)
-	}
-	last := ends(t, first, run)
-	if last.State != "aborted" || last.Counts.Sent >= 30 {
-		t.Errorf("at the first server the run is %+v", last)
-	}
-	time.Sleep(2 * time.Second)
-	if n := done.Load(); n > last.Counts.Sent+1 {
-		t.Errorf("%d records were handled, though %d were sent", n, last.Counts.Sent)
 	}
 }
 

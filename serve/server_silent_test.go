@@ -54,26 +54,6 @@ func (is *station) silenced(sources ...string) *atomic.Bool {
 	return on
 }
 
-// The brokers of four topics say nothing for hours. The letters of another topic are counted when
-// they come.
-func TestServer_SilentTopicsHoldUpNoOther(t *testing.T) {
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		is := ofThree(t, k)
-		is.silenced("a", "b", "c", "d").Store(true)
-		is.serve(serve.Config{Refresh: soonSeen})
-		is.lettersIn(0, 1)
-		time.Sleep(15 * time.Minute)
-		for n := range int64(20) {
-			is.lettersIn(1, 1)
-			time.Sleep(12 * time.Second) // the server looks every ten
-			if open := ask[api.Topic](is, "/topics/orders.dlq").Open; open != n+2 {
-				t.Fatalf("%d letters are open, want %d", open, n+2)
-			}
-			time.Sleep(time.Minute)
-		}
-	})
-}
-
 // The brokers of 60 topics that the server knows fall silent, and each of these gets a letter. A
 // letter of another topic is counted soon, though its read stands in line behind theirs.
 func TestServer_ManyTopicsThatFallSilentHoldUpNoOther(t *testing.T) {

@@ -41,6 +41,7 @@ type cluster struct {
 	opts []kgo.Opt
 	cl   *kgo.Client
 	n    int64
+	log  lines // of its servers
 }
 
 func newCluster(t *testing.T, sources ...string) *cluster {
@@ -133,7 +134,7 @@ func opens(t *testing.T, cl *client.Client, topic string, n int64) {
 func (c *cluster) run(cfg serve.Config) (s *serve.Server, stop func()) {
 	c.t.Helper()
 	cfg.Kafka, cfg.Refresh = c.opts, 500*time.Millisecond
-	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(c.t.Output(), nil)))
+	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(io.MultiWriter(c.t.Output(), &c.log), nil)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -242,46 +243,6 @@ func newHook(t *testing.T) *hook {
 	}))
 	t.Cleanup(h.Close)
 	return h
-}
-
-// An incident is sent once, though servers come and go, and once when it is over.
-func TestServer_TellsAnIncidentOnce(t *testing.T) {
-	c := newCluster(t, "orders")
-	h := newHook(t)
-	t.Setenv("HOOK", "generic+"+h.URL+"?template=json")
-	cfg := serve.Config{
-		Topics: []serve.Topic{{Match: "*", Alerts: serve.Thresholds{WarnOpen: 5, PageOpen: 10}}},
-		Notify: []serve.Receiver{{Name: "hook", URLEnv: "HOOK"}},
-	}
-	_, stop := c.run(cfg)
-	c.fail("orders", "decode", 6)
-	received := map[string]int{}
-	for range 2 { // open, and a new class
-		select {
-		case m := <-h.got:
-			received[m]++
-		case <-time.After(30 * time.Second):
-			t.Fatalf("received %v", received)
-		}
-	}
-	if len(received) != 2 {
-		t.Errorf("received %v, want of an open letter and of a new class", received)
-	}
-	c.noted("orders", "serve/alert/open", `"toldTo":["hook"]`)
-	c.noted("orders", "serve/alert/new-class", `"toldTo":["hook"]`)
-	stop()
-	s, _ := c.run(cfg)
-	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 6`)
-	// What comes next is sent; before it the next server has sent nothing.
-	c.fail("orders", "decode", 6)
-	select {
-	case m := <-h.got:
-		if !strings.HasPrefix(m, "[page] orders.dlq: ") {
-			t.Errorf("the next server sends %q again", m)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("the next server sends nothing")
-	}
 }
 
 // reader returns a client that reads a topic from its beginning.

@@ -76,23 +76,6 @@ func TestServer_MetricsFoldClasses(t *testing.T) {
 	}
 }
 
-// A counter never falls, whatever becomes of the letters: Prometheus would take that for a restart,
-// and count all of them again.
-func TestServer_CountersNeverFall(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, "orders")
-	s, _ := c.run(serve.Config{})
-	shows(t, s, `siding_dead_letters_unread{messaging_destination_name="orders.dlq"} 0`)
-	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="orders.dlq"} 0`)
-	c.fail("orders", "decode", 5)
-	shows(t, s, `siding_dead_letters_written_total{error_type="decode",messaging_destination_name="orders.dlq"} 5`)
-	c.prune("orders")
-	eventually(t, "the letters are gone", func() bool { return len(series(t, s, "siding_dead_letters_open")) == 0 })
-	shows(t, s, `siding_dead_letters_written_total{error_type="decode",messaging_destination_name="orders.dlq"} 5`)
-	// They were not redriven.
-	shows(t, s, `siding_redrive_outcomes_total{messaging_destination_name="orders.dlq",siding_letter_state="discarded"} 0`)
-}
-
 // prune discards all letters of a source, and deletes them.
 func (c *cluster) prune(source string) {
 	c.t.Helper()

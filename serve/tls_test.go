@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -18,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,7 +109,7 @@ func TestServer_SpeaksHTTPS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		transport := &http.Transport{TLSClientConfig: with}
+		transport := &http.Transport{TLSClientConfig: with, ForceAttemptHTTP2: true}
 		defer transport.CloseIdleConnections()
 		answer, err := transport.RoundTrip(r)
 		if err == nil {
@@ -121,7 +119,7 @@ func TestServer_SpeaksHTTPS(t *testing.T) {
 		return answer, err
 	}
 	answer, err := ask(http.MethodGet, "https", "/livez", &tls.Config{RootCAs: known})
-	if err != nil || answer.StatusCode != http.StatusOK || answer.TLS.PeerCertificates[0].SerialNumber.Int64() != 7 {
+	if err != nil || answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 || answer.TLS.PeerCertificates[0].SerialNumber.Int64() != 7 {
 		t.Fatalf("over TLS: %+v, %v", answer, err)
 	}
 	// a cookie that was set over TLS does not travel without
@@ -136,53 +134,6 @@ func TestServer_SpeaksHTTPS(t *testing.T) {
 	}
 	if answer, err = ask(http.MethodGet, "http", "/livez", nil); err != nil || answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("without TLS: %+v, %v", answer, err)
-	}
-}
-
-// Over HTTP/1.1 a browser opens six connections at most, and six pages that are followed leave none
-// for the next.
-func TestServer_FollowsManyPagesOverOneConnection(t *testing.T) {
-	t.Parallel()
-	address, known := overTLS(t, issue(t, 7))
-	var dialed atomic.Int32
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: known}, ForceAttemptHTTP2: true,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			dialed.Add(1)
-			var d net.Dialer
-			return d.DialContext(ctx, network, address)
-		},
-	}
-	t.Cleanup(transport.CloseIdleConnections)
-	open := func(accept string) *http.Response {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Accept", accept)
-		answer, err := transport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || !strings.HasPrefix(got, accept) {
-			t.Fatalf("%s of %s, want %s", answer.Status, got, accept)
-		}
-		return answer
-	}
-	for range 12 {
-		answer := open("text/event-stream")
-		t.Cleanup(func() { _ = answer.Body.Close() })
-		if line, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil {
-			t.Fatalf("a page is followed: %q, %v", line, err)
-		}
-	}
-	answer := open("text/html")
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	if page, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(page, []byte("</html>")) {
-		t.Errorf("the next page: %v, %s", err, page)
-	}
-	if n := dialed.Load(); n != 1 {
-		t.Errorf("%d connections, want 1", n)
 	}
 }
 

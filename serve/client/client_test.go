@@ -59,6 +59,9 @@ func asks(t *testing.T, c *client.Client) map[string]func() error {
 		"Topic":        func() error { _, err := c.Topic(t.Context(), "a.dlq"); return err },
 		"Letters":      func() error { _, err := c.Letters(t.Context(), "a.dlq", api.Filter{}, "", 0); return err },
 		"TryRetention": func() error { _, err := c.TryRetention(t.Context(), "a.dlq"); return err },
+		"Rules":        func() error { _, err := c.Rules(t.Context()); return err },
+		"RuleHistory":  func() error { _, err := c.RuleHistory(t.Context(), "r", 0); return err },
+		"TryRule":      func() error { _, err := c.TryRule(t.Context(), "r", "a.dlq"); return err },
 		"Export": func() error {
 			lines, err := c.Export(t.Context(), "a.dlq", api.Filter{}, false)
 			if err != nil {

@@ -185,23 +185,11 @@ func (p *people) begin(t *testing.T, b *access.Browser, back string, jar map[str
 	return state
 }
 
-// People sign in at a provider by the code flow with PKCE. What was not begun by the same browser,
-// or is not for this sign-in, signs no user in.
+// People sign in at a provider by the code flow with PKCE.
 func TestBrowser_SignsInAtAProvider(t *testing.T) {
 	t.Parallel()
 	p := newPeople(t)
-	who, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding", Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}, "*": {{Role: access.Viewer, Topics: []string{"a*"}}}}}, oidc.Open, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := access.NewBrowser(who, nil, "https://siding.example.com/admin/", p.secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish := func(query url.Values, jar map[string]*http.Cookie) (back string, err error) {
-		browse(func(w http.ResponseWriter, r *http.Request) { back, err = b.Finish(w, r) }, "https://siding.example.com/admin/sign-in/callback?"+query.Encode(), jar)
-		return back, err
-	}
+	b, _, finish := signsIn(t, p, access.OIDC{Groups: map[string][]access.Grant{"oncall": {{Role: access.Operator}}, "*": {{Role: access.Viewer, Topics: []string{"a*"}}}}}, p.secret)
 	jar := map[string]*http.Cookie{}
 	state := p.begin(t, b, "/topics/orders.dlq?class=a", jar)
 	back, err := finish(url.Values{"state": {state}, "code": {p.code}}, jar)
@@ -214,40 +202,6 @@ func TestBrowser_SignsInAtAProvider(t *testing.T) {
 	}
 	if len(jar) != 1 {
 		t.Errorf("the browser keeps %v", jar)
-	}
-	for name, try := range map[string]func(jar map[string]*http.Cookie) url.Values{
-		"of another browser": func(jar map[string]*http.Cookie) url.Values {
-			return url.Values{"state": {p.begin(t, b, "", map[string]*http.Cookie{})}, "code": {p.code}}
-		},
-		"with another state": func(jar map[string]*http.Cookie) url.Values {
-			p.begin(t, b, "", jar)
-			return url.Values{"state": {"x"}, "code": {p.code}}
-		},
-		"with another code": func(jar map[string]*http.Cookie) url.Values {
-			return url.Values{"state": {p.begin(t, b, "", jar)}, "code": {"x"}}
-		},
-		"with another verifier": func(jar map[string]*http.Cookie) url.Values {
-			state := p.begin(t, b, "", jar)
-			p.challenge = "x"
-			return url.Values{"state": {state}, "code": {p.code}}
-		},
-		"with another nonce": func(jar map[string]*http.Cookie) url.Values {
-			state := p.begin(t, b, "", jar)
-			p.nonce = "x"
-			return url.Values{"state": {state}, "code": {p.code}}
-		},
-		"that was refused": func(jar map[string]*http.Cookie) url.Values {
-			return url.Values{"state": {p.begin(t, b, "", jar)}, "error": {"access_denied"}}
-		},
-	} {
-		jar := map[string]*http.Cookie{}
-		query := try(jar)
-		if back, err := finish(query, jar); !errors.Is(err, access.ErrNobody) {
-			t.Errorf("a sign-in %s: %q, %v", name, back, err)
-		}
-		if id, err := whoIs(b, jar); err == nil {
-			t.Errorf("a sign-in %s is one of %+v", name, id)
-		}
 	}
 	p.down = true
 	other, err := access.New(nil, nil, &access.OIDC{Issuer: p.URL, ClientID: "siding"}, oidc.Open, slog.New(slog.DiscardHandler))
@@ -387,6 +341,15 @@ func TestBrowser_ARefusedSignInIsLoggedWithItsRule(t *testing.T) {
 		}},
 		"that the provider refused": {"provider", "access_denied", func(jar map[string]*http.Cookie) url.Values {
 			return url.Values{"state": {p.begin(t, b, "", jar)}, "error": {"access_denied"}}
+		}},
+		"with another state": {"state", "another browser", func(jar map[string]*http.Cookie) url.Values {
+			p.begin(t, b, "", jar)
+			return url.Values{"state": {"x"}, "code": {p.code}}
+		}},
+		"with another verifier": {"code", "a text of the provider", func(jar map[string]*http.Cookie) url.Values {
+			state := p.begin(t, b, "", jar)
+			p.challenge = "x"
+			return url.Values{"state": {state}, "code": {p.code}}
 		}},
 		"with another code": {"code", "a text of the provider", func(jar map[string]*http.Cookie) url.Values {
 			return url.Values{"state": {p.begin(t, b, "", jar)}, "code": {"x"}}

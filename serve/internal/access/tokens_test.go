@@ -46,53 +46,6 @@ func TestTokens_GiveRolesByTopic(t *testing.T) {
 	}
 }
 
-// A file that changes is read again. One that became broken keeps the tokens before.
-func TestTokens_AreReadAgain(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "tokens.yaml")
-	now := time.Now()
-	entry := func(name, token string) string {
-		return "tokens: [{name: " + name + ", sha256: " + hash(token) + ", grants: [{role: viewer}]}]\n"
-	}
-	write(t, file, entry("ada", "a"), now)
-	tokens, err := access.ReadTokens(file, slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, file, "tokens: [", now.Add(time.Second))
-	if tokens.Find("a") == nil {
-		t.Error("a broken file took the tokens away")
-	}
-	write(t, file, entry("bob", "b"), now.Add(2*time.Second))
-	for end := time.Now().Add(10 * time.Second); tokens.Find("b") == nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the file is not read again")
-		}
-	}
-	if tokens.Find("a") != nil {
-		t.Error("a token that was withdrawn still counts")
-	}
-}
-
-// Another file in its place counts, although it has the same time and size.
-func TestTokens_SeesAnotherContentOfTheSameTimeAndSize(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "tokens.yaml")
-		now := time.Now()
-		write(t, file, "tokens: [{name: ada, sha256: "+hash("a")+", grants: [{role: viewer}]}]", now)
-		tokens, err := access.ReadTokens(file, slog.Default())
-		if err != nil || tokens.Find("a") == nil {
-			t.Fatal(err)
-		}
-		write(t, file, "tokens: [{name: bob, sha256: "+hash("b")+", grants: [{role: viewer}]}]", now)
-		time.Sleep(time.Second)
-		if tokens.Find("a") != nil || tokens.Find("b") == nil {
-			t.Error("the tokens before count")
-		}
-	})
-}
-
 // The token file is gone, empty or half written, as an editor leaves it for a moment: no user is
 // locked out, and the log says where it is wrong, once.
 func TestTokens_KeepTheirOwnersWhileTheFileIsBroken(t *testing.T) {
@@ -148,25 +101,6 @@ func TestTokens_KeepTheirOwnersWhileTheFileIsBroken(t *testing.T) {
 		write(t, file, "tokens: []\n", now())
 		looks("all just left", 1, true, false, "")
 		looks("all left", 2, false, false, "")
-	})
-}
-
-// A token that was withdrawn a while ago counts for no request, though no request came meanwhile.
-func TestTokens_AWithdrawnTokenDoesNotCountOnceMore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "tokens.yaml")
-		write(t, file, "tokens: [{name: ada, sha256: "+hash("a")+", grants: [{role: viewer}]}]", time.Now())
-		tokens, err := access.ReadTokens(file, slog.Default())
-		if err != nil || tokens.Find("a") == nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour)
-		write(t, file, "tokens: []", time.Now())
-		time.Sleep(time.Second)
-		if tokens.Find("a") != nil {
-			t.Error("it counts")
-		}
 	})
 }
 

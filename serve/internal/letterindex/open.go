@@ -7,7 +7,7 @@ import (
 )
 
 // Open yields where the open letters are that a filter selects, those of a partition in order. The
-// filter must be one that [Decides] accepts. The index is locked meanwhile.
+// filter must have no Keys, Headers and Match. The index is locked meanwhile.
 func Open(b *Index, f *dlq.Filter) iter.Seq2[int32, int64] {
 	return func(yield func(int32, int64) bool) {
 		b.mu.RLock()

@@ -10,11 +10,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 )
 
-// Decides reports whether an index knows which letters a filter selects. Otherwise the letters have
-// to be read: their keys, headers or values decide.
-func Decides(f *dlq.Filter) bool { return len(f.Keys)+len(f.Headers) == 0 && f.Match == nil }
-
-// selectsAll reports whether a filter, for which Decides holds, leaves nothing out.
+// selectsAll reports whether a filter without keys, headers and a Match leaves nothing out.
 func selectsAll(f *dlq.Filter) bool {
 	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.States)+len(f.Ranges) == 0 &&
 		f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero()
@@ -87,8 +83,8 @@ func (b *Index) row(partition int32, r *row) Row {
 }
 
 // Page returns the n letters that came last, of those that a filter selects and that stand before a
-// cursor's end; of the whole topic, if the cursor has no end. Only the filter's fields for which
-// [Decides] holds count. resolved says whether resolved letters and duplicates are among them.
+// cursor's end; of the whole topic, if the cursor has no end. The filter's Keys, Headers and Match do
+// not count. resolved says whether resolved letters and duplicates are among them.
 //
 // next is the cursor of the next page. Letters that come meanwhile change no page after the first.
 // more reports whether there may be a next page.

@@ -80,8 +80,8 @@ func (b *Index) Summary() *Summary {
 	return b.summary
 }
 
-// Select counts the letters that a filter selects. It must be one that [Decides] accepts. The
-// result is shared: do not modify it.
+// Select counts the letters that a filter selects. It must have no Keys, Headers and
+// Match. The result is shared: do not modify it.
 func (b *Index) Select(f *dlq.Filter) *Summary {
 	if selectsAll(f) {
 		return b.Summary()

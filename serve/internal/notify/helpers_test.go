@@ -1,8 +1,6 @@
 package notify_test
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -32,19 +30,9 @@ func virtually(t *testing.T, h http.HandlerFunc, test func(t *testing.T, r *noti
 		before := http.DefaultTransport
 		transport := &http.Transport{DialContext: vn.DialContext, DisableKeepAlives: true}
 		http.DefaultTransport = transport
-		ctx, cancel := context.WithCancel(context.Background())
-		r, err := notify.New("test", "generic+http://localhost:80/?template=json", 1000, slog.New(slog.NewTextHandler(t.Output(), nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		over := make(chan struct{})
-		go func() {
-			r.Run(ctx)
-			close(over)
-		}()
+		r, stop, _ := runsTo(t, "generic+http://localhost:80/?template=json", 1000, t.Output())
 		defer func() {
-			cancel()
-			<-over
+			stop()
 			server.Close()
 			<-ended
 			http.DefaultTransport = before

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,32 +21,29 @@ import (
 // runs makes a receiver and runs it until the test ends.
 func runs(t *testing.T, url string) *notify.Receiver {
 	t.Helper()
-	r, err := notify.New("test", url, 1000, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	r, stop, _ := runsTo(t, url, 1000, t.Output())
+	t.Cleanup(stop)
+	return r
+}
+
+// runsTo makes a receiver that logs to w, and runs it until stop is called, which waits for its end,
+// or until ending is.
+func runsTo(t *testing.T, url string, waiting int, w io.Writer) (r *notify.Receiver, stop, ending func()) {
+	t.Helper()
+	r, err := notify.New("test", url, waiting, slog.New(slog.NewTextHandler(w, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		r.Run(ctx)
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	return r
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx) })
+	return r, func() { cancel(); running.Wait() }, cancel
 }
 
 // sends sends a message and waits for its end.
 func sends(t *testing.T, r *notify.Receiver, m notify.Message) {
 	t.Helper()
-	done := make(chan error, 1)
-	m.Done = func(err error) { done <- err }
-	if !r.Send(m) {
-		t.Fatal("there is no room")
-	}
-	if err := <-done; err != nil {
+	if err := <-ends(t, r, m); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -230,11 +228,7 @@ func TestReceiver_DropsWhatAnotherProcessTells(t *testing.T) {
 	}))
 	defer h.Close()
 	r := runs(t, "generic+"+h.URL)
-	done := make(chan error, 1)
-	if !r.Send(notify.Message{Title: "old", Drop: func() bool { return true }, Done: func(err error) { done <- err }}) {
-		t.Fatal("there is no room")
-	}
-	if err := <-done; !errors.Is(err, notify.ErrDropped) {
+	if err := <-ends(t, r, notify.Message{Title: "old", Drop: func() bool { return true }}); !errors.Is(err, notify.ErrDropped) {
 		t.Errorf("it ended with %v", err)
 	}
 	sends(t, r, notify.Message{Title: "new", Drop: func() bool { return false }})
@@ -252,23 +246,12 @@ func TestReceiver_KnowsWhatWasAcceptedAsItEnded(t *testing.T) {
 		<-ended
 	}))
 	defer h.Close()
-	r, err := notify.New("test", "generic+"+h.URL, 1000, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done, over := make(chan error, 1), make(chan struct{})
-	go func() {
-		r.Run(ctx)
-		close(over)
-	}()
-	if !r.Send(notify.Message{Title: "x", Done: func(err error) { done <- err }}) {
-		t.Fatal("there is no room")
-	}
+	r, stop, ending := runsTo(t, "generic+"+h.URL, 1000, t.Output())
+	done := ends(t, r, notify.Message{Title: "x"})
 	<-there
-	cancel()
+	ending()
 	close(ended)
-	<-over
+	stop()
 	select {
 	case err := <-done:
 		if err != nil {

@@ -3,7 +3,6 @@ package notify_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -52,22 +51,10 @@ func TestReceiver_OneThatIsDownHasNoSecretsInTheLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := make(lines, 1)
-			r, err := notify.New("chat", c.url, 1, slog.New(slog.NewTextHandler(log, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				r.Run(ctx)
-				close(ended)
-			}()
-			if !r.Send(notify.Message{Title: "t", Done: func(error) {}}) {
-				t.Fatal("there is no room")
-			}
+			r, stop, _ := runsTo(t, c.url, 1, log)
+			ends(t, r, notify.Message{Title: "t"})
 			line := <-log
-			cancel()
-			<-ended
+			stop()
 			if !strings.Contains(line, "a notification was not accepted") || !strings.Contains(line, "error=") {
 				t.Errorf("the log has %s", line)
 			}

@@ -54,16 +54,7 @@ func TestService_EachGoesOverTheOneClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := make(lines, 1)
-			r, err := notify.New("chat", url, 1, slog.New(slog.NewTextHandler(log, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				r.Run(ctx)
-				close(ended)
-			}()
+			r, stop, _ := runsTo(t, url, 1, log)
 			result := ends(t, r, notify.Message{Title: "t", Text: "x", Link: "http://siding/"})
 			select {
 			case line := <-log:
@@ -73,8 +64,7 @@ func TestService_EachGoesOverTheOneClient(t *testing.T) {
 			case err := <-result:
 				t.Errorf("a redirect counts as accepted: %v", err)
 			}
-			cancel()
-			<-ended
+			stop()
 		})
 	}
 	if n := followed.Load(); n > 0 {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/sidingkafka/siding/serve/internal/objects"
 )
 
 // text writes these bytes.
@@ -130,16 +128,5 @@ func TestBucket_LeavesNothingOfAFailure(t *testing.T) {
 			}
 			st.wantNothing(t)
 		}
-	}
-}
-
-func TestBucket_OverwritesNothing(t *testing.T) {
-	t.Parallel()
-	b := start(t).bucket(t)
-	if err := b.Write(t.Context(), "a.jsonl", false, text([]byte("precious"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Write(t.Context(), "a.jsonl", false, text([]byte("other"))); !errors.Is(err, objects.ErrTaken) {
-		t.Errorf("it ends with %v", err)
 	}
 }

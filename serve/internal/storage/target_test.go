@@ -2,9 +2,7 @@ package storage
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -106,39 +104,6 @@ func TestTarget_OverwritesNothing(t *testing.T) {
 	}
 }
 
-// Whatever fails, there is no archive, and nothing of one.
-func TestTarget_LeavesNothingOfAFailure(t *testing.T) {
-	t.Parallel()
-	failed := errors.New("the topic is gone")
-	for _, text := range [][]byte{noise(100), large} {
-		st := start(t)
-		_, err := parse(t, "s3://letters/b/", st.s3()).Write(t.Context(), ".", "id", func(w io.Writer) (int64, error) {
-			_, err := w.Write(text)
-			return 1, errors.Join(err, failed)
-		})
-		if !errors.Is(err, failed) {
-			t.Errorf("it ends with %v", err)
-		}
-		st.wantNothing(t)
-	}
-}
-
-// Who stops the process leaves nothing behind.
-func TestTarget_AnEndedContextLeavesNothing(t *testing.T) {
-	t.Parallel()
-	st := start(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := parse(t, "s3://letters/a/", st.s3()).Write(ctx, "orders.dlq", "", func(w io.Writer) (int64, error) {
-		_, err := w.Write(large)
-		cancel()
-		return 1, errors.Join(err, ctx.Err())
-	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("it ends with %v", err)
-	}
-	st.wantNothing(t)
-}
-
 // Each request to the storage may be refused, that of what is read back too: whichever it is, Write
 // fails, and nothing is left.
 func TestTarget_LeavesNothingWhicheverRequestFails(t *testing.T) {
@@ -169,28 +134,6 @@ func TestTarget_LeavesNothingWhicheverRequestFails(t *testing.T) {
 		if n <= c.requests {
 			t.Errorf("%s: %d requests failed, want at least %d", c.where, n-1, c.requests)
 		}
-	}
-}
-
-// The storage may have completed an object whose answer was lost: no archive of the folder has that
-// name, so it is removed.
-func TestTarget_RemovesWhatWasWrittenWithoutAnAnswer(t *testing.T) {
-	t.Parallel()
-	st := start(t)
-	st.late = true
-	target := parse(t, "s3://letters/folder/", st.s3())
-	n := 1
-	for ; ; n++ {
-		st.refuse(func(i int) bool { return i == n })
-		if _, err := target.Write(t.Context(), "orders.dlq", "", lines([]byte("small\n"))); err == nil {
-			break // it takes fewer requests
-		}
-		if names := st.holds(t); len(names) > 0 {
-			t.Errorf("without the answer to request %d the storage has %q", n, names)
-		}
-	}
-	if n <= 2 {
-		t.Errorf("%d requests failed, want at least 2", n-1)
 	}
 }
 
