@@ -178,8 +178,8 @@ topics-file: a
 		"serve.yaml:5: notify[0]: it is a single value, but keys with values are expected: name, url-env, url-file, topics, severity",
 		"serve.yaml:6: topics-file: there is no such key; allowed are " + topKeys,
 	}},
-	// What follows from another mistake is not reported: listen may be right once access is, and what
-	// is missing beside a misspelled key may be that one.
+	// What follows from another mistake is not reported: listen may be right once access is, and
+	// what is missing beside a misspelled key may be that one.
 	{"keys are misspelled", map[string]string{"serve.yaml": `listn: x
 listen: 0.0.0.0:8642
 url: siding

@@ -96,7 +96,8 @@ func TestServer_BadInputIsAProblem(t *testing.T) {
 		{http.MethodPost, topic + "/discard", `{"expect":1}`, api.InvalidRequest},
 		{http.MethodPost, topic + "/discard", `{"why":"` + strings.Repeat("x", 300<<10) + `","expect":1}`, api.TooLarge},
 		{http.MethodPost, "/api/v1/rules/none/topics/orders.dlq/pause", `{}`, api.NoRule},
-		{http.MethodPost, "/api/v1/rules/bills/topics/orders.dlq/pause", `{}`, api.NoRule}, // it is not for this topic
+		// it is not for this topic
+		{http.MethodPost, "/api/v1/rules/bills/topics/orders.dlq/pause", `{}`, api.NoRule},
 	} {
 		what := test.method + " " + test.path
 		if got := kindOf(t, what, send(t, s, test.method, test.path, test.body)); got != test.want {

@@ -104,8 +104,8 @@ func (is *station) dates(run string, wrong time.Duration) {
 // A run aborted, since its canary failed again and waited in a retry topic. What became of the
 // canary was not recorded until an operator planned the next run: the metrics had the success of
 // the run before, and no receiver was notified. Now the owner of the topic notifies at once, and
-// records the outcome by the clock. The clock of the machine on which the run before began was fast by
-// ten minutes: this one is the last run all the same.
+// records the outcome by the clock. The clock of the machine on which the run before began was fast
+// by ten minutes: this one is the last run all the same.
 func TestServer_ARunThatFailsIsSeen(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

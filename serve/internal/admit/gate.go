@@ -24,10 +24,10 @@ func New(who *access.Authenticator) *Gate {
 // Who returns who sends a request.
 func (g *Gate) Who(r *http.Request) (*access.Identity, error) { return g.who.Who(r) }
 
-// Enter keeps a request to the limits of its sender, who is nil while unknown. ctx ends when the
+// Admit keeps a request to the limits of its sender, who is nil while unknown. ctx ends when the
 // request has taken as long as it may; the caller calls end after the answer. The error is a
 // problem, and the headers say when to ask again.
-func (g *Gate) Enter(w http.ResponseWriter, r *http.Request, who *access.Identity, length access.Length) (ctx context.Context, end func(), err error) {
+func (g *Gate) Admit(w http.ResponseWriter, r *http.Request, who *access.Identity, length access.Length) (ctx context.Context, end func(), err error) {
 	sender := g.senderOf(r, who)
 	if !g.limits.allow(sender) {
 		w.Header().Set("Retry-After", "1")
@@ -81,7 +81,7 @@ func (g *Gate) Limited(h func(w http.ResponseWriter, r *http.Request, id *access
 		if err != nil {
 			id = nil
 		}
-		ctx, end, refused := g.Enter(w, r, id, access.Usual)
+		ctx, end, refused := g.Admit(w, r, id, access.Usual)
 		if refused != nil {
 			WriteProblem(w, refused)
 			return

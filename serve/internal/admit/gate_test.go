@@ -24,7 +24,7 @@ func TestGate_HasATimeForEachLength(t *testing.T) {
 		g := New(who)
 		for length, want := range map[access.Length]time.Duration{access.Usual: 30 * time.Second, access.Long: 10 * time.Minute, access.Stream: 0, access.Live: 0} {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
-			ctx, end, err := g.Enter(httptest.NewRecorder(), r, nil, length)
+			ctx, end, err := g.Admit(httptest.NewRecorder(), r, nil, length)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,14 +33,14 @@ type Alerter struct {
 // followed is an incident that the server follows.
 type followed struct {
 	incident.Follower
-	of      *watch.Topic
-	news    int             // the number of the last change
-	asked   map[string]bool // receivers to which this server sent it, if they did not drop it
-	refused bool            // a receiver had no room for the change
-	noted   string          // the note that was read last
-	unnoted atomic.Bool     // a note of what was known could not be written
-	left    time.Time       // when this server ceased to own the topic; zero while it owns it
-	ended   bool            // this server notified that it is over, since the topic was gone
+	of         *watch.Topic
+	news       int             // the number of the last change
+	asked      map[string]bool // receivers to which this server sent it, if they did not drop it
+	refused    bool            // a receiver had no room for the change
+	recorded   string          // the note that was read last
+	unrecorded atomic.Bool     // a note of what was known could not be written
+	left       time.Time       // when this server ceased to own the topic; zero while it owns it
+	ended      bool            // this server notified that it is over, since the topic was gone
 }
 
 type incidentKey struct{ topic, kind string }
@@ -111,7 +111,7 @@ func (a *Alerter) AwaitAnswers(ctx context.Context, tick <-chan time.Time) bool 
 }
 
 // Close ends the alerter, after the end of its context. What a receiver accepted meanwhile is
-// noted: the next server must not send it again.
+// recorded: the next server must not send it again.
 func (a *Alerter) Close(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
@@ -154,11 +154,11 @@ func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rule
 		if changed {
 			a.changed(ctx, key, follows)
 		}
-		if a.send(key, follows, func() bool { return !a.cfg.Owns(key.topic) }) || changed || follows.unnoted.Load() && t.MayNote(now) {
-			a.noteIncident(ctx, t, key, follows)
+		if a.send(key, follows, func() bool { return !a.cfg.Owns(key.topic) }) || changed || follows.unrecorded.Load() && t.MayRecord(now) {
+			a.recordIncident(ctx, t, key, follows)
 		}
 	}
-	if note := t.Classes.Remember(); note != nil && t.MayNote(now) {
+	if note := t.Classes.Remember(); note != nil && t.MayRecord(now) {
 		t.Classes.Remembers(note)
 		a.writeNote(ctx, t, watch.ClassesNote, note, func() { t.Classes.Remembers(nil) })
 	}
@@ -180,7 +180,7 @@ func (a *Alerter) follow(t *watch.Topic, key incidentKey) *followed {
 	for _, r := range a.cfg.Receivers { // a rate needs the value before the first one
 		a.cfg.Meter.GaveUp(key.topic, r.Name, 0)
 	}
-	follows = &followed{Follower: incident.Follower{State: state}, of: t, news: a.news, asked: map[string]bool{}, noted: string(note)}
+	follows = &followed{Follower: incident.Follower{State: state}, of: t, news: a.news, asked: map[string]bool{}, recorded: string(note)}
 	a.followed[key] = follows
 	return follows
 }
@@ -205,27 +205,27 @@ func (a *Alerter) noteOf(kind string) string { return watch.AlertNote(a.cfg.Grou
 // server was suspended, another one may have owned the topic, and notified people: then its note
 // counts. A note that is gone is written anew.
 func (a *Alerter) stands(f *followed, note []byte) bool {
-	if string(note) == f.noted {
+	if string(note) == f.recorded {
 		return true
 	}
 	if note == nil { // the ledger was recreated
-		f.noted = ""
-		f.unnoted.Store(true)
+		f.recorded = ""
+		f.unrecorded.Store(true)
 		return true
 	}
 	if state, err := incident.Parse(note); err != nil || state.By != a.me {
 		return false
 	}
-	f.noted = string(note)
+	f.recorded = string(note)
 	return true
 }
 
-// noteIncident writes what the server knows of an incident to the topic's ledger, and waits for
+// recordIncident writes what the server knows of an incident to the topic's ledger, and waits for
 // nothing. A note that could not be written is tried again.
-func (a *Alerter) noteIncident(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
+func (a *Alerter) recordIncident(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
 	f.By = a.me
-	f.unnoted.Store(false)
-	a.writeNote(ctx, t, a.noteOf(key.kind), f.Note(), func() { f.unnoted.Store(true) })
+	f.unrecorded.Store(false)
+	a.writeNote(ctx, t, a.noteOf(key.kind), f.Note(), func() { f.unrecorded.Store(true) })
 }
 
 // retryNotes is how long after a note that could not be written the next one is tried.
@@ -243,7 +243,7 @@ func (a *Alerter) writeNote(ctx context.Context, t *watch.Topic, name string, va
 			return
 		}
 		if !errors.Is(err, notes.ErrRecreated) {
-			t.RestNotes(time.Now().Add(retryNotes))
+			t.RestRecords(time.Now().Add(retryNotes))
 		}
 		failed()
 		a.cfg.Log.Warn("siding: the ledger could not be written, and is tried again; until then another server may tell of an incident again", "topic", t.DeadLetterTopic.Topic, "note", name, "ledger", t.Ledger, "error", err)
@@ -269,9 +269,9 @@ func (a *Alerter) awaiting(key incidentKey, f *followed) (to []Receiver) {
 }
 
 // send sends the last change of an incident to the receivers that await it, unless drop says
-// otherwise by then. It reports whether that is to be noted. One that has no room is asked again
+// otherwise by then. It reports whether that is to be recorded. One that has no room is asked again
 // the next time.
-func (a *Alerter) send(key incidentKey, f *followed, drop func() bool) (noted bool) {
+func (a *Alerter) send(key incidentKey, f *followed, drop func() bool) (record bool) {
 	to := a.awaiting(key, f)
 	if len(to) == 0 {
 		return false
@@ -291,13 +291,13 @@ func (a *Alerter) send(key incidentKey, f *followed, drop func() bool) (noted bo
 			continue
 		}
 		f.asked[r.Name] = true
-		noted = f.Address(r.Name) || noted
+		record = f.Address(r.Name) || record
 	}
 	if full && !f.refused {
 		a.cfg.Log.Warn("siding: a notification waits for room: too many wait for a receiver already", "topic", key.topic, "alert", key.kind, "most", MostWaiting)
 	}
 	f.refused = full
-	return noted
+	return record
 }
 
 // answeredAll registers the answers that have come, and waits for no further ones. topics returns a
@@ -330,8 +330,8 @@ func (a *Alerter) answered(ctx context.Context, got answer) {
 	}
 	t := a.cfg.Topic(got.topic)
 	if t == nil || !f.left.IsZero() {
-		f.unnoted.Store(true) // another server owns the topic
+		f.unrecorded.Store(true) // another server owns the topic
 		return
 	}
-	a.noteIncident(ctx, t, got.incidentKey, f)
+	a.recordIncident(ctx, t, got.incidentKey, f)
 }

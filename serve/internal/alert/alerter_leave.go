@@ -26,12 +26,12 @@ func (a *Alerter) Leave(ctx context.Context, now time.Time) {
 		if now.Sub(f.left) < leaves || t != nil && !t.ReadSince(f.left) {
 			continue
 		}
-		if f.ended && t == nil && f.unnoted.Load() {
+		if f.ended && t == nil && f.unrecorded.Load() {
 			continue // the ledger still says that people know of it
 		}
 		delete(a.followed, key)
 		if f.ended {
-			a.noteEnd(ctx, t, key, f)
+			a.recordEnd(ctx, t, key, f)
 			continue
 		}
 		why := "the topic is gone, or hidden from the server"
@@ -53,24 +53,24 @@ func (a *Alerter) Leave(ctx context.Context, now time.Time) {
 		}
 		if f.By = a.me; t == nil { // the topic may come back, with its ledger
 			a.followed[key], f.ended = f, true
-			f.unnoted.Store(true)
-			a.cfg.Writer.Write(ctx, f.of.Index.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unnoted.Store(err != nil) })
+			f.unrecorded.Store(true)
+			a.cfg.Writer.Write(ctx, f.of.Index.Note(a.noteOf(key.kind), f.Note()), func(err error) { f.unrecorded.Store(err != nil) })
 		}
 	}
 }
 
-// noteEnd notes that this server notified of the end of an incident, if that could not be noted
+// recordEnd notes that this server notified of the end of an incident, if that could not be noted
 // before the topic came back. Otherwise the topic's owner would assume that people know of an
 // incident that goes on. t is nil if the topic is not back.
-func (a *Alerter) noteEnd(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
-	if t == nil || !f.unnoted.Load() {
+func (a *Alerter) recordEnd(ctx context.Context, t *watch.Topic, key incidentKey, f *followed) {
+	if t == nil || !f.unrecorded.Load() {
 		return
 	}
 	if is, err := a.parse(t, key.kind); err != nil || !is.On() || !is.Since.Equal(f.Since) {
 		return // there is another incident, or the ledger knows
 	}
 	a.followed[key] = f // until the ledger was read with the note
-	if t.MayNote(time.Now()) {
+	if t.MayRecord(time.Now()) {
 		a.writeNote(ctx, t, a.noteOf(key.kind), f.Note(), func() {})
 	}
 }

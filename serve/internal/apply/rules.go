@@ -60,7 +60,7 @@ func (a *Rules) settle(ctx context.Context, t *watch.Topic, r *rule.Rule, now ti
 		return false, nil
 	}
 	if len(ended) > 0 {
-		if err := a.cfg.Desk.Runner.Note(ctx, t, watch.RuleStateNote(r.Name), state); err != nil {
+		if err := a.cfg.Desk.Runner.WriteNote(ctx, t, watch.RuleStateNote(r.Name), state); err != nil {
 			return true, err
 		}
 	}
@@ -147,7 +147,7 @@ func (a *Rules) holdRules(ctx context.Context, t *watch.Topic, rules []rule.Rule
 		defer t.Holding.Store(false)
 		var err error
 		if !noted {
-			err = a.cfg.Desk.Runner.Note(ctx, t, watch.ForgottenNote, watch.Forgetting{V: 1, At: at})
+			err = a.cfg.Desk.Runner.WriteNote(ctx, t, watch.ForgottenNote, watch.Forgetting{V: 1, At: at})
 		}
 		for i := 0; i < len(waiting) && err == nil; i++ {
 			err = operate.Decided(ctx, a.cfg.Desk, t, names[i], waiting[i])
@@ -269,7 +269,7 @@ func (a *Rules) goOn(ctx context.Context, t *watch.Topic, r *rule.Rule, left *re
 // runRule runs a redrive of a rule, and records how it ended.
 func (a *Rules) runRule(ctx context.Context, t *watch.Topic, r *rule.Rule, d *watch.Decision, run func(func(redrive.Event)) (redrive.Outcome, error)) error {
 	f := a.cfg.Desk.Runner.Follow(t.DeadLetterTopic.Topic)
-	o, err := run(f.See)
+	o, err := run(f.Observe)
 	f.End(ctx, o, err)
 	if ctx.Err() != nil {
 		return nil // another server goes on with the run

@@ -23,7 +23,7 @@ type auditModel struct {
 	Topic string
 	By    string
 	Clear string
-	// More tells that there are older ones that are not shown.
+	// More reports that there are older ones that are not shown.
 	More bool
 }
 
@@ -64,7 +64,7 @@ func auditPage(d *operate.Desk, r *visit) (*page, error) {
 		live: viewOf("audit", view.KeyOf(append([]string{r.base, topic, by}, visible...)...), versionOf(d, names), func(ctx context.Context, now time.Time) (any, error) {
 			var rows []auditRow
 			for _, name := range names {
-				t, err := operate.SeeTopic(ctx, d, r.who, name)
+				t, err := operate.ViewTopic(ctx, d, r.who, name)
 				if err != nil {
 					return nil, err
 				}
@@ -190,7 +190,7 @@ func actWords(s dlq.State) string {
 
 // outcomeWords says how a run ended, or how far it is.
 func outcomeWords(o *redrive.Outcome) string {
-	says := runSays(o)
+	says := runText(o)
 	if o.Cause != "" {
 		says += " · " + o.Cause
 	}

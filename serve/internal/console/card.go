@@ -29,7 +29,7 @@ type cardModel struct {
 	Gauges          []gauge
 	WindowEnds      moment
 	Over            bool
-	// MayAbort and MayResume tell which buttons there are.
+	// MayAbort and MayResume report which buttons there are.
 	MayAbort, MayResume bool
 	// Cannot is why there is none.
 	Cannot string
@@ -147,7 +147,7 @@ func phasesOf(r *api.Run) []phaseModel {
 // gaugesOf returns the numbers of a run that goes on. What nobody knows is said to be unknown.
 func gaugesOf(r *api.Run, rates *meter) []gauge {
 	now, allowed := "unknown yet", "no limit"
-	if rate, known := rates.see(r); known {
+	if rate, known := rates.observe(r); known {
 		now = decimal(rate) + "/s"
 	}
 	if r.Rate >= 0 {

@@ -42,7 +42,7 @@ type content struct {
 	Size string
 	// Null is Kafka's null, which is not an empty value.
 	Null, Empty bool
-	// Part tells that some of it is missing, and Note what.
+	// Part reports that some of it is missing, and Note what.
 	Part bool
 	Note string
 }

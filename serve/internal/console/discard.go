@@ -19,7 +19,7 @@ type resolveModel struct {
 	Says              string
 	// Letters is how many letters there are; 1 for one.
 	Letters int64
-	// Typed tells that the number is to be typed, and Compensated that there is such a choice.
+	// Typed reports that the number is to be typed, and Compensated that there is such a choice.
 	Typed, Compensates bool
 	Fields             []field
 	Key, Why, Button   string
@@ -28,7 +28,7 @@ type resolveModel struct {
 // discardForm discards letters: all open ones that a filter selects, if somebody types their
 // number, or one.
 func discardForm(s *site, r *visit) (*answer, error) {
-	a, err := aimAt(s.cfg.Desk, r, "/discard")
+	a, err := subjectOf(s.cfg.Desk, r, "/discard")
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func discardForm(s *site, r *visit) (*answer, error) {
 	return newDiscardModel(a, letters, o.Why).answer(s, r, a, "Discard", "Discard letters", problem), nil
 }
 
-func newDiscardModel(a *aim, letters int64, why string) *resolveModel {
+func newDiscardModel(a *subject, letters int64, why string) *resolveModel {
 	m := &resolveModel{
 		Which: a.which(), Letters: letters, Typed: !a.single, Compensates: true, Why: why, Button: "Discard",
 		Says: "Discards the letter: nobody brings it back, unless somebody reopens it.",
@@ -68,7 +68,7 @@ func newDiscardModel(a *aim, letters int64, why string) *resolveModel {
 }
 
 // discard does what a form says.
-func discard(d *operate.Desk, r *visit, a *aim, o *api.DiscardRequest) error {
+func discard(d *operate.Desk, r *visit, a *subject, o *api.DiscardRequest) error {
 	if o.Why == "" {
 		return badInput("Discarding takes a reason, for the ledger: nothing was done.")
 	}
@@ -89,7 +89,7 @@ func discard(d *operate.Desk, r *visit, a *aim, o *api.DiscardRequest) error {
 // reopenForm withdraws that a letter was discarded, or that it was brought back to where no
 // consumer can have it.
 func reopenForm(s *site, r *visit) (*answer, error) {
-	a, err := aimAt(s.cfg.Desk, r, "/reopen")
+	a, err := subjectOf(s.cfg.Desk, r, "/reopen")
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,12 @@ func reopenForm(s *site, r *visit) (*answer, error) {
 	return newReopenModel(a, why).answer(s, r, a, "Reopen", "Reopen a letter", problem), nil
 }
 
-func newReopenModel(a *aim, why string) *resolveModel {
+func newReopenModel(a *subject, why string) *resolveModel {
 	return &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Says: "Withdraws that the letter was discarded: it is open again, and can be brought back. " +
 		"A letter that was brought back before is open again only if its copy is in a partition that no consumer can have."}
 }
 
-func (m *resolveModel) answer(s *site, r *visit, a *aim, act, heading string, problem error) *answer {
+func (m *resolveModel) answer(s *site, r *visit, a *subject, act, heading string, problem error) *answer {
 	m.Back, m.Here, m.Fields, m.Problem, m.Key = a.path, a.here, a.fields, s.problemOf(r, problem), rand.Text()
 	return &answer{page: a.page(act, heading), template: "resolve", model: m, problem: problem}
 }

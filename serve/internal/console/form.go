@@ -14,7 +14,7 @@ type form struct {
 	Path                               string
 	Class, Fingerprint, Group          string
 	Reason, State, Since, Until, Where string
-	// MayRead tells whether there is a field for an expression.
+	// MayRead reports whether there is a field for an expression.
 	MayRead                            bool
 	Reasons, States, Classes, InGroups []string
 	Active                             bool

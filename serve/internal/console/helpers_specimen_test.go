@@ -274,7 +274,7 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			return exhibit{head, "rule", newRuleTopicModel(rule, &on, s.ruleHistory(), r.base, s.role, r.now)}, nil
 		},
 		"/topics/{topic}/redrive": func(r *visit) (exhibit, error) {
-			a, err := s.aim(r, "/redrive")
+			a, err := s.subject(r, "/redrive")
 			if err != nil {
 				return exhibit{}, err
 			}
@@ -288,7 +288,7 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			return s.answer(m.answer(a, err))
 		},
 		"/topics/{topic}/letters/{partition}/{offset}/redrive": func(r *visit) (exhibit, error) {
-			a, err := s.aim(r, "/redrive")
+			a, err := s.subject(r, "/redrive")
 			if err != nil {
 				return exhibit{}, err
 			}
@@ -310,11 +310,11 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 	}
 }
 
-func (s *specimen) aim(r *visit, act string) (*aim, error) {
+func (s *specimen) subject(r *visit, act string) (*subject, error) {
 	if r.PathValue("offset") != "" {
-		return aimAtOne(r, act, s.role)
+		return oneSubject(r, act, s.role)
 	}
-	return aimAtOpen(r, act, s.role, func() (time.Time, error) { return r.now, nil })
+	return openSubject(r, act, s.role, func() (time.Time, error) { return r.now, nil })
 }
 
 func (s *specimen) answer(a *answer) (exhibit, error) {
@@ -324,7 +324,7 @@ func (s *specimen) answer(a *answer) (exhibit, error) {
 // resolved returns the page that discards letters, or reopens one.
 func (s *specimen) resolved(act string) func(*visit) (exhibit, error) {
 	return func(r *visit) (exhibit, error) {
-		a, err := s.aim(r, act)
+		a, err := s.subject(r, act)
 		if err != nil {
 			return exhibit{}, err
 		}

@@ -36,7 +36,7 @@ type incidentModel struct {
 	// Groups are absent while a filter selects by state: they count open letters.
 	Groups  []groupRow
 	Letters []letterRow
-	// Failed tells of letters on which the expression failed; empty if there are none.
+	// Failed names letters on which the expression failed; empty if there are none.
 	Failed string
 	// First and Next are the addresses of the first and the next page of letters; empty without.
 	First, Next string
@@ -118,7 +118,7 @@ func incidentPage(d *operate.Desk, r *visit) (*page, error) {
 
 // readIncident returns the model of a topic's page.
 func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, name, path string, f *Filter, now time.Time) (*incidentModel, error) {
-	t, err := operate.SeeTopic(ctx, d, who, name)
+	t, err := operate.ViewTopic(ctx, d, who, name)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *
 	m.Acts, m.CannotAct = actsOn(t, f, path)
 	for i := range t.Runs {
 		if run := &t.Runs[i]; !run.State.Finished() {
-			m.Runs = append(m.Runs, runRow{*run, runPath(path, run.ID), momentOf(run.Started, now), runSays(run)})
+			m.Runs = append(m.Runs, runRow{*run, runPath(path, run.ID), momentOf(run.Started, now), runText(run)})
 		}
 	}
 	for _, since := range []string{"", "1h", "6h", "24h", "7d", "30d"} {

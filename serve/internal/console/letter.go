@@ -24,7 +24,7 @@ type letterModel struct {
 	Topic, Path string
 	Says        []phrase
 	Steps       []step
-	// MayRead tells whether the content is shown; Role is the one that it takes.
+	// MayRead reports whether the content is shown; Role is the one that it takes.
 	MayRead bool
 	Key     content
 	Value   content
@@ -96,7 +96,7 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) 
 	if l.Class != "" || l.Fingerprint != "" {
 		m.Same = path + same.query()
 	}
-	m.Says = letterSays(l, now)
+	m.Says = letterPhrases(l, now)
 	m.Steps = stepsOf(l, path, now)
 	if l.Content == nil {
 		return m
@@ -124,7 +124,7 @@ func (m *letterModel) act(role access.Role) {
 	}
 }
 
-// stepsOf tells what happened to a record, from its beginning on.
+// stepsOf returns what happened to a record, from its beginning on.
 func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 	produced := step{What: "Produced", Says: []string{place(l.Original)}}
 	if l.ProducedAt != nil {

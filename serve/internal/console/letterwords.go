@@ -50,8 +50,8 @@ var reasonWords = map[headers.Reason]string{
 	headers.ReasonUnsupportedVersion: "its schema has a version that the service does not know yet",
 }
 
-// letterSays says what a letter is.
-func letterSays(l *api.LetterDetail, now time.Time) []phrase {
+// letterPhrases returns in words what a letter is.
+func letterPhrases(l *api.LetterDetail, now time.Time) []phrase {
 	state, ok := stateWords[dlq.State(l.State)]
 	if !ok {
 		state = l.State

@@ -32,8 +32,8 @@ type sample struct {
 // runKey identifies a run.
 func runKey(topic, id string) string { return topic + "/" + id }
 
-// see returns how many letters a second a run sends; known is false before two looks tell.
-func (m *meter) see(r *api.Run) (perSecond float64, known bool) {
+// observe returns how many letters a second a run sends; known is false before two looks.
+func (m *meter) observe(r *api.Run) (perSecond float64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := runKey(r.Topic, r.ID)

@@ -20,7 +20,7 @@ type overviewModel struct {
 	Who  string
 	Says []phrase
 	Rows []overviewRow
-	// Nothing tells that there is no topic at all that the sender may see.
+	// Nothing reports that there is no topic at all that the sender may see.
 	Nothing bool
 }
 
@@ -63,7 +63,7 @@ func overviewPage(d *operate.Desk, r *visit) (*page, error) {
 		Title: "Topics", Section: "topics", Heading: "Dead-letter topics",
 		live: viewOf("overview", key, versionOf(d, names), func(ctx context.Context, now time.Time) (any, error) {
 			var rows []overviewRow
-			for _, t := range operate.SeeTopics(d, who) {
+			for _, t := range operate.ViewTopics(d, who) {
 				w := sparkWindow(now)
 				series, err := operate.Times(ctx, d, who, t.Topic.Topic, &api.Filter{}, w.from, w.by, w.n, 0)
 				if err != nil {
@@ -91,7 +91,7 @@ func newOverviewModel(who string, rows []overviewRow) overviewModel {
 	slices.SortFunc(rows, func(a, b overviewRow) int {
 		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Open, a.Open), cmp.Compare(a.Topic.Topic.Topic, b.Topic.Topic.Topic))
 	})
-	return overviewModel{Who: who, Says: overviewSays(rows), Rows: rows, Nothing: len(rows) == 0}
+	return overviewModel{Who: who, Says: overviewPhrases(rows), Rows: rows, Nothing: len(rows) == 0}
 }
 
 // severity orders topics: those that need somebody come first.
@@ -105,8 +105,8 @@ func (r *overviewRow) severity() int {
 	return 0
 }
 
-// overviewSays says how all topics are.
-func overviewSays(rows []overviewRow) (all []phrase) {
+// overviewPhrases returns in words how all topics are.
+func overviewPhrases(rows []overviewRow) (all []phrase) {
 	var open, growing, guarded, beyond, uncounted, silent, letters int64
 	count := func(n *int64, so bool) {
 		if so {
@@ -123,7 +123,7 @@ func overviewSays(rows []overviewRow) (all []phrase) {
 		count(&beyond, len(r.Alerts) > 0)
 		count(&silent, r.Silent)
 	}
-	say := func(n int64, red bool, text string) {
+	add := func(n int64, red bool, text string) {
 		if n > 0 {
 			all = append(all, phrase{Text: text, Red: red})
 		}
@@ -132,16 +132,16 @@ func overviewSays(rows []overviewRow) (all []phrase) {
 	case len(rows) == 0:
 		return nil
 	case open > 0:
-		say(open, true, fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")))
-		if say(growing, true, number.Format(growing)+" growing"); growing+silent+guarded == 0 {
+		add(open, true, fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")))
+		if add(growing, true, number.Format(growing)+" growing"); growing+silent+guarded == 0 {
 			all = append(all, phrase{Text: "none growing"})
 		}
 	case uncounted+silent+guarded == 0:
 		all = append(all, phrase{Text: "all settled: no open letters in " + number.Of(int64(len(rows)), "topic")})
 	}
-	say(guarded, true, "records held or strained in "+number.Of(guarded, "topic"))
-	say(beyond, true, number.Format(beyond)+" beyond a threshold")
-	say(silent, true, "nothing comes of "+number.Of(silent, "topic"))
-	say(uncounted, false, number.Format(uncounted)+" still being counted")
+	add(guarded, true, "records held or strained in "+number.Of(guarded, "topic"))
+	add(beyond, true, number.Format(beyond)+" beyond a threshold")
+	add(silent, true, "nothing comes of "+number.Of(silent, "topic"))
+	add(uncounted, false, number.Format(uncounted)+" still being counted")
 	return all
 }

@@ -42,7 +42,7 @@ type layout struct {
 	Path  string // of the page, with its query
 	Theme string // "light", "dark", or empty for the system's
 	Who   string // empty for nobody
-	// SignedIn tells whether there is a session that can end.
+	// SignedIn reports whether there is a session that can end.
 	SignedIn bool
 	Live     template.HTML
 	Seen     string // hash of Live; empty if the page does not change

@@ -40,7 +40,7 @@ type countRow struct {
 const manyLetters = 10_000
 
 func newPlanModel(p *api.Plan, t *operate.Topic, pace *api.Pace) *planModel {
-	m := &planModel{Letters: p.Letters, Warnings: p.Warnings, Says: planSays(p, pace), Dangers: dangersOf(p, t, pace)}
+	m := &planModel{Letters: p.Letters, Warnings: p.Warnings, Says: planText(p, pace), Dangers: dangersOf(p, t, pace)}
 	for _, table := range []struct {
 		name string
 		of   map[string]int64
@@ -81,8 +81,8 @@ func sortTables(all []countTable) {
 	slices.SortFunc(all, func(a, b countTable) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 }
 
-// planSays says what a plan does.
-func planSays(p *api.Plan, pace *api.Pace) []string {
+// planText returns in words what a plan does.
+func planText(p *api.Plan, pace *api.Pace) []string {
 	if p.Letters == 0 {
 		return []string{"Sends nothing: no open letter is selected that may be sent."}
 	}
@@ -106,12 +106,12 @@ func planSays(p *api.Plan, pace *api.Pace) []string {
 	case pace.Canary < 0:
 		says = append(says, "None goes first.")
 	case p.Letters > max(int64(pace.Canary), 1):
-		says = append(says, canarySays(max(int64(pace.Canary), 1)))
+		says = append(says, canaryText(max(int64(pace.Canary), 1)))
 	}
 	return append(says, stopsWhen(p, pace))
 }
 
-func canarySays(n int64) string {
+func canaryText(n int64) string {
 	if n == 1 {
 		return "One letter goes first, and the others wait for its outcome."
 	}

@@ -29,7 +29,7 @@ type redriveModel struct {
 // redriveForm plans a run of letters, and begins it when its plan is confirmed.
 func redriveForm(s *site, r *visit) (*answer, error) {
 	d := s.cfg.Desk
-	a, err := aimAt(d, r, "/redrive")
+	a, err := subjectOf(d, r, "/redrive")
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func redriveForm(s *site, r *visit) (*answer, error) {
 	return m.answer(a, err), nil
 }
 
-func newRedriveModel(a *aim, chosen []field, options []option) *redriveModel {
+func newRedriveModel(a *subject, chosen []field, options []option) *redriveModel {
 	m := &redriveModel{Which: a.which(), Back: a.path, Here: a.here, Method: "get", Target: a.fields, Options: options, Fields: append(a.fields, chosen...)}
 	if a.single {
 		m.Method = "post"
@@ -75,12 +75,12 @@ func newRedriveModel(a *aim, chosen []field, options []option) *redriveModel {
 	return m
 }
 
-func (m *redriveModel) answer(a *aim, problem error) *answer {
+func (m *redriveModel) answer(a *subject, problem error) *answer {
 	return &answer{page: a.page("Redrive", "Bring letters back"), template: "redrive", model: m, problem: problem}
 }
 
 // edit reads the edit of a letter, and adds to a page what it does.
-func edit(d *operate.Desk, r *visit, a *aim, in *api.RunRequest, m *redriveModel) error {
+func edit(d *operate.Desk, r *visit, a *subject, in *api.RunRequest, m *redriveModel) error {
 	at := a.letter()
 	l, err := operate.GetLetter(r.Context(), d, r.who, &at)
 	if err != nil {
@@ -105,12 +105,12 @@ func edit(d *operate.Desk, r *visit, a *aim, in *api.RunRequest, m *redriveModel
 
 // plan returns what a run would do; nil if beginning one took all the time of the request. It is
 // made anew although a run was refused: the page then has what is so now.
-func plan(d *operate.Desk, r *visit, a *aim, in *api.RunRequest) (*planModel, error) {
+func plan(d *operate.Desk, r *visit, a *subject, in *api.RunRequest) (*planModel, error) {
 	if r.Context().Err() != nil {
 		return nil, nil
 	}
 	in.Expect = nil
-	t, err := operate.SeeTopic(r.Context(), d, r.who, a.topic)
+	t, err := operate.ViewTopic(r.Context(), d, r.who, a.topic)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func plan(d *operate.Desk, r *visit, a *aim, in *api.RunRequest) (*planModel, er
 }
 
 // begin begins a run, if what the form says can be understood.
-func begin(d *operate.Desk, r *visit, a *aim, in *api.RunRequest) (api.Run, error) {
+func begin(d *operate.Desk, r *visit, a *subject, in *api.RunRequest) (api.Run, error) {
 	n, err := expected(r.query.Get("expect"))
 	if err != nil {
 		return api.Run{}, err

@@ -50,7 +50,7 @@ func TestRedrive_MakesNoPlanWithoutTime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := &visit{Request: httptest.NewRequestWithContext(ctx, "POST", "/topics/orders.dlq/redrive", nil), who: &access.Identity{Name: "local"}}
-	if p, err := plan(open(t).site.cfg.Desk, r, &aim{topic: "orders.dlq"}, &api.RunRequest{}); p != nil || err != nil {
+	if p, err := plan(open(t).site.cfg.Desk, r, &subject{topic: "orders.dlq"}, &api.RunRequest{}); p != nil || err != nil {
 		t.Errorf("the plan is %+v, %v", p, err)
 	}
 }

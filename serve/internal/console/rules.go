@@ -53,9 +53,9 @@ func rulesPage(d *operate.Desk, r *visit) (*page, error) {
 }
 
 func newRulesModel(all []api.Rule, base string, now time.Time) rulesModel {
-	m := rulesModel{Says: rulesSay(all)}
+	m := rulesModel{Says: rulesPhrases(all)}
 	for i := range all {
-		rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Says: ruleSays(&all[i])}
+		rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Says: ruleGauges(&all[i])}
 		for _, on := range all[i].On {
 			rule.On = append(rule.On, newRuleOn(&on, base, all[i].Name, now))
 		}
@@ -75,7 +75,7 @@ func newRuleOn(on *api.RuleOnTopic, base, rule string, now time.Time) ruleOnMode
 	return m
 }
 
-func rulesSay(all []api.Rule) (says []phrase) {
+func rulesPhrases(all []api.Rule) (says []phrase) {
 	if len(all) == 0 {
 		return []phrase{{Text: "no rules"}}
 	}
@@ -100,8 +100,8 @@ func rulesSay(all []api.Rule) (says []phrase) {
 	return says
 }
 
-// ruleSays says what a rule is.
-func ruleSays(r *api.Rule) []gauge {
+// ruleGauges returns in words what a rule is.
+func ruleGauges(r *api.Rule) []gauge {
 	ms := func(n int64) string { return span(time.Duration(n) * time.Millisecond) }
 	anyOf := func(all []string) string {
 		if len(all) == 0 {
@@ -205,7 +205,7 @@ func ruleForm(s *site, r *visit) (*answer, error) {
 // what it did on all topics.
 func newRuleTopicModel(rule string, on *api.RuleOnTopic, history []api.RuleEvent, base string, role access.Role, now time.Time) *ruleTopicModel {
 	is := newRuleOn(on, base, rule, now)
-	m := &ruleTopicModel{Rule: rule, Here: is.Link, On: &is, Says: wouldSay(on), Key: rand.Text()}
+	m := &ruleTopicModel{Rule: rule, Here: is.Link, On: &is, Says: wouldText(on), Key: rand.Text()}
 	for i := range history {
 		if e := &history[i]; e.Topic == on.Topic {
 			m.History = append(m.History, ruleEventRow{*e, momentOf(e.At, now), runPath(is.TopicLink, e.Run)})
@@ -222,8 +222,8 @@ func newRuleTopicModel(rule string, on *api.RuleOnTopic, history []api.RuleEvent
 	return m
 }
 
-// wouldSay says what a rule would do now. The reason follows.
-func wouldSay(on *api.RuleOnTopic) string {
+// wouldText returns in words what a rule would do now. The reason follows.
+func wouldText(on *api.RuleOnTopic) string {
 	switch on.Would {
 	case "redrive":
 		return "It would bring " + number.Of(on.Letters, "letter") + " back now"

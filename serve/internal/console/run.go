@@ -21,7 +21,7 @@ type runModel struct {
 	Pace         []gauge
 	Tables       []countTable
 	// NotSent says what became of the letters that a run that is over did not send; empty if it
-	// sent all. Left tells whether some were open at its end.
+	// sent all. Left reports whether some were open at its end.
 	NotSent string
 	Left    bool
 }
@@ -56,7 +56,7 @@ func runIn(r *visit) *request.Run {
 
 func newRunModel(run *api.Run, base string, role access.Role, rates *meter, now time.Time) *runModel {
 	m := &runModel{
-		Card: newCardModel(run, base, role, rates, now), Began: momentOf(run.Started, now), Ended: momentAt(run.Ended, now), Beat: momentOf(run.Heartbeat, now), Pace: paceSays(&run.Pace),
+		Card: newCardModel(run, base, role, rates, now), Began: momentOf(run.Started, now), Ended: momentAt(run.Ended, now), Beat: momentOf(run.Heartbeat, now), Pace: paceGauges(&run.Pace),
 	}
 	for name, of := range map[string]map[string]int64{"class with which they failed again": run.Counts.FailedByClass, "reason for which they were not sent": run.Counts.Skipped} {
 		if len(of) > 0 {
@@ -70,8 +70,8 @@ func newRunModel(run *api.Run, base string, role access.Role, rates *meter, now 
 	return m
 }
 
-// paceSays says what a run keeps to.
-func paceSays(p *api.Pace) []gauge {
+// paceGauges returns in words what a run keeps to.
+func paceGauges(p *api.Pace) []gauge {
 	ms := func(n int64) string {
 		if n <= 0 {
 			return none

@@ -84,7 +84,7 @@ func TestMeter_SaysWhatItSaw(t *testing.T) {
 	look := func(after time.Duration, sent int64, want string) {
 		t.Helper()
 		got := "unknown"
-		if rate, known := m.see(&api.Run{Topic: "orders.dlq", ID: "r", State: "sending", Heartbeat: now.Add(after), Counts: api.Counts{Sent: sent}}); known {
+		if rate, known := m.observe(&api.Run{Topic: "orders.dlq", ID: "r", State: "sending", Heartbeat: now.Add(after), Counts: api.Counts{Sent: sent}}); known {
 			got = decimal(rate)
 		}
 		if got != want {
@@ -97,7 +97,7 @@ func TestMeter_SaysWhatItSaw(t *testing.T) {
 	look(3*time.Second, 40, "10") // an older look, by another server
 	look(24*time.Second, 50, "0")
 	look(44*time.Second, 90, "2")
-	if _, known := m.see(&api.Run{Topic: "orders.dlq", ID: "r", State: "done"}); known || len(m.of) != 0 {
+	if _, known := m.observe(&api.Run{Topic: "orders.dlq", ID: "r", State: "done"}); known || len(m.of) != 0 {
 		t.Error("a run that is over is measured")
 	}
 }

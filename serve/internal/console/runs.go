@@ -17,7 +17,7 @@ import (
 type runsModel struct {
 	Says []phrase
 	Rows []runsRow
-	// More tells that there are older ones that have ended.
+	// More reports that there are older ones that have ended.
 	More bool
 }
 
@@ -54,7 +54,7 @@ func runsPage(d *operate.Desk, r *visit) (*page, error) {
 }
 
 func newRunsModel(all []api.Run, base string, now time.Time) runsModel {
-	m := runsModel{Says: runsSay(all)}
+	m := runsModel{Says: runsPhrases(all)}
 	for i := range all {
 		run, topic := &all[i], topicPath(base, all[i].Topic)
 		if len(m.Rows) >= mostRuns && isOver(run) {
@@ -66,8 +66,8 @@ func newRunsModel(all []api.Run, base string, now time.Time) runsModel {
 	return m
 }
 
-// runsSay says how all runs are.
-func runsSay(all []api.Run) (says []phrase) {
+// runsPhrases returns in words how all runs are.
+func runsPhrases(all []api.Run) (says []phrase) {
 	var going, silent, aborted int64
 	for i := range all {
 		switch r := &all[i]; {

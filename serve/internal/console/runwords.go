@@ -15,8 +15,8 @@ import (
 // isOver reports whether a run has ended.
 func isOver(r *api.Run) bool { return redrive.State(r.State).Finished() }
 
-// runSays says how far a run is.
-func runSays(o *redrive.Outcome) string {
+// runText returns in words how far a run is.
+func runText(o *redrive.Outcome) string {
 	n := &o.Counts
 	says := []string{string(o.State), fmt.Sprintf("%s of %s sent", number.Format(n.Sent), number.Format(n.Selected)), number.Format(n.Succeeded) + " succeeded"}
 	if n.Failed > 0 {
@@ -34,51 +34,51 @@ func runSays(o *redrive.Outcome) string {
 	return strings.Join(says, " · ")
 }
 
-// runPhrases says how a run is.
+// runPhrases returns in words how a run is.
 func runPhrases(r *api.Run, now time.Time) (all []phrase) {
 	n := &r.Counts
-	say := func(red bool, format string, args ...any) {
+	add := func(red bool, format string, args ...any) {
 		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
 	}
 	left := n.Selected - n.Sent
 	switch redrive.State(r.State) {
 	case redrive.Canary:
-		say(false, "the first letters are out, the others wait for their outcomes")
+		add(false, "the first letters are out, the others wait for their outcomes")
 	case redrive.Sending:
-		say(false, "sending")
+		add(false, "sending")
 	case redrive.Watching:
-		say(false, "all are sent, watching whether they fail again")
+		add(false, "all are sent, watching whether they fail again")
 	case redrive.Waiting:
-		say(false, "sends nothing now")
+		add(false, "sends nothing now")
 	case redrive.Done:
-		say(false, "done")
+		add(false, "done")
 	case redrive.Aborted:
-		say(true, "aborted")
+		add(true, "aborted")
 	default:
-		say(false, "%s", r.State)
+		add(false, "%s", r.State)
 	}
 	if r.Cause != "" {
-		say(true, "%s", r.Cause)
+		add(true, "%s", r.Cause)
 	}
 	if r.Waiting != "" && !isOver(r) {
-		say(false, "it waits: %s", r.Waiting)
+		add(false, "it waits: %s", r.Waiting)
 	}
 	if r.Silent {
 		all = append(all, phrase{Text: "no process owns it; the last sign of one was", Red: true, At: momentOf(r.Heartbeat, now)})
 	}
-	say(false, "%s of %s sent", number.Format(n.Sent), number.Format(n.Selected))
-	say(false, "%s succeeded", number.Format(n.Succeeded))
+	add(false, "%s of %s sent", number.Format(n.Sent), number.Format(n.Selected))
+	add(false, "%s succeeded", number.Format(n.Succeeded))
 	if n.Failed > 0 {
-		say(true, "%s failed again", number.Format(n.Failed))
+		add(true, "%s failed again", number.Format(n.Failed))
 	}
 	if n.Retrying > 0 {
-		say(true, "%s failed again and will be retried", number.Format(n.Retrying))
+		add(true, "%s failed again and will be retried", number.Format(n.Retrying))
 	}
 	if fresh := n.Pending - n.Retrying; fresh > 0 {
-		say(false, "%s pending", number.Format(fresh))
+		add(false, "%s pending", number.Format(fresh))
 	}
 	if isOver(r) && left > 0 {
-		say(false, "%s not sent", number.Format(left))
+		add(false, "%s not sent", number.Format(left))
 	}
 	return all
 }

@@ -51,7 +51,7 @@ func TestRunPhrases_TellOfRetries(t *testing.T) {
 	t.Parallel()
 	n := redrive.Counts{Selected: 3, Sent: 3, Pending: 3, Retrying: 2}
 	want := "3 of 3 sent · 0 succeeded · 2 failed again and will be retried · 1 pending"
-	if got := runSays(&redrive.Outcome{State: redrive.Aborted, Counts: n}); got != "aborted · "+want {
+	if got := runText(&redrive.Outcome{State: redrive.Aborted, Counts: n}); got != "aborted · "+want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	var says []string

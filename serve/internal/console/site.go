@@ -71,8 +71,8 @@ func (s *site) write(w http.ResponseWriter, r *visit, status int, p *page, live 
 	_, _ = w.Write(text)
 }
 
-// say answers with a page of words.
-func (s *site) say(w http.ResponseWriter, r *visit, status int, title, text string) {
+// message answers with a page of words.
+func (s *site) message(w http.ResponseWriter, r *visit, status int, title, text string) {
 	live, err := execute("message", struct{ Heading, Text, Base string }{title, text, r.base})
 	if err != nil {
 		http.Error(w, text, status)
@@ -87,7 +87,7 @@ func (s *site) fail(w http.ResponseWriter, r *visit, err error) {
 		return // the browser is gone
 	}
 	status, text := s.explain(r, err)
-	s.say(w, r, status, http.StatusText(status), text)
+	s.message(w, r, status, http.StatusText(status), text)
 }
 
 // explain returns the status and the words for an error, without what nobody may see: it may quote

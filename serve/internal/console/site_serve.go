@@ -12,15 +12,15 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/console/view"
 )
 
-// enter finds out who sends a request, and keeps to the limits. Unless ok, it has answered: whoever
+// admit finds out who sends a request, and keeps to the limits. Unless ok, it has answered: whoever
 // is not known is asked to sign in.
-func (s *site) enter(w http.ResponseWriter, r *http.Request, length access.Length) (req *visit, end func(), ok bool) {
+func (s *site) admit(w http.ResponseWriter, r *http.Request, length access.Length) (req *visit, end func(), ok bool) {
 	req = &visit{Request: r, query: r.URL.Query(), base: baseOf(r), now: time.Now()}
 	who, unknown := s.cfg.Browser.Who(r)
 	if unknown != nil {
 		who = nil
 	}
-	ctx, end, err := s.cfg.Gate.Enter(w, r, who, length)
+	ctx, end, err := s.cfg.Gate.Admit(w, r, who, length)
 	switch {
 	case err != nil:
 		s.fail(w, req, err)
@@ -41,7 +41,7 @@ func (s *site) forAnybody(h http.HandlerFunc) http.Handler {
 		if err != nil {
 			who = access.Guest
 		}
-		ctx, end, err := s.cfg.Gate.Enter(w, r, who, access.Usual)
+		ctx, end, err := s.cfg.Gate.Admit(w, r, who, access.Usual)
 		if err != nil {
 			s.fail(w, &visit{Request: r, base: baseOf(r)}, err)
 			return
@@ -63,7 +63,7 @@ func (s *site) page(of func(*visit) (*page, error)) http.Handler {
 		case reads:
 			length = access.Long
 		}
-		req, end, ok := s.enter(w, r, length)
+		req, end, ok := s.admit(w, r, length)
 		if !ok {
 			return
 		}
@@ -115,7 +115,7 @@ func hasEmpty(q url.Values) bool {
 // although their browser is gone, so that a second click finds the first one's work.
 func (s *site) answers(of func(*visit) (*answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req, end, ok := s.enter(w, r, access.Long)
+		req, end, ok := s.admit(w, r, access.Long)
 		if !ok {
 			return
 		}

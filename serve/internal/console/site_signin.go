@@ -23,7 +23,7 @@ type signInModel struct {
 // refuse asks somebody who is not known to sign in.
 func (s *site) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, access.ErrNobody) {
-		s.say(w, &visit{Request: r, base: baseOf(r)}, http.StatusServiceUnavailable, "The OpenID provider does not answer", err.Error())
+		s.message(w, &visit{Request: r, base: baseOf(r)}, http.StatusServiceUnavailable, "The OpenID provider does not answer", err.Error())
 		return
 	}
 	s.writeSignIn(w, r, http.StatusUnauthorized, pageOf(r), err)
@@ -86,7 +86,7 @@ func (s *site) signIn(w http.ResponseWriter, r *http.Request) {
 func (s *site) byProvider(f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.cfg.Browser.ByProvider() {
-			s.say(w, &visit{Request: r, base: baseOf(r)}, http.StatusNotFound, "There is no OpenID provider", "The server's configuration names none. The sign-in page shows how people sign in here.")
+			s.message(w, &visit{Request: r, base: baseOf(r)}, http.StatusNotFound, "There is no OpenID provider", "The server's configuration names none. The sign-in page shows how people sign in here.")
 			return
 		}
 		f(w, r)
@@ -132,5 +132,5 @@ func (s *site) failForm(w http.ResponseWriter, r *visit, err error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		p = &pageError{http.StatusRequestTimeout, "The form took too long to arrive: nothing was done. Try again."}
 	}
-	s.say(w, r, p.status, http.StatusText(p.status), p.text)
+	s.message(w, r, p.status, http.StatusText(p.status), p.text)
 }

@@ -44,7 +44,7 @@ func roleOn(d *operate.Desk, r *visit, topic string) (access.Role, error) {
 		return role, nil
 	}
 	// A server that has just started may know it soon.
-	t, err := operate.SeeTopic(r.Context(), d, r.who, topic)
+	t, err := operate.ViewTopic(r.Context(), d, r.who, topic)
 	if err == nil {
 		return t.Role, nil
 	}

@@ -82,7 +82,7 @@ func isGrowing(t *operate.Topic, now time.Time) bool {
 
 // sentence says how a topic is: how bad it is, whether it goes on, and how long it can wait.
 func sentence(t *operate.Topic, now time.Time) (all []phrase) {
-	say := func(red bool, format string, args ...any) {
+	add := func(red bool, format string, args ...any) {
 		all = append(all, phrase{Text: fmt.Sprintf(format, args...), Red: red})
 	}
 	at := now // as of when the numbers are
@@ -93,38 +93,38 @@ func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 	all = append(all, guardPhrases(t.Guards, now)...)
 	switch {
 	case t.Known == nil && t.Unread > 0:
-		say(false, "still being counted: %s to read", number.Of(t.Unread, "offset"))
+		add(false, "still being counted: %s to read", number.Of(t.Unread, "offset"))
 	case t.Known == nil:
-		say(false, "not counted yet")
+		add(false, "not counted yet")
 	}
 	switch {
 	case t.Open > 0:
-		say(true, "%s open", number.Format(t.Open))
+		add(true, "%s open", number.Format(t.Open))
 	case t.Known == nil:
 		return all // 0 would be a guess
 	case t.Pending == 0 && len(t.Guards) == 0:
-		say(false, "all settled")
+		add(false, "all settled")
 	default:
-		say(false, "0 open")
+		add(false, "0 open")
 	}
 	if t.Pending > 0 {
-		say(false, "%s redriven, outcome pending", number.Format(t.Pending))
+		add(false, "%s redriven, outcome pending", number.Format(t.Pending))
 	}
 	if t.Open == 0 {
 		return all
 	}
 	switch {
 	case isGrowing(t, now):
-		say(true, "growing, %s in the last 5 min", number.Format(t.Recent))
+		add(true, "growing, %s in the last 5 min", number.Format(t.Recent))
 	case t.Recent > 0:
-		say(true, "%s in the last 5 min", number.Format(t.Recent))
+		add(true, "%s in the last 5 min", number.Format(t.Recent))
 	}
 	switch {
 	case t.Newest == nil || isGrowing(t, now):
 	case t.Newest.After(now):
 		all = append(all, phrase{Text: "the newest has a time that is yet to come,", At: momentOf(*t.Newest, now)})
 	case len(t.Guards) == 0: // else letters stop for another reason
-		say(false, "quiet for %s", span(max(at.Sub(*t.Newest), 0)))
+		add(false, "quiet for %s", span(max(at.Sub(*t.Newest), 0)))
 	}
 	if t.Oldest == nil {
 		return all
@@ -133,9 +133,9 @@ func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 	if t.Retention > 0 {
 		left := t.Retention - now.Sub(*t.Oldest)
 		if left <= 0 {
-			say(true, "retention takes the first any moment")
+			add(true, "retention takes the first any moment")
 		} else {
-			say(left < 48*time.Hour, "retention takes the first in %s", span(left))
+			add(left < 48*time.Hour, "retention takes the first in %s", span(left))
 		}
 	}
 	return all
@@ -144,7 +144,7 @@ func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 // mostGuards bounds the groups that a sentence names: the worst of them.
 const mostGuards = 3
 
-// guardPhrases says which groups hold a source back, or run it in a strain.
+// guardPhrases returns in words which groups hold a source back, or run it in a strain.
 func guardPhrases(guards []api.Guard, now time.Time) (all []phrase) {
 	for i := range guards[:min(len(guards), mostGuards)] {
 		g := &guards[i]

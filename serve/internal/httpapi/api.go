@@ -106,7 +106,7 @@ func (h *API) admit(ctx huma.Context, next func(huma.Context)) {
 	if length == access.Usual && access.ReadsLetters(r.URL.Query()) {
 		length = access.Long
 	}
-	with, end, err := h.cfg.Gate.Enter(w, r, id, length)
+	with, end, err := h.cfg.Gate.Admit(w, r, id, length)
 	if err != nil {
 		admit.WriteProblem(w, err)
 		return

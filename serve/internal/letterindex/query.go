@@ -83,8 +83,8 @@ func (b *Index) row(partition int32, r *row) Row {
 }
 
 // Page returns the n letters that came last, of those that a filter selects and that stand before a
-// cursor's end; of the whole topic, if the cursor has no end. The filter's Keys, Headers and Match do
-// not count. resolved says whether resolved letters and duplicates are among them.
+// cursor's end; of the whole topic, if the cursor has no end. The filter's Keys, Headers and Match
+// do not count. resolved says whether resolved letters and duplicates are among them.
 //
 // next is the cursor of the next page. Letters that come meanwhile change no page after the first.
 // more reports whether there may be a next page.

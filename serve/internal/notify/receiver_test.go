@@ -26,8 +26,8 @@ func runs(t *testing.T, url string) *notify.Receiver {
 	return r
 }
 
-// runsTo makes a receiver that logs to w, and runs it until stop is called, which waits for its end,
-// or until ending is.
+// runsTo makes a receiver that logs to w, and runs it until stop is called, which waits for its
+// end, or until ending is.
 func runsTo(t *testing.T, url string, waiting int, w io.Writer) (r *notify.Receiver, stop, ending func()) {
 	t.Helper()
 	r, err := notify.New("test", url, waiting, slog.New(slog.NewTextHandler(w, nil)))

@@ -76,9 +76,9 @@ func FollowRun(ctx context.Context, d *Desk, who *access.Identity, in *request.E
 	}
 	o, err := outcomeOf(ctx, d, t, in.Run.Run)
 	if err == nil && claimOf(in.LastEventID) != o.Claim && in.LastEventID != "" {
-		// The client knows another claim: perhaps a later one, of which this server has not heard.
+		// The client knows another claim: perhaps a later one, of which this server does not know.
 		if o, err = d.cfg.Redriver.Progress(ctx, in.Topic.Topic, in.Run.Run); err == nil {
-			t.Saw(o)
+			t.Observe(o)
 		}
 	}
 	if err != nil {
@@ -90,19 +90,19 @@ func FollowRun(ctx context.Context, d *Desk, who *access.Identity, in *request.E
 		return nil, false, nil
 	}
 	return func(yield func(runEvent) bool) {
-		has, told := in.LastEventID, time.Now()
+		has, sent := in.LastEventID, time.Now()
 		last := time.NewTimer(followFor)
 		defer last.Stop()
 		for {
 			switch id := eventID(&now); {
-			case (later(id, has) || time.Since(told) > quietFor) && !access.Stays(ctx):
+			case (later(id, has) || time.Since(sent) > quietFor) && !access.Stays(ctx):
 				return
 			case later(id, has):
-				if has, told = id, time.Now(); !yield(runEvent{id, now}) {
+				if has, sent = id, time.Now(); !yield(runEvent{id, now}) {
 					return
 				}
-			case time.Since(told) > quietFor:
-				if told = time.Now(); !yield(runEvent{}) {
+			case time.Since(sent) > quietFor:
+				if sent = time.Now(); !yield(runEvent{}) {
 					return
 				}
 			}

@@ -119,7 +119,7 @@ func paceOf(p *api.Pace) redrive.Pace {
 }
 
 // milliseconds returns a duration of a request. More than a hundred years count as these: nobody
-// waits for longer, and times after it can be told.
+// waits for longer, and times after it can be written.
 func milliseconds(ms int64) time.Duration {
 	const most = 100 * 365 * 24 * time.Hour
 	return time.Duration(min(max(ms, -1), most.Milliseconds())) * time.Millisecond

@@ -169,11 +169,11 @@ func Decided(ctx context.Context, d *Desk, t *watch.Topic, rule string, made *wa
 		inForce := watch.Standing(all)
 		for i := range all[watch.MostDecisions:] {
 			if old := &all[watch.MostDecisions+i]; old != inForce {
-				_ = d.Runner.Note(ctx, t, old.Name(rule), nil) // the next one tries again
+				_ = d.Runner.WriteNote(ctx, t, old.Name(rule), nil) // the next one tries again
 			}
 		}
 	}
-	return d.Runner.Note(ctx, t, made.Name(rule), made)
+	return d.Runner.WriteNote(ctx, t, made.Name(rule), made)
 }
 
 // RuleList returns the rules; none if no file of rules is configured.

@@ -48,7 +48,7 @@ type LiveRun struct {
 // mostNotices bounds the notices of a run that are kept.
 const mostNotices = 20
 
-func (l *LiveRun) see(e *redrive.Event) {
+func (l *LiveRun) observe(e *redrive.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Message == "" { // with one, the other fields may be old
@@ -126,7 +126,7 @@ func (r *Runner) Launch(topic string, run func(context.Context, func(redrive.Eve
 	r.all.Go(func() {
 		f := r.Follow(topic)
 		f.claimed = func(o redrive.Outcome) { began <- result{o: o} }
-		o, err := run(ctx, f.See)
+		o, err := run(ctx, f.Observe)
 		f.End(ctx, o, err)
 		began <- result{o, err} // nobody reads it unless the run was refused
 	})
@@ -151,8 +151,8 @@ type Following struct {
 // Follow returns what takes the reports of a run of a topic.
 func (r *Runner) Follow(topic string) *Following { return &Following{r: r, topic: topic} }
 
-// See takes an event of the run.
-func (f *Following) See(e redrive.Event) {
+// Observe takes an event of the run.
+func (f *Following) Observe(e redrive.Event) {
 	if f.Run == nil {
 		if e.Message != "" {
 			f.early = append(f.early, e) // perhaps the run is not claimed yet
@@ -160,7 +160,7 @@ func (f *Following) See(e redrive.Event) {
 		}
 		f.Run = &LiveRun{topic: f.topic, id: e.ID, last: e.Outcome}
 		for i := range f.early {
-			f.Run.see(&f.early[i])
+			f.Run.observe(&f.early[i])
 		}
 		f.r.mu.Lock()
 		f.r.live[f.topic+"/"+e.ID] = f.Run
@@ -170,7 +170,7 @@ func (f *Following) See(e redrive.Event) {
 			f.claimed(e.Outcome)
 		}
 	}
-	f.Run.see(&e)
+	f.Run.observe(&e)
 }
 
 // End keeps how the run ended.
@@ -252,9 +252,9 @@ func (r *Runner) Forget(now time.Time) {
 	maps.DeleteFunc(r.blocked, func(_ string, h blocked) bool { return now.Sub(h.at) > forgetAfter })
 }
 
-// Note writes a note of the server to a topic's ledger; nil deletes it. It is not interrupted by
-// the end of the request.
-func (r *Runner) Note(ctx context.Context, t *watch.Topic, name string, value any) error {
+// WriteNote writes a note of the server to a topic's ledger; nil deletes it. It is not interrupted
+// by the end of the request.
+func (r *Runner) WriteNote(ctx context.Context, t *watch.Topic, name string, value any) error {
 	if err := t.HasLedger(); err != nil {
 		return err
 	}

@@ -21,16 +21,16 @@ func hashOf(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// noteRun writes the note of a run, and deletes those that are too old to be of use.
-func noteRun(ctx context.Context, d *Desk, t *watch.Topic, id string, n *watch.RunNote) error {
+// recordRun writes the note of a run, and deletes those that are too old to be of use.
+func recordRun(ctx context.Context, d *Desk, t *watch.Topic, id string, n *watch.RunNote) error {
 	unfinished := map[string]bool{}
 	for _, o := range t.Known() {
 		unfinished[o.ID] = !o.State.Finished()
 	}
 	for old, is := range watch.RunNotes(t) {
 		if time.Since(is.At) > keyTime && !unfinished[old] && old != id {
-			_ = d.Runner.Note(ctx, t, watch.RunNotePrefix+old, nil) // another one tries again
+			_ = d.Runner.WriteNote(ctx, t, watch.RunNotePrefix+old, nil) // another one tries again
 		}
 	}
-	return d.Runner.Note(ctx, t, watch.RunNotePrefix+id, n)
+	return d.Runner.WriteNote(ctx, t, watch.RunNotePrefix+id, n)
 }

@@ -101,7 +101,7 @@ func outcomeOf(ctx context.Context, d *Desk, t *watch.Topic, id string) (redrive
 	if err != nil {
 		return o, err
 	}
-	t.Saw(o)
+	t.Observe(o)
 	return o, nil
 }
 
@@ -154,7 +154,7 @@ func AbortRun(ctx context.Context, d *Desk, who *access.Identity, in *request.Ab
 	if err != nil {
 		return api.Run{}, failure.NewProblem(failure.KindOf(err), "the run was aborted, but its numbers cannot be read: %s", failure.Text(err))
 	}
-	t.Saw(o)
+	t.Observe(o)
 	return runAs(d, t, &o), nil
 }
 
@@ -184,7 +184,7 @@ func ResumeRun(ctx context.Context, d *Desk, who *access.Identity, in *request.R
 		return api.Run{}, problemOn(ctx, d, t, err)
 	}
 	if _, noted := watch.RunNotes(t)[o.ID]; !noted {
-		if err := noteRun(ctx, d, t, o.ID, &watch.RunNote{V: 1, By: who.Name, At: time.Now().UTC()}); err != nil {
+		if err := recordRun(ctx, d, t, o.ID, &watch.RunNote{V: 1, By: who.Name, At: time.Now().UTC()}); err != nil {
 			d.cfg.Log.Warn("siding: a resumed run could not be noted in the ledger: no other server goes on with it by itself", "topic", o.Topic, "run", o.ID, "error", err)
 		}
 	}

@@ -148,7 +148,7 @@ func startNew(ctx context.Context, d *Desk, who *access.Identity, t *watch.Topic
 			return or(run), err
 		}
 	}
-	if err := noteRun(ctx, d, t, p.ID, n); err != nil {
+	if err := recordRun(ctx, d, t, p.ID, n); err != nil {
 		return api.Run{}, problemOn(ctx, d, t, err) // what is not in the ledger is not done
 	}
 	o, err := d.Runner.Launch(name, func(ctx context.Context, on func(redrive.Event)) (redrive.Outcome, error) {
@@ -162,7 +162,8 @@ func startNew(ctx context.Context, d *Desk, who *access.Identity, t *watch.Topic
 		}
 	}
 	if _, refused := errors.AsType[*redrive.RefusedError](err); refused {
-		_ = d.Runner.Note(ctx, t, watch.RunNotePrefix+p.ID, nil) // without a run it does no harm
+		// without a run it does no harm
+		_ = d.Runner.WriteNote(ctx, t, watch.RunNotePrefix+p.ID, nil)
 	}
 	if err != nil {
 		return api.Run{}, problemOn(ctx, d, t, err)

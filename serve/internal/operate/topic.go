@@ -17,7 +17,7 @@ type Topic struct {
 	api.Topic
 	// Role is the role on it.
 	Role access.Role
-	// Silent tells that nothing came of the brokers since Known, which is too long ago.
+	// Silent reports that nothing came of the brokers since Known, which is too long ago.
 	Silent bool
 	// Alerts are the thresholds that it exceeds.
 	Alerts []incident.Alert
@@ -39,16 +39,16 @@ func Roles(d *Desk, who *access.Identity) map[string]access.Role {
 	return all
 }
 
-// SeeTopics returns the topics on which somebody has a role, by name.
-func SeeTopics(d *Desk, who *access.Identity) (all []Topic) {
+// ViewTopics returns the topics on which somebody has a role, by name.
+func ViewTopics(d *Desk, who *access.Identity) (all []Topic) {
 	for _, t := range topicsFor(d, who, access.Viewer) {
 		all = append(all, topicAs(d, t, who))
 	}
 	return all
 }
 
-// SeeTopic returns one of the topics on which somebody has a role.
-func SeeTopic(ctx context.Context, d *Desk, who *access.Identity, name string) (Topic, error) {
+// ViewTopic returns one of the topics on which somebody has a role.
+func ViewTopic(ctx context.Context, d *Desk, who *access.Identity, name string) (Topic, error) {
 	t, err := TopicFor(ctx, d, who, name, access.Viewer)
 	if err != nil {
 		return Topic{}, err

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
-// NotListed is told while a server that has just started knows no topic.
+// NotListed is the answer while a server that has just started knows no topic.
 const NotListed = "the dead-letter topics are not known yet: ask again; the server's log says if something is wrong"
 
 // TopicFor returns a topic on which the sender of the request has a role. To a page that was left

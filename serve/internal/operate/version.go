@@ -45,18 +45,18 @@ func RunVersion(d *Desk, topic string) uint64 {
 		return 0
 	}
 	h := fnv.New64a()
-	see := func(o *redrive.Outcome) {
+	add := func(o *redrive.Outcome) {
 		c := &o.Counts
 		fmt.Fprint(h, o.ID, o.State, o.Heartbeat.UnixNano(), o.Stopped.UnixNano(), c.Sent, c.Succeeded, c.Failed, c.Retrying, c.Pending, t.Silent(o))
 	}
 	for _, l := range d.Runner.OnTopic(topic) {
 		o, _, _ := l.Get()
-		see(&o)
+		add(&o)
 	}
 	runs := t.Known()
 	for i := range runs {
 		if runs[i].Counts.Pending > 0 || !runs[i].State.Finished() {
-			see(&runs[i])
+			add(&runs[i])
 		}
 	}
 	fmt.Fprint(h, len(runs))

@@ -19,8 +19,8 @@ type observation struct {
 
 // ObservedAt returns when something happened that a ledger has, by the clock of this server: the
 // writer's clock may be wrong. What is new since the server looked last has happened just now. What
-// the server finds at its first look happened when it says so, and not in the future.
-func (o *observations) ObservedAt(about, what string, now, says time.Time) time.Time {
+// the server finds at its first look happened when it is recorded, and not in the future.
+func (o *observations) ObservedAt(about, what string, now, recorded time.Time) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was, looked := o.of[about]
@@ -31,8 +31,8 @@ func (o *observations) ObservedAt(about, what string, now, says time.Time) time.
 		o.of = map[string]observation{}
 	}
 	at := now
-	if !looked && says.Before(now) {
-		at = says
+	if !looked && recorded.Before(now) {
+		at = recorded
 	}
 	o.of[about] = observation{what, at}
 	return at

@@ -82,8 +82,8 @@ func (r *Runs) Broken() error {
 	return r.broken
 }
 
-// Saw keeps a run that was read since the last refresh.
-func (r *Runs) Saw(o redrive.Outcome) {
+// Observe keeps a run that was read since the last refresh.
+func (r *Runs) Observe(o redrive.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = slices.Clone(r.all) // others may read the old ones

@@ -26,7 +26,7 @@ func TestRuns_KeepTheNewerState(t *testing.T) {
 	} {
 		t.Run(is.name, func(t *testing.T) {
 			var r Runs
-			r.Saw(is.looked)
+			r.Observe(is.looked)
 			r.keep([]redrive.Outcome{is.read, other}, nil)
 			all := r.Known()
 			if len(all) != 2 || all[0].ID != "a" || all[1].ID != "b" {

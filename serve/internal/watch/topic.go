@@ -61,7 +61,7 @@ type Topic struct {
 	rests    map[string]Rest // by rule
 	searches map[string]*Finder
 
-	noteAgain time.Time // when a note may be tried again after one that could not be written
+	recordAgain time.Time // when a note may be tried again after one that could not be written
 
 	refreshing bool
 	failed     error  // the last refresh
@@ -258,19 +258,19 @@ func (t *Topic) unreliable() error {
 	return cmp.Or(t.Broken(), t.forgets)
 }
 
-// MayNote reports whether a note to the ledger may be tried. After one that could not be written
+// MayRecord reports whether a note to the ledger may be tried. After one that could not be written
 // that takes a while.
-func (t *Topic) MayNote(now time.Time) bool {
+func (t *Topic) MayRecord(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !now.Before(t.noteAgain)
+	return !now.Before(t.recordAgain)
 }
 
-// RestNotes keeps notes from being tried until a time.
-func (t *Topic) RestNotes(until time.Time) {
+// RestRecords keeps notes from being tried until a time.
+func (t *Topic) RestRecords(until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.noteAgain = until
+	t.recordAgain = until
 }
 
 // Alone lets one request at a time change the topic, until release is called.

@@ -75,15 +75,15 @@ func lastFailed(t *Topic, r *rule.Rule, now time.Time) time.Time {
 	return last
 }
 
-// Settled returns a state of a rule with the ends of its runs that no server has noted: an operator
-// aborted the run, or the server ended with it. ends has these runs.
+// Settled returns a state of a rule with the ends of its runs that no server has recorded: an
+// operator aborted the run, or the server ended with it. ends has these runs.
 func Settled(t *Topic, r *rule.Rule, state rule.State, now time.Time) (_ rule.State, ends []redrive.Outcome) {
-	noted := map[string]bool{}
+	recorded := map[string]bool{}
 	for _, d := range Decisions(t, r.Name) {
-		noted[d.Run] = d.End != "" && !strings.HasPrefix(d.End, NotBegun)
+		recorded[d.Run] = d.End != "" && !strings.HasPrefix(d.End, NotBegun)
 	}
 	for _, o := range t.Known() {
-		if ended, decided := noted[o.ID]; !decided || ended || !o.State.Finished() {
+		if ended, decided := recorded[o.ID]; !decided || ended || !o.State.Finished() {
 			continue
 		}
 		ends = append(ends, o)

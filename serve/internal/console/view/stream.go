@@ -98,7 +98,7 @@ func (s *Streams) leave(v *View, one *follower) {
 	}
 }
 
-// look tells the followers of a view what is new, until ctx ends. If the view cannot be rendered
+// look sends the followers of a view what is new, until ctx ends. If the view cannot be rendered
 // any more, their streams end: the browsers ask again, and get the reason.
 func (s *Streams) look(ctx context.Context, v *View, f *feed) {
 	tick := time.NewTicker(lookEvery)
@@ -154,7 +154,7 @@ func (s *Streams) End() {
 // Serve sends the parts of a page to a browser as they change, in events named live and runs with
 // the HTML: its own view, and the cards of the runs that go on; nil without cards. seen has the
 // hashes of what the browser has, with a dot between them. It ends before it says anything to
-// somebody who is not known any more: the browser asks again, and is told why.
+// somebody who is not known any more: the browser asks again, and gets the reason.
 func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, page, cards *View, seen string) error {
 	one, err := s.follow(page)
 	if err != nil {

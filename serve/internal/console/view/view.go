@@ -20,7 +20,7 @@ type View struct {
 	Version func() uint64
 	// Render returns the HTML.
 	Render func(ctx context.Context, now time.Time) ([]byte, error)
-	// Reads tells that a rendering asks the brokers, which may take long.
+	// Reads reports that a rendering asks the brokers, which may take long.
 	Reads bool
 }
 

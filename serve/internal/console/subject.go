@@ -11,8 +11,9 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
-// aim is the letters that somebody acts on: all open ones of a topic that a filter selects, or one.
-type aim struct {
+// subject is the letters that somebody acts on: all open ones of a topic that a filter selects, or
+// one.
+type subject struct {
 	topic string
 	role  access.Role
 	path  string // of the page that shows the letters
@@ -23,34 +24,34 @@ type aim struct {
 	filter api.Filter
 	// fields are the filter in a form, with fixed times: what a plan has selected, its run selects.
 	fields []field
-	// single tells that it is one letter, at a place.
+	// single reports that it is one letter, at a place.
 	single    bool
 	partition int32
 	offset    int64
 }
 
-// aimAt returns the letters that a request for an act is about. act is the end of its address.
-func aimAt(d *operate.Desk, r *visit, act string) (*aim, error) {
+// subjectOf returns the letters that a request for an act is about. act is the end of its address.
+func subjectOf(d *operate.Desk, r *visit, act string) (*subject, error) {
 	name := r.PathValue("topic")
 	role, err := roleOn(d, r, name)
 	if err != nil {
 		return nil, err
 	}
 	if r.PathValue("offset") != "" {
-		return aimAtOne(r, act, role)
+		return oneSubject(r, act, role)
 	}
-	return aimAtOpen(r, act, role, func() (time.Time, error) { return afterAll(d, r, name) })
+	return openSubject(r, act, role, func() (time.Time, error) { return afterAll(d, r, name) })
 }
 
-func newAim(r *visit, role access.Role) *aim {
+func newSubject(r *visit, role access.Role) *subject {
 	name := r.PathValue("topic")
 	topic := topicPath(r.base, name)
-	return &aim{topic: name, role: role, path: topic, above: []link{{"Topics", r.base + "/"}, {name, topic}}}
+	return &subject{topic: name, role: role, path: topic, above: []link{{"Topics", r.base + "/"}, {name, topic}}}
 }
 
-// aimAtOne returns the letter that an address names.
-func aimAtOne(r *visit, act string, role access.Role) (*aim, error) {
-	a := newAim(r, role)
+// oneSubject returns the letter that an address names.
+func oneSubject(r *visit, act string, role access.Role) (*subject, error) {
+	a := newSubject(r, role)
 	partition, offset, err := placeIn(r)
 	if err != nil {
 		return nil, err
@@ -64,10 +65,10 @@ func aimAtOne(r *visit, act string, role access.Role) (*aim, error) {
 	return a, nil
 }
 
-// aimAtOpen returns the open letters that a filter selects, and that were written before a time:
+// openSubject returns the open letters that a filter selects, and that were written before a time:
 // that of the form, or the one that latest returns.
-func aimAtOpen(r *visit, act string, role access.Role, latest func() (time.Time, error)) (*aim, error) {
-	a := newAim(r, role)
+func openSubject(r *visit, act string, role access.Role, latest func() (time.Time, error)) (*subject, error) {
+	a := newSubject(r, role)
 	f, err := parseFilter(r.query, r.now)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func aimAtOpen(r *visit, act string, role access.Role, latest func() (time.Time,
 // afterAll returns a time after that of each open letter that the topic's page shows. A host whose
 // clock is fast wrote some of them later than now.
 func afterAll(d *operate.Desk, r *visit, topic string) (time.Time, error) {
-	t, err := operate.SeeTopic(r.Context(), d, r.who, topic)
+	t, err := operate.ViewTopic(r.Context(), d, r.who, topic)
 	if err != nil || t.Newest == nil || t.Newest.Before(r.now) {
 		return r.now, err
 	}
@@ -118,7 +119,7 @@ func trimQuery(q string) string {
 }
 
 // which says which letters they are, as the beginning of a page's sentence.
-func (a *aim) which() string {
+func (a *subject) which() string {
 	switch {
 	case len(a.words) == 0:
 		return "All open letters of " + visible(a.topic)
@@ -129,12 +130,12 @@ func (a *aim) which() string {
 }
 
 // page returns the page of an act.
-func (a *aim) page(act, heading string) page {
+func (a *subject) page(act, heading string) page {
 	return page{Title: act + " · " + a.topic, Section: "topics", Heading: heading, Above: a.above, Role: a.role.String()}
 }
 
 // afterwards is where what was done can be seen: the letter's story, or the topic's audit.
-func (a *aim) afterwards(r *visit) string {
+func (a *subject) afterwards(r *visit) string {
 	if a.single {
 		return a.path
 	}
@@ -142,6 +143,6 @@ func (a *aim) afterwards(r *visit) string {
 }
 
 // letter names the one letter.
-func (a *aim) letter() request.Letter {
+func (a *subject) letter() request.Letter {
 	return request.Letter{Topic: request.Topic{Topic: a.topic}, Partition: a.partition, Offset: a.offset}
 }
