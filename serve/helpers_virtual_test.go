@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,15 +90,20 @@ func (is *station) letterFor(group, class string, failed time.Time) {
 // letterAt is letterFor of a record of a partition.
 func (is *station) letterAt(partition int32, group, class string, failed time.Time) {
 	is.t.Helper()
-	cl := is.writer()
-	done := make(chan error, 1)
 	r := &kgo.Record{Topic: "orders", Offset: time.Now().UnixNano(), Value: []byte("v")}
-	dlq.NewWriter(cl, "orders.dlq").Write(is.t.Context(), r, headers.Meta{
+	bury(is.t, is.writer(), r, headers.Meta{
 		Original: headers.Position{Topic: "orders", Partition: partition, Offset: r.Offset}, Group: group, Attempts: 1, Class: class, Fingerprint: "f",
 		Message: "service unavailable", Reason: headers.ReasonTerminal, FirstFailedAt: failed, FailedAt: failed,
-	}, func(err error) { done <- err })
+	})
+}
+
+// bury writes the letter of a record.
+func bury(t *testing.T, cl *kgo.Client, r *kgo.Record, m headers.Meta) {
+	t.Helper()
+	done := make(chan error, 1)
+	dlq.NewWriter(cl, r.Topic+".dlq").Write(t.Context(), r, m, func(err error) { done <- err })
 	if err := <-done; err != nil {
-		is.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
@@ -162,19 +166,15 @@ func (is *station) serve(cfg serve.Config, more ...kgo.Opt) (stop func()) {
 // ask sends a request of this machine, and decodes the answer.
 func (is *station) ask(method, path, body string, into any) int {
 	is.t.Helper()
-	r := httptest.NewRequest(method, "/api/v1"+path, strings.NewReader(body))
-	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:5000"
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
+	answer := send(is.t, is.Server, method, "/api/v1"+path, body)
+	text, err := io.ReadAll(answer.Body)
+	if into != nil && err == nil {
+		err = json.Unmarshal(text, into)
 	}
-	w := httptest.NewRecorder()
-	handlerOf(is.Server).ServeHTTP(w, r)
-	if into != nil {
-		if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
-			is.t.Fatalf("%s %s: %d, %s: %v", method, path, w.Code, w.Body, err)
-		}
+	if err != nil {
+		is.t.Fatalf("%s %s: %d, %s: %v", method, path, answer.StatusCode, text, err)
 	}
-	return w.Code
+	return answer.StatusCode
 }
 
 // get returns what the API answers to a request for a list or a thing.

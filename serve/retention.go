@@ -72,11 +72,7 @@ var ErrNoLedger = failure.ErrNoLedger
 // DryRunRetention returns what the retention of a topic would do now. It changes nothing. The error
 // wraps [ErrNoRetention] if there is none, and [ErrNoLedger] if it would delete without a ledger.
 func (s *Server) DryRunRetention(ctx context.Context, topic string) (api.RetentionReport, error) {
-	r, err := s.retainer.DryRun(ctx, topic)
-	if err != nil {
-		return api.RetentionReport{}, err
-	}
-	return r.Shown(), nil
+	return s.retainer.DryRun(ctx, topic)
 }
 
 // ApplyRetention does now what the server does by the clock, and returns what it did. by is who
@@ -85,9 +81,5 @@ func (s *Server) DryRunRetention(ctx context.Context, topic string) (api.Retenti
 // retention, [ErrNoLedger] if nothing was deleted because the ledger could not say later who did,
 // and [ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
 func (s *Server) ApplyRetention(ctx context.Context, topic, by string) (api.RetentionReport, error) {
-	r, err := s.retainer.Apply(ctx, topic, by)
-	if err != nil {
-		return api.RetentionReport{}, err
-	}
-	return r.Shown(), nil
+	return s.retainer.Apply(ctx, topic, by)
 }

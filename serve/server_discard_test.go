@@ -12,10 +12,12 @@ import (
 	"github.com/sidingkafka/siding/serve/client"
 )
 
+// A letter that waited in a partition that its source lost was pending for ever: it is reopened, too.
 func TestServer_DiscardsALetterAndReopensIt(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
-	cl, _ := c.serve(serve.Config{})
+	s, _ := c.run(serve.Config{})
+	cl := c.clientOf(s, "")
 	c.fail("orders", "decode", 3) // one on each partition
 	opens(t, cl, "orders.dlq", 3)
 	if _, err := cl.DiscardLetter(t.Context(), "orders.dlq", 1, 0, api.DiscardRequest{Why: "refunded", Compensated: true}); err != nil {
@@ -37,15 +39,6 @@ func TestServer_DiscardsALetterAndReopensIt(t *testing.T) {
 	if _, err := cl.ReopenLetter(t.Context(), "orders.dlq", 1, 0, api.ReopenRequest{Why: "x"}); !client.IsProblem(err, api.NotOpen) {
 		t.Errorf("a letter that is open: %v", err)
 	}
-}
-
-// A letter that waited in a partition that its source lost was pending for ever.
-func TestServer_ReopensAPendingLetterWhoseCopyNobodyCanHave(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, "orders")
-	s, _ := c.run(serve.Config{})
-	cl := c.clientOf(s, "")
-	c.fail("orders", "decode", 3) // one on each partition
 	for of, at := range []int32{2, 5} {
 		sent := dlq.Entry{State: dlq.Redriven, Run: "r7", At: time.Now(), By: "ann", Target: headers.Position{Topic: "orders", Partition: at, Offset: 9}}
 		if err := c.cl.ProduceSync(t.Context(), sent.Record("orders.dlq.ledger", int32(of), 0)).FirstErr(); err != nil {

@@ -34,18 +34,13 @@ func towns(t *testing.T, k *consumertest.Kafka, sources ...string) *station {
 func (is *station) lettersOf(source string, n int) {
 	is.t.Helper()
 	cl := is.writer()
-	w := dlq.NewWriter(cl, source+".dlq")
 	for i := range n {
-		done := make(chan error, 1)
 		now := time.Now()
 		r := &kgo.Record{Topic: source, Offset: now.UnixNano() + int64(i), Value: []byte("v")}
-		w.Write(is.t.Context(), r, headers.Meta{
+		bury(is.t, cl, r, headers.Meta{
 			Original: headers.Position{Topic: source, Offset: r.Offset}, Group: "billing", Attempts: 1, Class: "http.503", Message: "service unavailable",
 			Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
-		}, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			is.t.Fatal(err)
-		}
+		})
 	}
 }
 

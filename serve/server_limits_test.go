@@ -47,15 +47,7 @@ func (is *station) listensAs(kind func(net.Listener) net.Listener) (connect func
 	if err != nil {
 		is.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, kind(l)) }()
-	is.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			is.t.Errorf("Serve returned %v", err)
-		}
-	})
+	beside(is.t, func(ctx context.Context) error { return s.Serve(ctx, kind(l)) })
 	return func() net.Conn {
 		c, err := network.DialContext(is.t.Context(), "tcp", "127.0.0.1:8642")
 		if err != nil {

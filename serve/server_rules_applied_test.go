@@ -48,15 +48,7 @@ func (c *cluster) service(broken *atomic.Bool, done *atomic.Int64) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
-	c.t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.t.Error(err)
-		}
-	})
+	beside(c.t, service.Run)
 }
 
 // redrive runs a redrive of all open letters of a topic, and returns how it ended.

@@ -66,18 +66,13 @@ func newCluster(t *testing.T, sources ...string) *cluster {
 // fail writes n letters of a source.
 func (c *cluster) fail(source, class string, n int) {
 	c.t.Helper()
-	w := dlq.NewWriter(c.cl, source+".dlq")
 	for range n {
 		c.n++
-		done := make(chan error, 1)
 		now := time.Now()
-		w.Write(c.t.Context(), &kgo.Record{Topic: source, Partition: int32(c.n % 3), Offset: c.n, Value: []byte("v")}, headers.Meta{
+		bury(c.t, c.cl, &kgo.Record{Topic: source, Partition: int32(c.n % 3), Offset: c.n, Value: []byte("v")}, headers.Meta{
 			Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: int32(c.n % 3), Offset: c.n}, Group: "billing", Attempts: 1, Class: class,
 			Message: "it failed", Environment: "staging", Host: "orders-7", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
-		}, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			c.t.Fatal(err)
-		}
+		})
 	}
 }
 
@@ -86,15 +81,11 @@ func (c *cluster) write(source, class string, r *kgo.Record) {
 	c.t.Helper()
 	c.n++
 	r.Topic, r.Partition, r.Offset = source, int32(c.n%3), c.n
-	done := make(chan error, 1)
 	now := time.Now()
-	dlq.NewWriter(c.cl, source+".dlq").Write(c.t.Context(), r, headers.Meta{
+	bury(c.t, c.cl, r, headers.Meta{
 		Original: headers.Position{Topic: source, Partition: r.Partition, Offset: r.Offset}, Group: "billing", Attempts: int(c.n), Class: class,
 		Message: "it failed", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
-	}, func(err error) { done <- err })
-	if err := <-done; err != nil {
-		c.t.Fatal(err)
-	}
+	})
 }
 
 // serve runs a server that answers over HTTP, and returns a client without credentials.
@@ -156,13 +147,18 @@ func handlerOf(s *serve.Server) http.Handler {
 func runUntil(t *testing.T, s *serve.Server) (stop func()) {
 	handlers.Store(s, sync.OnceValue(s.Handler))
 	t.Cleanup(func() { handlers.Delete(s) })
+	return beside(t, s.Run)
+}
+
+// beside calls run beside the test, until the test ends, or until stop is called.
+func beside(t *testing.T, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	go func() { ended <- run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("Run returned %v", err)
+			t.Errorf("it returned %v", err)
 		}
 	})
 	t.Cleanup(stop)

@@ -133,21 +133,16 @@ func TestAuthenticator_AddressIsThatOfTheClient(t *testing.T) {
 
 func TestNew_SaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for name, made := range map[string]func() (*access.Authenticator, error){
-		"no address": func() (*access.Authenticator, error) {
-			return access.New(nil, &access.Proxy{Header: "X", From: []string{"ten"}}, nil, oidc.Open, slog.New(slog.DiscardHandler))
-		},
-		"no header": func() (*access.Authenticator, error) {
-			return access.New(nil, &access.Proxy{From: []string{"10.0.0.1"}}, nil, oidc.Open, slog.New(slog.DiscardHandler))
-		},
-		"no issuer": func() (*access.Authenticator, error) {
-			return access.New(nil, nil, &access.OIDC{ClientID: "x"}, oidc.Open, slog.New(slog.DiscardHandler))
-		},
-		"no role": func() (*access.Authenticator, error) {
-			return access.New(nil, nil, &access.OIDC{Issuer: "x", ClientID: "x", Groups: map[string][]access.Grant{"a": {{}}}}, oidc.Open, slog.New(slog.DiscardHandler))
-		},
+	for name, test := range map[string]struct {
+		proxy *access.Proxy
+		oidc  *access.OIDC
+	}{
+		"no address": {&access.Proxy{Header: "X", From: []string{"ten"}}, nil},
+		"no header":  {&access.Proxy{From: []string{"10.0.0.1"}}, nil},
+		"no issuer":  {nil, &access.OIDC{ClientID: "x"}},
+		"no role":    {nil, &access.OIDC{Issuer: "x", ClientID: "x", Groups: map[string][]access.Grant{"a": {{}}}}},
 	} {
-		if _, err := made(); err == nil {
+		if _, err := access.New(nil, test.proxy, test.oidc, oidc.Open, slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

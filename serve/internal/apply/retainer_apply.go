@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/watch"
@@ -30,23 +31,23 @@ const retainTime = time.Hour
 // DryRun returns what the retention of a topic would do now. It changes nothing. The error
 // wraps [failure.ErrNoRetention] if there is none, and [failure.ErrNoLedger] if it would delete
 // without a ledger.
-func (k *Retainer) DryRun(ctx context.Context, name string) (*Report, error) {
+func (k *Retainer) DryRun(ctx context.Context, name string) (api.RetentionReport, error) {
 	t, is, err := k.retentionOf(name)
 	if err != nil {
-		return nil, err
+		return api.RetentionReport{}, err
 	}
 	now := time.Now()
 	report, do, err := k.judgeRetention(ctx, t, is, now)
 	switch {
 	case err != nil:
-		return nil, err
+		return api.RetentionReport{}, err
 	case do.lacksLedger():
-		return nil, t.NoLedger()
+		return api.RetentionReport{}, t.NoLedger()
 	}
 	if is.Archive != "" && (report.Letters > 0 || report.Expiring > 0) {
 		report.Archives = []string{is.Archive}
 	}
-	return report, nil
+	return *report, nil
 }
 
 // Apply does now what the server does by the clock, and returns what it did. by is who asks, for
@@ -54,12 +55,16 @@ func (k *Retainer) DryRun(ctx context.Context, name string) (*Report, error) {
 // unfinished it deletes nothing. The error wraps [failure.ErrNoRetention] if there is no retention,
 // [failure.ErrNoLedger] if nothing was deleted because the ledger could not say later who did, and
 // [failure.ErrRetentionGoesOn] if ctx ended while this call waited for an earlier one.
-func (k *Retainer) Apply(ctx context.Context, name, by string) (*Report, error) {
+func (k *Retainer) Apply(ctx context.Context, name, by string) (api.RetentionReport, error) {
 	t, is, err := k.retentionOf(name)
 	if err != nil {
-		return nil, err
+		return api.RetentionReport{}, err
 	}
-	return k.retain(ctx, t, is, by)
+	report, err := k.retain(ctx, t, is, by)
+	if err != nil {
+		return api.RetentionReport{}, err
+	}
+	return *report, nil
 }
 
 func (k *Retainer) retentionOf(name string) (*watch.Topic, Limits, error) {
@@ -74,15 +79,18 @@ func (k *Retainer) retentionOf(name string) (*watch.Topic, Limits, error) {
 }
 
 // judgeRetention returns what a retention would do, and what package dlq found.
-func (k *Retainer) judgeRetention(ctx context.Context, t *watch.Topic, is Limits, now time.Time) (*Report, *toRetain, error) {
-	report := &Report{Topic: t.DeadLetterTopic.Topic, At: now, Limits: is.String(), Waits: t.Unfinished()}
+func (k *Retainer) judgeRetention(ctx context.Context, t *watch.Topic, is Limits, now time.Time) (*api.RetentionReport, *toRetain, error) {
+	report := &api.RetentionReport{Topic: t.DeadLetterTopic.Topic, At: now.UTC(), Limits: is.String(), Until: map[string]int64{}, Archives: []string{}, Waits: t.Unfinished()}
 	do := &toRetain{ledger: dlq.NewLedger(report.Topic, t.Ledger, k.cfg.Kafka...)}
 	found, err := do.ledger.PrunableBy(ctx, is.limits(), now, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	do.prunable = found
-	report.Until, report.Letters, report.Open, report.Discarded, report.Held = found.Until, found.Letters, found.Open, found.Discarded, found.Held
+	report.Letters, report.Open, report.Discarded, report.Held = found.Letters, found.Open, found.Discarded, found.Held
+	for partition, offset := range found.Until {
+		report.Until[fmt.Sprint(partition)] = offset
+	}
 	if is.Archive != "" {
 		do.expiring = expiringLetters(t, now)
 		report.Expiring = do.expiring.letters
@@ -94,7 +102,7 @@ func (k *Retainer) judgeRetention(ctx context.Context, t *watch.Topic, is Limits
 func (r *toRetain) lacksLedger() bool { return r.ledger.Missing() && r.prunable.Letters > 0 }
 
 // retain applies a retention. Nothing is deleted unless its archive is complete and was read back.
-func (k *Retainer) retain(ctx context.Context, t *watch.Topic, is Limits, by string) (*Report, error) {
+func (k *Retainer) retain(ctx context.Context, t *watch.Topic, is Limits, by string) (*api.RetentionReport, error) {
 	release, err := k.of(t).alone(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %s: %w", t.DeadLetterTopic.Topic, err)
@@ -119,7 +127,7 @@ func (k *Retainer) retain(ctx context.Context, t *watch.Topic, is Limits, by str
 	case report.Waits == "":
 		err = k.prune(ctx, t, by, folder, report, do)
 	default:
-		report.Until, report.Letters, report.Open, report.Discarded = nil, 0, 0, 0
+		report.Until, report.Letters, report.Open, report.Discarded = map[string]int64{}, 0, 0, 0
 	}
 	if folder != nil && do.expiring.letters > 0 {
 		err = errors.Join(err, k.archiveExpiring(ctx, t, folder, report, do))
@@ -129,7 +137,7 @@ func (k *Retainer) retain(ctx context.Context, t *watch.Topic, is Limits, by str
 }
 
 // prune deletes what is beyond the limits, after it was archived.
-func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder *archive.Target, report *Report, do *toRetain) error {
+func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder *archive.Target, report *api.RetentionReport, do *toRetain) error {
 	o := dlq.PruneOptions{By: by, Why: report.Limits}
 	until := do.prunable.Until
 	var a *archive.Archive
@@ -146,7 +154,7 @@ func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder 
 		switch {
 		case a == nil:
 		case errors.Is(err, dlq.ErrKept):
-			report.Archives = nil
+			report.Archives = []string{}
 			if left := folder.Remove(ctx, a); left != nil {
 				err = fmt.Errorf("%s; the archive has letters that stay: %w", err.Error(), left)
 			}
@@ -160,7 +168,7 @@ func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder 
 	switch {
 	case a == nil:
 	case report.Letters == 0 && do.archivedByAnother(ctx, t.Index.TopicID(), until, a):
-		report.Archives = nil
+		report.Archives = []string{}
 		return folder.Remove(ctx, a)
 	default:
 		k.meters.archived(ctx, report.Topic, a.Letters)

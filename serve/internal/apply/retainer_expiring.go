@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
@@ -61,7 +62,7 @@ func expiringLetters(t *watch.Topic, now time.Time) expiring {
 }
 
 // archiveExpiring archives letters that Kafka's own retention is about to delete, and records that.
-func (k *Retainer) archiveExpiring(ctx context.Context, t *watch.Topic, folder *archive.Target, report *Report, do *toRetain) error {
+func (k *Retainer) archiveExpiring(ctx context.Context, t *watch.Topic, folder *archive.Target, report *api.RetentionReport, do *toRetain) error {
 	e := do.expiring
 	a, err := k.archive(ctx, t, folder, dlq.Cursor{At: e.from, End: e.until}, 0)
 	if err != nil {

@@ -16,7 +16,7 @@ func (k *Retainer) Try(ctx context.Context, who *access.Identity, in *request.To
 	if err != nil {
 		return api.RetentionReport{}, err
 	}
-	r, err := operate.Attend(ctx, k.cfg.Desk, t, func(ctx context.Context) (*Report, error) { return k.DryRun(ctx, in.Topic) })
+	r, err := operate.Attend(ctx, k.cfg.Desk, t, func(ctx context.Context) (api.RetentionReport, error) { return k.DryRun(ctx, in.Topic) })
 	return shown(r, err)
 }
 
@@ -36,10 +36,10 @@ func (k *Retainer) Prune(ctx context.Context, who *access.Identity, in *request.
 	return shown(r, k.cfg.Cluster.Denied(ctx, t, err))
 }
 
-// shown returns a report as the API shows it, or the problem.
-func shown(r *Report, err error) (api.RetentionReport, error) {
+// shown returns a report, or the problem.
+func shown(r api.RetentionReport, err error) (api.RetentionReport, error) {
 	if err != nil {
 		return api.RetentionReport{}, failure.ProblemOf(err)
 	}
-	return r.Shown(), nil
+	return r, nil
 }

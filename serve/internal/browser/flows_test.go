@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -239,15 +238,7 @@ func TestFlows_DiscardAndReopen(t *testing.T) {
 // the run of the first.
 func TestFlows_TwoPeopleAtOnce(t *testing.T) {
 	i := newIncident(t)
-	file := filepath.Join(t.TempDir(), "tokens.yaml")
-	tokens := "tokens:\n"
-	for _, name := range []string{"anna", "ben"} {
-		tokens += fmt.Sprintf("  - {name: %s, sha256: %x, grants: [{role: operator}]}\n", name, sha256.Sum256([]byte("of "+name)))
-	}
-	if err := os.WriteFile(file, []byte(tokens), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := i.serve(serve.Config{Access: serve.Access{TokensFile: file}})
+	s := i.serve(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, "operator", "anna", "ben")}})
 	i.repair()
 	const path = "/topics/orders.dlq/redrive?class=http.503&rate=1"
 	people := map[string]*tab{}

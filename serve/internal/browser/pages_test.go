@@ -127,15 +127,24 @@ func TestPages_NumbersStayWhole(t *testing.T) {
 	}
 }
 
-// Whoever has to sign in gets the page that was asked for then, and what goes wrong is said.
-func TestPages_SignIn(t *testing.T) {
-	i := newIncident(t)
+// tokenFile writes a file of tokens of people with a role: "of " and the name.
+func tokenFile(t *testing.T, role string, names ...string) string {
+	t.Helper()
+	text := "tokens:\n"
+	for _, name := range names {
+		text += fmt.Sprintf("  - {name: %s, sha256: %x, grants: [{role: %s}]}\n", name, sha256.Sum256([]byte("of "+name)), role)
+	}
 	file := filepath.Join(t.TempDir(), "tokens.yaml")
-	text := fmt.Sprintf("tokens:\n  - {name: anna, sha256: %x, grants: [{role: viewer}]}\n", sha256.Sum256([]byte("secret")))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := i.serve(serve.Config{Access: serve.Access{TokensFile: file}})
+	return file
+}
+
+// Whoever has to sign in gets the page that was asked for then, and what goes wrong is said.
+func TestPages_SignIn(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{Access: serve.Access{TokensFile: tokenFile(t, "viewer", "anna")}})
 	tb := newTab(t)
 	tb.forgive(true) // the status 401 is an error to the browser
 	tb.visit(s, "/audit", "Sign in")
@@ -144,7 +153,7 @@ func TestPages_SignIn(t *testing.T) {
 	tb.reads("main", "nobody has this token")
 	tb.checkAll("sign-in, refused")
 	tb.forgive(false)
-	tb.do(chromedp.SendKeys(chromedp.CSS("#token"), "secret\r"))
+	tb.do(chromedp.SendKeys(chromedp.CSS("#token"), "of anna\r"))
 	tb.reads(".who", "anna")
 	tb.at("/audit")
 	// What a viewer may not see is said, and who could change that.
@@ -159,15 +168,9 @@ func TestPages_SignIn(t *testing.T) {
 // signed in.
 func TestPages_ASessionHoldsOnBothServers(t *testing.T) {
 	i := newIncident(t)
-	dir := t.TempDir()
-	tokens, key := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "session.key")
-	for file, text := range map[string]string{
-		tokens: fmt.Sprintf("tokens:\n  - {name: anna, sha256: %x, grants: [{role: operator}]}\n", sha256.Sum256([]byte("secret"))),
-		key:    strings.Repeat("k", 32),
-	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	tokens, key := tokenFile(t, "operator", "anna"), filepath.Join(t.TempDir(), "session.key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	var both [2]*server
 	for n := range both {
@@ -183,7 +186,7 @@ func TestPages_ASessionHoldsOnBothServers(t *testing.T) {
 	tb.forgive(true) // the status 401 is an error to the browser
 	tb.visit(front, "/audit", "Sign in")
 	tb.forgive(false)
-	tb.do(chromedp.SendKeys(chromedp.CSS("#token"), "secret\r"))
+	tb.do(chromedp.SendKeys(chromedp.CSS("#token"), "of anna\r"))
 	tb.reads(".who", "anna")
 	for range 4 {
 		for _, path := range []string{"/topics/orders.dlq", "/runs", "/audit"} {

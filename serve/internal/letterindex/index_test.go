@@ -91,6 +91,10 @@ func TestIndex_CountsTheRecordsThatItReads(t *testing.T) {
 	c.discard(dlq.Filter{})
 	reads("entries", 20, 25) // the discard may have notes of its own
 	reads("nothing", 0, 0)
+	c.write(1, 0, "decode", time.Now())
+	reads("a letter", 1, 1)
+	c.discard(dlq.Filter{})
+	reads("its entry", 1, 6) // and not the ledger from its start again
 }
 
 // After each of many changes, an index that was kept up counts like the ledger, which reads all
