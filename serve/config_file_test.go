@@ -377,6 +377,10 @@ notify:
 		"serve.yaml:8: notify[1].url-file: the URL of the file matrix.url: the library takes no client for this kind, so its requests would have no bounds: " +
 			"use Slack, Teams, Discord, Mattermost, Rocket.Chat, PagerDuty, Pushover, ntfy, Gotify, e-mail, or a webhook (generic): it is as in slack://… or smtp://…, see https://shoutrrr.nickfedor.com",
 	}},
+	{"there are neither rules nor tokens", map[string]string{"serve.yaml": "rules-file: rules.yaml\naccess: {tokens-file: tokens.yaml}\n", "rules.yaml": "# nothing\n", "tokens.yaml": "tokens:\n"}, []string{
+		"tokens.yaml:1: tokens: required: a list of tokens, or [] for none",
+		"rules.yaml: rules: required: a list of rules, or [] for none",
+	}},
 	{"rules have values of the wrong kind", map[string]string{"serve.yaml": "rules-file: rules.yaml\n", "rules.yaml": `rules:
   - name: [a]
     topics: [a]

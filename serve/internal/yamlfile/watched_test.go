@@ -52,8 +52,8 @@ func TestWatched_SeesAnotherTextOfTheSameTimeAndSize(t *testing.T) {
 	})
 }
 
-// A text that was written just now counts when two looks agree. A broken one never does, and the
-// log says so once, and that the file is right again.
+// A text that was written just now counts when two looks agree. A broken one never does, nor does a
+// file that is gone, and the log says so once, and that the file is right again.
 func TestWatched_TakesATextThatHasStayedTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,6 +87,15 @@ func TestWatched_TakesATextThatHasStayedTheSame(t *testing.T) {
 		after(time.Second, "three")
 		after(time.Second, "three")
 		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a file can be read again") {
+			t.Errorf("the log has %s", got)
+		}
+		log.Reset()
+		if err := os.Remove(w.name); err != nil {
+			t.Fatal(err)
+		}
+		after(time.Hour, "three")
+		after(time.Hour, "three")
+		if got := log.String(); strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "no such file") {
 			t.Errorf("the log has %s", got)
 		}
 	})
