@@ -18,7 +18,7 @@ import (
 // A program has a token named ann, a person at the provider is called ann, and the proxy vouches
 // for an ann. They were all ann once. The ledger distinguishes them, none gets the run of another
 // one's key, and none is held up because another one asks too often.
-func TestAccess_TellsIdentitiesOfOneNameApart(t *testing.T) {
+func TestAccess_DistinguishesIdentitiesOfOneName(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	c := newCluster(t, "orders")

@@ -12,7 +12,7 @@ import (
 // was over. That could not be noted. When the rights were back, the letters were still open, and no
 // receiver was notified: the ledger said that people knew. Nor was one if another server owned the
 // topic then.
-func TestServer_AHiddenTopicThatComesBackTellsAgain(t *testing.T) {
+func TestServer_AHiddenTopicThatComesBackNotifiesAgain(t *testing.T) {
 	t.Parallel()
 	for servers := 1; servers <= 2; servers++ {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {

@@ -105,7 +105,7 @@ func TestServer_PairsThatAreConfiguredDifferently(t *testing.T) {
 // A server was suspended, and another one owned its topic meanwhile and notified of an incident.
 // The first one wakes, takes itself for the owner until its group says otherwise, and notifies no
 // receiver again.
-func TestServer_TellsNothingThatAnotherServerTold(t *testing.T) {
+func TestServer_NotifiesOfNothingThatAnotherServerDid(t *testing.T) {
 	t.Parallel()
 	p := newPager(t)
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
@@ -151,7 +151,7 @@ func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
 
 // The steps of "Set up in ten minutes": a look without a configuration, and then the page's own one
 // with a receiver. The receiver gets all that is wrong by then, also of what the look saw.
-func TestServer_TheSetUpOfThePageTells(t *testing.T) {
+func TestServer_TheSetUpOfThePageNotifies(t *testing.T) {
 	page, err := os.ReadFile("../docs/serve.md")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,25 @@ func TestServer_AnswersWhileBrokersDoNot(t *testing.T) {
 	}
 }
 
+// answers asks the API with a body, or for a page with a form, and returns the page. The answer is a
+// problem of one of some kinds, and comes in time.
+func (is *station) answers(method, path, body string, form url.Values, most time.Duration, kinds ...api.Kind) (page string) {
+	is.t.Helper()
+	began := time.Now()
+	var w *httptest.ResponseRecorder
+	if strings.HasPrefix(path, "/api/") {
+		if kind := kindOf(is.t, path, send(is.t, is.Server, method, path, body)); !slices.Contains(kinds, kind) {
+			is.t.Errorf("%s %s answers %q", method, path, kind)
+		}
+	} else if w, page = (&person{t: is.t, s: is.Server}).do(method, path, form); !slices.ContainsFunc(kinds, func(k api.Kind) bool { return api.Statuses()[k] == w.Code }) {
+		is.t.Errorf("%s %s answers %d", method, path, w.Code)
+	}
+	if took := time.Since(began); took > most {
+		is.t.Errorf("%s %s is answered after %v", method, path, took)
+	}
+	return page
+}
+
 // answersOf asks for everything at once while the brokers do not answer. A connection that was
 // accepted, and on which nothing comes, takes its time to be given up: less than the minute for
 // which the server can still send the answer.
@@ -102,13 +122,7 @@ func (is *station) answersOf(t *testing.T) {
 		{post, topic + "/runs/none/abort", `{}`, long},
 		{post, topic + "/runs/none/resume", `{}`, long},
 	} {
-		all.Go(func() {
-			began := time.Now()
-			kind := kindOf(t, r.path, send(t, is.Server, r.method, "/api/v1"+r.path, r.body))
-			if took := time.Since(began); kind != api.Kafka && kind != api.Timeout || took > r.most {
-				t.Errorf("%s %s answers %q after %v", r.method, r.path, kind, took)
-			}
-		})
+		all.Go(func() { is.answers(r.method, "/api/v1"+r.path, r.body, nil, r.most, api.Kafka, api.Timeout) })
 	}
 	begin := url.Values{"do": {"begin"}, "key": {"k"}, "why": {"w"}, "expect": {"3"}}
 	for _, r := range []struct {
@@ -128,14 +142,11 @@ func (is *station) answersOf(t *testing.T) {
 		{"/rules/outage/topics/orders.dlq", begin, long},
 	} {
 		all.Go(func() {
-			began, method := time.Now(), http.MethodGet
+			method := http.MethodGet
 			if r.form != nil {
 				method = http.MethodPost
 			}
-			w, page := (&person{t: t, s: is.Server}).do(method, r.path, r.form)
-			if took := time.Since(began); w.Code != http.StatusBadGateway && w.Code != http.StatusGatewayTimeout || took > r.most {
-				t.Errorf("%s %s: %d after %v", method, r.path, w.Code, took)
-			}
+			page := is.answers(method, r.path, "", r.form, r.most, api.Kafka, api.Timeout)
 			if !strings.Contains(page, "brokers did not answer") && !strings.Contains(page, "dlq: ") && !strings.Contains(page, "redrive: ") {
 				t.Errorf("%s %s says %s", method, r.path, page)
 			}

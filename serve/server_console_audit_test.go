@@ -14,7 +14,7 @@ import (
 // Letters are deleted by the clock, and by an operator with the program; an operator pauses a rule
 // and lets it go on. The audit has it all: who, when, how many, and where the letters were
 // archived.
-func TestServer_ConsoleAuditTellsOfDeletionsAndPauses(t *testing.T) {
+func TestServer_ConsoleAuditHasDeletionsAndPauses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
 	dir := t.TempDir()

@@ -164,7 +164,7 @@ func TestServer_RefusesEmptyFilters(t *testing.T) {
 // An expression cannot be judged on some letters. These are not selected, and the answer says on
 // how many: in a list, on the page, in a plan, and when a discard counts. With redaction the text
 // quotes no letter.
-func TestServer_TellsWhereAnExpressionFailed(t *testing.T) {
+func TestServer_NamesWhereAnExpressionFailed(t *testing.T) {
 	t.Parallel()
 	for _, redacts := range []bool{false, true} {
 		c := newCluster(t, "orders")

@@ -52,7 +52,7 @@ const openIncident = `alert=open severity=page`
 // A partition of a topic, or of its ledger, has no leader. The letters of the others are counted,
 // and people are notified of them, by a server that begins meanwhile, too. The topic names the
 // problem, which the log has once.
-func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
+func TestServer_CountsLettersBesideASilentPartition(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
 	for _, test := range []struct {
@@ -104,7 +104,7 @@ func TestServer_TellsOfLettersBesideASilentPartition(t *testing.T) {
 
 // What a partition without a leader has might be a reason to alert: no incident is over meanwhile.
 // As many letters as it had come to another one: they are read nevertheless.
-func TestServer_SaysOverOfNoIncidentWhileAPartitionIsSilent(t *testing.T) {
+func TestServer_EndsNoIncidentWhileAPartitionIsSilent(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := ofThree(t, k)

@@ -260,7 +260,7 @@ func TestRetention_ArchivesBeforeKafkaDeletes(t *testing.T) {
 }
 
 // A folder that cannot be written is reported by a metric, and the letters stay.
-func TestRetention_TellsOfFailures(t *testing.T) {
+func TestRetention_CountsFailures(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	c.old("orders.dlq", 2*time.Hour)

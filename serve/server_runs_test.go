@@ -56,7 +56,8 @@ func TestServer_RunBringsLettersHome(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
 	done := c.outage(12)
-	cl, _ := c.serve(serve.Config{})
+	s, _ := c.run(serve.Config{})
+	cl := c.clientOf(s, "")
 	opens(t, cl, "orders.dlq", 12)
 	request := api.RunRequest{Expect: number(11), RunOptions: api.RunOptions{Why: "fixed", Pace: quick}}
 	if _, err := cl.Start(t.Context(), "orders.dlq", request, ""); !client.IsProblem(err, api.WrongNumber) {
@@ -70,7 +71,11 @@ func TestServer_RunBringsLettersHome(t *testing.T) {
 	if run.By != "local" || run.Why != "fixed" || !run.Here || run.Counts.Selected != 12 {
 		t.Errorf("the run is %+v", run)
 	}
+	before := s.RunVersion("orders.dlq")
 	last := ends(t, cl, run)
+	if s.RunVersion("orders.dlq") == before {
+		t.Error("with other numbers the run has the same version: pages would show those before")
+	}
 	if last.State != "done" || last.Counts.Succeeded != 12 || done.Load() != 12 {
 		t.Errorf("the run ended as %+v; %d records were handled", last, done.Load())
 	}

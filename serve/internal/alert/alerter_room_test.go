@@ -18,7 +18,7 @@ import (
 
 // More incidents begin at once than a receiver has room for: a shared service is down. The receiver
 // gets each in the end, and none counts as accepted before.
-func TestAlerter_TellsOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
+func TestAlerter_NotifiesOfMoreIncidentsThanAReceiverHasRoomFor(t *testing.T) {
 	t.Parallel()
 	delivered := make(chan struct{}, 10)
 	h := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered <- struct{}{} }))

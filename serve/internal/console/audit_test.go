@@ -4,7 +4,7 @@ import "testing"
 
 // The audit tells of whatever somebody did, and how it ended, with a link to what it was about. Who
 // resumed a run is among it.
-func TestAudit_TellsOfDeletionsAndPauses(t *testing.T) {
+func TestAudit_HasDeletionsAndPauses(t *testing.T) {
 	t.Parallel()
 	c := newSpecimen(texts{class: "decode", message: "a reason", value: "v", name: "billing"})
 	has(t, "the audit", look(t, c, "/audit"),

@@ -47,7 +47,7 @@ func TestActsOnRun_AreResumptionsAndAborts(t *testing.T) {
 }
 
 // What a run has failed again is not only what is a dead letter again.
-func TestRunPhrases_TellOfRetries(t *testing.T) {
+func TestRunPhrases_CountRetries(t *testing.T) {
 	t.Parallel()
 	n := redrive.Counts{Selected: 3, Sent: 3, Pending: 3, Retrying: 2}
 	want := "3 of 3 sent · 0 succeeded · 2 failed again and will be retried · 1 pending"

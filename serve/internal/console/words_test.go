@@ -71,7 +71,7 @@ func manyGuards(n int, since time.Time) (all []api.Guard) {
 
 // A letter of the future is in no picture of the past. It was said that none failed, beside that
 // the topic grows.
-func TestPicture_TellsOfALetterOfTheFuture(t *testing.T) {
+func TestPicture_ShowsALetterOfTheFuture(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
 	for newest, want := range map[time.Time]string{now.Add(4 * time.Hour): "in 4 h", now.Add(-time.Minute): "", {}: ""} {

@@ -63,7 +63,7 @@ func follow(t *testing.T, s *Streams, v *View, seen string) *events {
 }
 
 // 100 browsers that follow a page cost one rendering a change; at rest they get nothing.
-func TestStreams_TellAllWhatChanged(t *testing.T) {
+func TestStreams_SendAllWhatChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := NewViews()
@@ -214,7 +214,7 @@ func TestStreams_EndWithTheirPage(t *testing.T) {
 }
 
 // Somebody who is not known any more gets no news: the stream ends before it says anything.
-func TestStreams_TellNobodyWhoIsUnknown(t *testing.T) {
+func TestStreams_SendNothingToTheUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := NewStreams(NewViews())
