@@ -13,23 +13,6 @@ import (
 	"github.com/sidingkafka/siding/internal/reserved"
 )
 
-func TestAppend_WritesWhatParseReads(t *testing.T) {
-	t.Parallel()
-	for _, want := range []Meta{
-		full(""),
-		full(ReasonPanic),
-		{Original: Position{Topic: "t"}, Group: "g", NotBefore: t0},
-		{Original: Position{Topic: "t", Timestamp: time.UnixMilli(-1)}},
-		{Original: Position{Topic: "t", Timestamp: time.UnixMilli(1 << 60)}},
-		{Group: "ingest", Reason: ReasonTerminal},
-		{},
-	} {
-		if d := cmp.Diff(want, mustParse(t, want.Append(nil))); d != "" {
-			t.Errorf("round trip (-want +got):\n%s", d)
-		}
-	}
-}
-
 func TestReason_DecidesWhichHeadersAreWritten(t *testing.T) {
 	t.Parallel()
 	m := full(ReasonTerminal)
@@ -57,42 +40,6 @@ func TestReason_DecidesWhichHeadersAreWritten(t *testing.T) {
 	}
 	if n := len(letter) + len(retryOnly); n != int(reserved.Count)-1 {
 		t.Errorf("%d keys are written, want %d: does Append omit a new one?", n, reserved.Count-1)
-	}
-}
-
-func TestAppend_WritesAttemptsEvenWhenZero(t *testing.T) {
-	t.Parallel()
-	if v, ok := valueOf(new(Meta).Append(nil), Attempts); !ok || v != "0" {
-		t.Errorf("%s = %q, %v; want 0", Attempts, v, ok)
-	}
-}
-
-// Other frameworks append their headers at every hop, and readers find the oldest error first.
-func TestAppend_ReplacesAtEachHop(t *testing.T) {
-	t.Parallel()
-	user := []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: "dlq-mine", Value: nil}, {Key: "a", Value: []byte{}}, {Key: ""}}
-	m := full("")
-	h := m.Append(user)
-	first := len(h)
-	for range 50 {
-		m = mustParse(t, h)
-		m.Fail(classify.Result{Class: "timeout", Fingerprint: "fedcba9876543210"}, "new", t0.Add(time.Hour))
-		m.NotBefore, m.Held = t0.Add(2*time.Hour), true
-		h = m.Append(h)
-	}
-	if len(h) != first {
-		t.Errorf("%d headers after 50 hops, want %d", len(h), first)
-	}
-	keys := keysOf(h)
-	slices.Sort(keys)
-	if n := len(slices.Compact(slices.DeleteFunc(keys, func(k string) bool { return !Reserved(k) }))); n != first-len(user) {
-		t.Errorf("%d different reserved keys, want %d", n, first-len(user))
-	}
-	if v, _ := valueOf(h, ErrorClass); v != "timeout" {
-		t.Errorf("class %q, want that of the last failure", v)
-	}
-	if d := cmp.Diff(user, h[:len(user)]); d != "" {
-		t.Errorf("user headers (-want +got):\n%s", d)
 	}
 }
 
@@ -200,27 +147,4 @@ func TestMeta_AppendSourceWritesWhatARedriveMeans(t *testing.T) {
 	if got := m.AppendSource(letter); len(got) != 1 {
 		t.Errorf("keys %q of no redrive, want the user's only", keysOf(got))
 	}
-}
-
-func BenchmarkAppend(b *testing.B) {
-	for _, bm := range []struct {
-		name   string
-		reason Reason
-	}{{"retry", ""}, {"dlq", ReasonTerminal}} {
-		b.Run(bm.name, func(b *testing.B) {
-			m, user := full(bm.reason), userHeaders()
-			b.ReportAllocs()
-			for b.Loop() {
-				sinkHeaders = m.Append(user)
-			}
-		})
-	}
-	b.Run("first failure", func(b *testing.B) {
-		m := full("")
-		m.Redrive, m.Held, m.TraceParent, m.History = Redrive{}, false, "", m.History[:1]
-		b.ReportAllocs()
-		for b.Loop() {
-			sinkHeaders = m.Append(nil)
-		}
-	})
 }

@@ -1,15 +1,12 @@
-package headers_test
+package headers
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
-
-	"github.com/sidingkafka/siding/headers"
 )
 
 // An encoder shares bytes between records: the headers of one record must not change when it
@@ -20,57 +17,35 @@ func TestEncoder_GivesWhatAppendGivesForGood(t *testing.T) {
 		some := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
 		at := func(name string) time.Time { return time.UnixMilli(rapid.Int64Range(0, 3).Draw(t, name)) }
 		var (
-			enc   headers.Encoder
+			enc   Encoder
 			got   [][]kgo.RecordHeader
 			want  [][]kgo.RecordHeader
-			users = []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: headers.Group, Value: []byte("forged")}, {Key: "a"}}
+			users = []kgo.RecordHeader{{Key: "a", Value: []byte("1")}, {Key: Group, Value: []byte("forged")}, {Key: "a"}}
 		)
 		for range rapid.IntRange(1, 60).Draw(t, "records") {
-			m := headers.Meta{
+			m := Meta{
 				Group: some("group", "g1", "g2"), Class: some("class", "", "x.busy", "päyment"), Attempts: rapid.IntRange(0, 2).Draw(t, "attempts"),
 				Message:     some("message", "", "busy", string(make([]byte, 2000)), "\xff\xfe"),
 				Fingerprint: some("fingerprint", "", "0123456789abcdef", "none"), Stack: some("stack", "", "main.go"),
-				Reason: headers.Reason(some("reason", "", "exhausted", "panic")), FirstFailedAt: at("first"), FailedAt: at("failed"), NotBefore: at("due"),
+				Reason: Reason(some("reason", "", "exhausted", "panic")), FirstFailedAt: at("first"), FailedAt: at("failed"), NotBefore: at("due"),
 				Hops: rapid.IntRange(0, 2).Draw(t, "hops"), Version: some("version", "", "v1"), Held: rapid.Bool().Draw(t, "held"),
 			}
-			m.Original = headers.Position{
+			m.Original = Position{
 				Topic: some("topic", "", "orders", "payments"), Offset: rapid.Int64Range(0, 2).Draw(t, "offset"),
 				TopicID: [16]byte{byte(rapid.IntRange(0, 2).Draw(t, "id"))},
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "history") {
-				m.History = append(m.History, headers.Attempt{
+				m.History = append(m.History, Attempt{
 					Number: rapid.IntRange(0, 1).Draw(t, "number"), Run: rapid.IntRange(0, 1).Draw(t, "run"), Class: some("entry", "", "x"), At: at("entry at"),
 					Verdict: some("verdict", "", "retry"), Message: some("said", "", "a, b", "c"),
 				})
 			}
 			h := users[:rapid.IntRange(0, len(users)).Draw(t, "users")]
 			got = append(got, enc.Append(&m, h))
-			want = append(want, cloned(m.Append(h)))
+			want = append(want, clone(m.Append(h)))
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatal(d)
 		}
 	})
-}
-
-func cloned(h []kgo.RecordHeader) []kgo.RecordHeader {
-	h = slices.Clone(h)
-	for i := range h {
-		h[i].Value = slices.Clone(h[i].Value)
-	}
-	return h
-}
-
-func BenchmarkEncoder(b *testing.B) {
-	var enc headers.Encoder
-	m := headers.Meta{
-		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: 3, Timestamp: time.UnixMilli(1)},
-		Group:    "billing", Attempts: 1, Class: "payment.busy", Message: "gateway is busy", Fingerprint: "0123456789abcdef", Host: "host-1", Hops: 1,
-		FirstFailedAt: time.UnixMilli(1), FailedAt: time.UnixMilli(1), History: []headers.Attempt{{Number: 1, Class: "payment.busy", At: time.UnixMilli(1)}},
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		m.Original.Offset, m.NotBefore = int64(i), time.UnixMilli(int64(i))
-		enc.Append(&m, nil)
-	}
 }

@@ -295,21 +295,3 @@ func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkParse(b *testing.B) {
-	m := full("")
-	h := m.Append(userHeaders())
-	b.Run("retry", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			sinkMeta, _ = Parse(h)
-		}
-	})
-	b.Run("no reserved", func(b *testing.B) {
-		h := userHeaders()
-		b.ReportAllocs()
-		for b.Loop() {
-			sinkMeta, _ = Parse(h)
-		}
-	})
-}

@@ -52,18 +52,3 @@ func TestStrip_ReturnsTheSliceItselfWithoutReserved(t *testing.T) {
 		t.Errorf("Strip of reserved ones only = %v, want nil", got)
 	}
 }
-
-func BenchmarkStrip(b *testing.B) {
-	m := full("")
-	for _, bm := range []struct {
-		name string
-		h    []kgo.RecordHeader
-	}{{"nothing", userHeaders()}, {"reserved", m.Append(userHeaders())}} {
-		b.Run(bm.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				sinkHeaders = Strip(bm.h)
-			}
-		})
-	}
-}
