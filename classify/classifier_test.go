@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -172,48 +171,6 @@ func TestClassifier_AllocatesTheFingerprintOnly(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() { sink = new(Classifier).Classify(plain) }); got > 1 {
 		t.Errorf("%v allocations for a typed error, want 1", got)
 	}
-}
-
-// BenchmarkClassifier uses the errors of a topic that fails as a whole, where the classifier runs
-// once per record. The goal is 500 ns for a sentinel that is wrapped and named.
-func BenchmarkClassifier(b *testing.B) {
-	busy := errors.New("payment provider is busy")
-	for _, bm := range []struct {
-		name string
-		err  error
-	}{
-		{"named sentinel", As(Retryable(fmt.Errorf("charge order 83127: %w", busy)), "payment.busy")},
-		{"bare", busy},
-		{"typed", fmt.Errorf("order 7: %w", &skuError{4})},
-		{"timeout", fmt.Errorf("order 7: %w", context.DeadlineExceeded)},
-		{"http", fmt.Errorf("order 7: %w", httpError{code: 503})},
-		{"grpc", fmt.Errorf("order 7: %w", &grpcError{&grpcStatus{14}})},
-		{"refused", &url.Error{Op: "Get", URL: "http://10.0.0.1:80/", Err: &net.OpError{
-			Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
-		}}},
-		{"joined", errors.Join(busy, busy, &skuError{4})},
-		{"long message", errors.New(strings.Repeat("key (id)=(4711) already exists ", 40))},
-	} {
-		b.Run(bm.name, func(b *testing.B) {
-			c := &Classifier{}
-			b.ReportAllocs()
-			for b.Loop() {
-				sink = c.Classify(bm.err)
-			}
-		})
-	}
-	b.Run("ten rules", func(b *testing.B) {
-		c := &Classifier{}
-		for i := range 9 {
-			c.Rules = append(c.Rules, Is(fmt.Errorf("other %d", i), VerdictRetry, "other"))
-		}
-		c.Rules = append(c.Rules, Is(busy, VerdictRetry, "payment.busy"))
-		err := fmt.Errorf("charge order 83127: %w", busy)
-		b.ReportAllocs()
-		for b.Loop() {
-			sink = c.Classify(err)
-		}
-	})
 }
 
 // A consumer's breaker counts only failures that are terminal by default.

@@ -77,14 +77,6 @@ func FuzzFingerprint(f *testing.F) {
 	})
 }
 
-func BenchmarkFingerprint(b *testing.B) {
-	message := `order 7: POST "https://pay.example/v1/charges": 3f2504e0-4f89-11d3-9a0c-0305e82c3301 refused after 1m30.5s`
-	b.ReportAllocs()
-	for b.Loop() {
-		sink.Fingerprint = fingerprint("payment.busy", message, "")
-	}
-}
-
 func TestFingerprint_IsTheSameWhateverCameBefore(t *testing.T) {
 	t.Parallel()
 	var wg sync.WaitGroup

@@ -208,24 +208,6 @@ func (t tracer) Start(ctx context.Context, _ string, opts ...trace.SpanStartOpti
 	return ctx, trace.SpanFromContext(ctx)
 }
 
-// BenchmarkRunner_Unit runs units of source records with a no-op handler.
-func BenchmarkRunner_Unit(b *testing.B) {
-	for _, telemetry := range []bool{false, true} {
-		b.Run(fmt.Sprintf("telemetry=%v", telemetry), func(b *testing.B) {
-			run, c := measured(b, unitRecords)
-			if telemetry {
-				if err := instrument(c); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				run()
-			}
-		})
-	}
-}
-
 // Without an SDK the API returns the span that the context has already as if it were a new one.
 func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 	foreign := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})

@@ -116,13 +116,3 @@ func FuzzPeek_AgreesWithParse(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkPeek(b *testing.B) {
-	h := copyOnTier(time.UnixMilli(1_763_000_000_123))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, ok := reserved.Peek(h); !ok {
-			b.Fatal("not read")
-		}
-	}
-}

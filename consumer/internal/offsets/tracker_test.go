@@ -217,15 +217,3 @@ func TestTracker_SteadyStreamKeepsNoMemory(t *testing.T) {
 		t.Fatalf("%v allocations a batch, %d chunks kept; want none", allocs, len(tr.chunks))
 	}
 }
-
-func BenchmarkTracker_OutOfOrder(b *testing.B) {
-	tr := New(0, -1)
-	for i := 0; b.Loop(); i++ {
-		first := tr.Next
-		tr.DeliverRange(first, first+63)
-		for at := first + 63; at >= first; at-- {
-			tr.Finish(at)
-		}
-		_ = tr.Floor()
-	}
-}

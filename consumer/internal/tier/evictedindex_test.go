@@ -3,10 +3,8 @@ package tier
 import (
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -145,40 +143,4 @@ func blockAt(a *evictedIndex, base int64) *evictedBlock {
 		break
 	}
 	return nil
-}
-
-// A tier that many groups share: one record in a block, a million of them, evicted and fetched
-// again.
-func BenchmarkEvictedIndex_Sparse(b *testing.B) {
-	const n = 1_000_000
-	ascending, shuffled := make([]int64, n), make([]int64, n)
-	for i, p := range rand.Perm(n) {
-		ascending[i], shuffled[i] = int64(i)*evictedBits, int64(p)*evictedBits
-	}
-	for name, inGroup := range map[string][]int64{"as read": ascending, "in any order": shuffled} {
-		b.Run(name, func(b *testing.B) {
-			var adding, taking time.Duration
-			for b.Loop() {
-				var a evictedIndex
-				start := time.Now()
-				for i, offset := range inGroup {
-					a.add(offset, int64(i), 1000)
-				}
-				adding += time.Since(start)
-				start = time.Now()
-				for a.n > 0 {
-					block := a.first().base
-					a.visit(block)
-					offset, _ := a.next(block)
-					a.remove(offset, 1000)
-					a.leave(block, math.MaxInt64, true)
-					a.due()
-				}
-				taking += time.Since(start)
-			}
-			b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N*n), "ns/evicted")
-			b.ReportMetric(float64(taking.Nanoseconds())/float64(b.N*n), "ns/fetched")
-			b.ReportMetric(0, "ns/op")
-		})
-	}
 }
