@@ -21,46 +21,6 @@ import (
 	"github.com/sidingkafka/siding/internal/cases"
 )
 
-// Trap 6: compaction leaves gaps of any size, and a tracker that counts offsets waits for what was
-// in them.
-//
-// A real broker compacts in its own time, so this is on the embedded one alone; the suite has the
-// gaps of transactions.
-func TestConsumerCommit_CompactedOffsetsHoldBackNothing(t *testing.T) {
-	t.Parallel()
-	for name, order := range orders {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-				if err := k.Cluster.CreateTopic("orders", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
-					t.Fatal(err)
-				}
-				var records, kept []*kgo.Record
-				// more than a chunk of the tracker lies between two remaining records
-				for i := range 10_000 {
-					r := &kgo.Record{Topic: "orders", Key: []byte("often"), Value: fmt.Append(nil, i)}
-					if i == 7 || i == 9000 {
-						r.Key = fmt.Append(nil, "once-", i)
-						kept = append(kept, r)
-					}
-					records = append(records, r)
-				}
-				k.Produce(records...)
-				kept = append(kept, k.Produce(&kgo.Record{Topic: "orders", Key: []byte("often"), Value: []byte("last")})...)
-				k.Cluster.Compact()
-				if size := k.Cluster.PartitionInfo("orders", 0).NumBytes; size > 1000 {
-					t.Fatalf("%d bytes are left, want those of three records", size)
-				}
-				cfg := config(busyOnce)
-				cfg.Order = order
-				k.Run(cfg)
-				handledOnce(k, kept)
-				committed(t, k, "orders", 0, int64(len(records)+1))
-			})
-		})
-	}
-}
-
 // Records that finish in one moment are committed also while the handler of the next one, which the
 // worker took with them, runs for minutes. A crash then repeats none of them.
 func TestConsumerCommit_PassesWhatFinishedBeforeASlowRecord(t *testing.T) {
@@ -285,28 +245,6 @@ func TestConsumerCommit_FloorStaysAtUnfinishedBetweenFinished(t *testing.T) {
 				close(repaired)
 				done.all(t, append([]*kgo.Record{records[5], records[10]}, records[15:]...))
 				committed(t, k, "orders", 0, 20)
-			})
-		})
-	}
-}
-
-// What another client has stored with an offset says nothing.
-func TestConsumerCommit_ForeignMetadataIsIgnored(t *testing.T) {
-	for name, text := range map[string]string{
-		"another client's": "kgo-0815", "a later version's": "siding 9 b=////", "broken": "siding 1 b=////*",
-	} {
-		t.Run(name, func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				records := k.Produce(many(20)...)
-				adm := kadm.NewClient(client(t, k))
-				var at kadm.Offsets
-				at.Add(kadm.Offset{Topic: "orders", Partition: 0, At: 5, LeaderEpoch: 0, Metadata: text})
-				if _, err := adm.CommitOffsets(t.Context(), "billing", at); err != nil {
-					t.Fatal(err)
-				}
-				var done ran
-				k.Run(config(done.after(busyOnce)))
-				done.all(t, records[5:])
 			})
 		})
 	}

@@ -303,38 +303,6 @@ func TestLane_OnOversizeStopHaltsOnTheRecord(t *testing.T) {
 	})
 }
 
-// Neither a key nor the producer's headers have a limit of their own.
-func TestLane_HugeKeyBlocksUntilItFits(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		makeSiblings(t, k, 9_000, 9_000)
-		cfg := oversizeConfig()
-		handled := watch(&cfg)
-		c := k.Run(cfg)
-		sent := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "orders.dlq", Observe: true, Count: -1})
-		large := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Key: noise(10_000), Value: []byte("busy")})[0]
-		eventually(t, "the lane is blocked", func() bool { return c.Health().Lanes[1].State == consumer.StateBlocked })
-		behind := k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("fine")})[0]
-		time.Sleep(10 * time.Minute)
-		if handled(behind) {
-			t.Errorf("record %d was handled", behind.Offset)
-		}
-		if n := sent.Hits(); n < 40 || n > 300 {
-			t.Errorf("%d tries in ten minutes, want four or five each 15 s", n)
-		}
-		h := c.Health()
-		if lane := h.Lanes[1]; h.OK || lane.State != consumer.StateBlocked || !strings.HasPrefix(lane.Why, "orders.dlq: ") || !strings.Contains(lane.Why, "raise its max.message.bytes") || h.Lanes[0].State != consumer.StateRunning {
-			t.Errorf("health is %+v, want lane 1 blocked on orders.dlq", h)
-		}
-		limit(t, k, "orders.dlq", unlimited)
-		if m := k.DeadLettered(large, headers.ReasonTooLarge); m.ValueOmitted || m.Message == "" {
-			t.Errorf("the letter says %+v; want all of it, now that there is room", m)
-		}
-		k.Handled(behind, 1)
-		k.Conserved()
-		isOK(t, c)
-	})
-}
-
 func TestLane_LargeMalformedRecordOmitsItsValue(t *testing.T) {
 	type row struct {
 		how   consumer.Disposition
@@ -465,34 +433,5 @@ func TestLane_BatchIsNoLargerThanItsTopicTakes(t *testing.T) {
 			t.Errorf("%d requests for 200 copies of which five fit into a batch, want some 40", n)
 		}
 		k.Conserved()
-	})
-}
-
-// A record counted as dead-lettered before its letter was refused, so log and metrics had letters
-// that do not exist.
-func TestLane_OversizeCountsARecordOnce(t *testing.T) {
-	type row struct {
-		how          consumer.Disposition
-		size         int
-		counts       string
-		dead, others int
-	}
-	each(t, map[string]row{
-		"discarded":    {consumer.Discard, 10_000, "dead_lettered=0 discarded=1", 0, 1},
-		"halted":       {consumer.Stop, 10_000, "dead_lettered=0 discarded=0", 0, 0},
-		"small enough": {consumer.Discard, 10, "dead_lettered=1 discarded=0", 1, 0},
-	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
-		makeSiblings(t, k, unlimited, 9_000)
-		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("bad") })
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{tier1}, OnOversize: c.how, Breaker: noBreaker, RetryBudget: noBudget}
-		log := logged(&cfg)
-		h := k.Run(cfg)
-		k.Produce(&kgo.Record{Topic: "orders", Value: noise(c.size)})
-		time.Sleep(30 * time.Second)
-		stop(t, h)
-		log.has(t, 1, "siding: stopped", c.counts)
-		log.has(t, c.dead, `"siding: record goes to the dead-letter topic"`, "reason=terminal")
-		log.has(t, c.others, `"siding: record discarded"`)
-		holds(t, k, "orders.dlq", c.dead)
 	})
 }

@@ -124,16 +124,6 @@ func TestLane_NotesADiscardedRedriveBesidesItsReport(t *testing.T) {
 	})
 }
 
-func TestLane_NotesNoDiscardUnlessThePolicySaysSo(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		makeSiblings(t, k, unlimited, unlimited)
-		k.Run(givingUp(consumer.Policy{}))
-		k.Produce(&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard")})
-		committed(t, k, "orders", 1, 1)
-		holds(t, k, "orders.dlq.ledger", 0)
-	})
-}
-
 // A record whose original offset is broken was noted as the record at offset 0.
 func TestLane_NotesABrokenRecordWhereItIs(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {

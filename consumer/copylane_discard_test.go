@@ -60,27 +60,6 @@ func reported(t *testing.T, k *consumertest.Kafka, want ...string) {
 	}
 }
 
-// A discarded record was counted nowhere, so no test with one could check conservation.
-func TestLane_CountsWhatWasDiscarded(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		k.Patience = time.Minute
-		cfg := config(givesUp)
-		cfg.Policy.OnExhausted = consumer.Discard
-		own := &discards{}
-		cfg.Hooks = []consumer.Hook{own} // is called as well
-		k.Run(cfg)
-		for _, word := range []string{"discard", "busy", "bad", "fine"} {
-			k.Produce(&kgo.Record{Topic: "orders", Value: []byte(word)})
-		}
-		k.Conserved()
-		time.Sleep(time.Minute)
-		k.Conserved()
-		if n := len(own.all()); n != 2 {
-			t.Errorf("%d records were discarded, want two: the handler's word, and the policy", n)
-		}
-	})
-}
-
 // givesUp fails a record in the way that its value names.
 func givesUp(_ context.Context, r *kgo.Record) error {
 	err := classify.As(errors.New("no such SKU"), "sku")
@@ -190,37 +169,6 @@ func TestLane_DiscardReportGoesToTheLettersPartition(t *testing.T) {
 		}
 		reported(t, k, "0/5 discarded run-1 group billing, sku")
 		isOK(t, c)
-	})
-}
-
-func TestLane_WaitsForALedgerThatRefuses(t *testing.T) {
-	cases.Skip(t)
-	type row struct {
-		fault kfake.Fault
-		says  string
-		waits time.Duration
-	}
-	each(t, map[string]row{
-		"not authorized": {kfake.Fault{Err: kerr.TopicAuthorizationFailed}, "orders.dlq.ledger: TOPIC_AUTHORIZATION_FAILED", time.Hour},
-		"no leader":      {kfake.Fault{Err: kerr.NotLeaderForPartition}, "leader", 10 * time.Minute},
-		"a missing one, for a moment": {
-			kfake.Fault{Err: kerr.UnknownTopicOrPartition}, "orders.dlq.ledger: UNKNOWN_TOPIC", 20 * time.Second,
-		},
-	}, 2, func(t *testing.T, k *consumertest.Kafka, c row) {
-		makeSiblings(t, k, unlimited, unlimited)
-		h := k.Run(givingUp(consumer.Policy{}))
-		f := c.fault
-		f.Keys, f.Topic, f.Count = []kmsg.Key{kmsg.Produce}, "orders.dlq.ledger", -1
-		fault := k.Cluster.Fault(f)
-		k.Produce(broughtBack(letter, []byte("discard")))
-		time.Sleep(c.waits)
-		l := h.Health().Lanes[1]
-		if l.State != consumer.StateBlocked || !strings.Contains(l.Why, c.says) || k.Cluster.GroupInfo("billing").Commits["orders.retry.300ms"][1].Offset != 0 {
-			t.Errorf("lane 1 is %+v, want it blocked by what says %q", l, c.says)
-		}
-		fault.Remove()
-		committed(t, k, "orders.retry.300ms", 1, 1)
-		reported(t, k, "1/40 discarded run-1 group billing, sku")
 	})
 }
 

@@ -2,7 +2,6 @@ package consumer_test
 
 import (
 	"context"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -16,41 +15,6 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 )
-
-// Trap 33: records that a limiter refused together come back together, in one millisecond, and are
-// refused again.
-func TestPolicy_RetryAfterSpreadsItsRecords(t *testing.T) {
-	const asked, records = 90 * time.Second, 200
-	each(t, map[string][]time.Duration{
-		"a tier is as long": nil, // the default ones
-		"none is as long":   {5 * time.Second},
-	}, 1, func(t *testing.T, k *consumertest.Kafka, tiers []time.Duration) {
-		var mu sync.Mutex
-		failed := map[int64]time.Time{}
-		at := map[int64]int{} // runs in a millisecond
-		cfg := config(func(_ context.Context, r *kgo.Record) error {
-			mu.Lock()
-			defer mu.Unlock()
-			before, again := failed[r.Offset]
-			if !again {
-				failed[r.Offset] = time.Now()
-				return classify.RetryAfter(errBusy, asked)
-			}
-			if early := asked - time.Since(before); early > 0 {
-				t.Errorf("ran %v before what was asked for", early)
-			}
-			at[time.Now().UnixMilli()]++
-			return nil
-		})
-		cfg.Policy = consumer.Policy{Tiers: tiers, Breaker: noBreaker, RetryBudget: noBudget}
-		k.Run(cfg)
-		handledOnce(k, k.Produce(many(records)...))
-		first, last := slices.Min(slices.Collect(maps.Keys(at))), slices.Max(slices.Collect(maps.Keys(at)))
-		if most := slices.Max(slices.Collect(maps.Values(at))); most > 10 || last-first < asked.Milliseconds()/20 {
-			t.Errorf("%d of %d ran in one millisecond, and all within %d ms; want 10 at most, and %d ms at least", most, records, last-first, asked.Milliseconds()/20)
-		}
-	})
-}
 
 // In place too, RetryAfter is the least wait, not the wait itself. MaxRetryAfter counts there as
 // well.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
@@ -58,40 +57,6 @@ func TestRunner_DrainedAttemptIsNoFailure(t *testing.T) {
 		stop(t, c)
 		k.Run(config(fine))
 		k.Handled(r, 1)
-		k.Conserved()
-	})
-}
-
-// A classifier rule and an ErrorText that panic stop nothing.
-func TestRunner_PanickingRuleStopsNothing(t *testing.T) {
-	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		cfg := config(func(context.Context, *kgo.Record) error { return errors.New("no such SKU") })
-		cfg.Classifier.Rules = []classify.Rule{classify.When(func(error) bool { panic("rule") }, classify.VerdictRetry, "broken")}
-		cfg.ErrorText = func(error) string { panic("text") }
-		k.Run(cfg)
-		deadLettered(k, k.Produce(many(3)...), headers.ReasonTerminal)
-		k.Conserved()
-	})
-}
-
-// hostile is an error whose every method panics.
-type hostile struct{}
-
-func (hostile) Error() string { panic("error") }
-func (hostile) Unwrap() error { panic("unwrap") }
-func (hostile) Is(error) bool { panic("is") }
-func (hostile) As(any) bool   { panic("as") }
-
-// An error whose methods panic stops nothing.
-func TestRunner_PanickingErrorStopsNothing(t *testing.T) {
-	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		k.Run(config(func(_ context.Context, r *kgo.Record) error {
-			if r.Offset == 1 {
-				panic(hostile{})
-			}
-			return hostile{}
-		}))
-		deadLettered(k, k.Produce(many(3)...), "")
 		k.Conserved()
 	})
 }

@@ -46,42 +46,6 @@ func TestTierFeed_BeyondItsBudgetRunsInTime(t *testing.T) {
 	})
 }
 
-// A record that is due soon comes in the log after many with longer waits. When a full budget
-// paused the tier's fetch, the record was read only after these had finished.
-func TestTierFeed_RunsInTimeBehindRecordsDueLater(t *testing.T) {
-	cases.Skip(t)
-	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var late lateness
-		soonest := make(chan time.Duration, 1)
-		cfg := config(func(ctx context.Context, r *kgo.Record) error {
-			f := consumer.DeliveryOf(ctx, r)
-			late.add(f)
-			switch {
-			case f.Attempt > 1 && string(r.Value) == "urgent":
-				soonest <- time.Since(f.NotBefore)
-				return nil
-			case f.Attempt > 1:
-				return nil
-			case string(r.Value) == "urgent":
-				return classify.Retryable(errBusy)
-			}
-			return classify.RetryAfter(errBusy, time.Hour)
-		})
-		cfg.Policy.Tiers = []time.Duration{time.Minute}
-		cfg.MaxParkedBytes = 200_000
-		c := k.Run(cfg)
-		records := k.Produce(many(2000)...)
-		urgent := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("urgent")})
-		eventually(t, "all are parked", func() bool { return waiting(c) == 2001 })
-		k.Handled(urgent[0], 1)
-		if got := <-soonest; got > 100*time.Millisecond {
-			t.Errorf("what was due after a minute came %v late", got)
-		}
-		handledOnce(k, records)
-		late.check(t, time.Minute)
-	})
-}
-
 // A lane whose dead letters are refused has a tier full of overdue records. They do not take the
 // room of other lanes.
 func TestTierFeed_OfABlockedLaneLeavesOthersTheirRoom(t *testing.T) {
