@@ -14,9 +14,14 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"pgregory.net/rapid"
 )
 
 func TestClassifier_ResolvesVerdictAndClass(t *testing.T) {
@@ -260,4 +265,277 @@ func TestClassifier_CanceledDialIsCanceled(t *testing.T) {
 	if got := new(Classifier).Classify(err); got.Class != ClassCanceled || got.Verdict != VerdictRetry {
 		t.Errorf("Classify(%v) = %v %q, want retry, canceled", err, got.Verdict, got.Class)
 	}
+}
+
+// errorFrom builds an error by a small program: each byte wraps, joins or replaces the error so
+// far.
+func errorFrom(program []byte, text string) error {
+	err := errors.New(text)
+	for _, op := range program {
+		n := int(op >> 5)
+		switch op & 31 {
+		case 0:
+			err = Retryable(err)
+		case 1:
+			err = Terminal(err)
+		case 2:
+			err = Discard(err)
+		case 3:
+			err = RetryAfter(err, time.Duration(n-3)*time.Second)
+		case 4:
+			err = As(err, text)
+		case 5:
+			err = fmt.Errorf("%s %d: %w", text, n, err)
+		case 6:
+			err = errors.Join(err, context.Canceled)
+		case 7:
+			err = errors.Join(nil, &skuError{n}, err)
+		case 8:
+			err = fmt.Errorf("%w: %w", err, hostile{})
+		case 9:
+			err = &PanicError{Value: err, Stack: []byte(text)}
+		case 10:
+			err = &PanicError{Value: text, Stack: []byte("goroutine 1 [running]:\npanic(1)\n" + text)}
+		case 11:
+			err = httpError{code: n * 100, after: time.Second}
+		case 12:
+			err = &pgError{text}
+		case 13:
+			err = &grpcError{&grpcStatus{grpcCode(n * 3)}}
+		case 14:
+			err = syscall.Errno(op)
+		case 15:
+			err = io.ErrUnexpectedEOF
+		case 16:
+			err = &loop{}
+		case 17:
+			err = bush{}
+		case 18:
+			err = hostileMany{}
+		case 19:
+			err = (*hostile)(nil)
+		case 20:
+			err = (*PanicError)(nil)
+		case 21:
+			err = &called{err, []uintptr{uintptr(op), 1}}
+		case 22:
+			err = uncomparable{}
+		}
+	}
+	return err
+}
+
+func FuzzClassifier(f *testing.F) {
+	f.Add([]byte{0, 4, 5}, "tax table: miss 7", uint8(0))
+	f.Add([]byte{8, 6, 7, 3}, "\xff\x00", uint8(1))
+	f.Add([]byte{9, 4, 10, 5}, "main.f()\n\tx:1\n", uint8(2))
+	f.Add([]byte{12, 5}, "40001", uint8(3))
+	f.Fuzz(func(t *testing.T, program []byte, text string, unknown uint8) {
+		if len(program) > 300 {
+			return
+		}
+		err := errorFrom(program, text)
+		c := &Classifier{Unknown: Verdict(unknown), Rules: []Rule{
+			Is(uncomparable{}, VerdictRetry, text),
+			Type[*skuError](Verdict(unknown), ""),
+			When(func(error) bool { panic(text) }, VerdictRetry, "x"),
+		}}
+		got := c.Classify(err)
+		if !classFormat.MatchString(got.Class) {
+			t.Errorf("class %q", got.Class)
+		}
+		if got.Verdict > VerdictDiscard {
+			t.Errorf("verdict %v", got.Verdict)
+		}
+		if len(got.Fingerprint) != 16 || strings.Trim(got.Fingerprint, "0123456789abcdef") != "" {
+			t.Errorf("fingerprint %q", got.Fingerprint)
+		}
+		if got.RetryAfter < 0 || got.RetryAfter > 0 && got.Verdict != VerdictRetry {
+			t.Errorf("retry after %v with verdict %v", got.RetryAfter, got.Verdict)
+		}
+		if len(got.Stack) > MaxStack {
+			t.Errorf("%d bytes of stack", len(got.Stack))
+		}
+		if again := c.Classify(err); again != got {
+			t.Errorf("a second time: %+v\nfirst: %+v", again, got)
+		}
+	})
+}
+
+// tree describes an error in a form that the model below can read.
+type tree struct {
+	kind     string
+	verdict  Verdict
+	class    string
+	after    time.Duration
+	children []*tree
+}
+
+func drawTree(depth int) *rapid.Generator[*tree] {
+	return rapid.Custom(func(t *rapid.T) *tree {
+		leaves := []string{"bare", "named", "http", "http500", "eof", "decode"}
+		kinds := leaves
+		if depth > 0 {
+			kinds = append(slices.Clip(kinds), "mark", "mark", "after", "as", "as", "wrap", "join", "undecodable", "undecodable", "unsupported")
+		}
+		n := &tree{kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+		children := 1
+		if slices.Contains(leaves, n.kind) {
+			children = 0
+		}
+		switch n.kind {
+		case "mark":
+			n.verdict = Verdict(rapid.IntRange(0, 2).Draw(t, "verdict"))
+		case "after":
+			n.verdict = VerdictRetry
+			n.after = time.Duration(rapid.IntRange(0, 3).Draw(t, "after")) * time.Second
+		case "as":
+			n.class = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "class")
+		case "join":
+			children = rapid.IntRange(1, 3).Draw(t, "children")
+		}
+		for range children {
+			n.children = append(n.children, drawTree(depth-1).Draw(t, "child"))
+		}
+		return n
+	})
+}
+
+// typeNames are the type names of the leaves that have one.
+var typeNames = map[string]string{
+	"named": "classify.skuError", "http": "classify.httpError", "http500": "classify.httpError", "decode": "time.ParseError",
+}
+
+func (n *tree) build() error {
+	switch n.kind {
+	case "named":
+		return &skuError{1}
+	case "http":
+		return httpError{code: 503}
+	case "http500":
+		return httpError{code: 500}
+	case "eof":
+		return io.EOF
+	case "decode":
+		return &time.ParseError{}
+	case "undecodable":
+		return Undecodable(n.children[0].build())
+	case "unsupported":
+		return UnsupportedVersion(n.children[0].build())
+	case "mark":
+		return []func(error) error{Terminal, Retryable, Discard}[n.verdict](n.children[0].build())
+	case "after":
+		return RetryAfter(n.children[0].build(), n.after)
+	case "as":
+		return As(n.children[0].build(), n.class)
+	case "wrap":
+		return fmt.Errorf("x: %w", n.children[0].build())
+	case "join":
+		var errs []error
+		for _, c := range n.children {
+			errs = append(errs, c.build())
+		}
+		return errors.Join(errs...)
+	}
+	return errBare
+}
+
+// seen is a node of the description, as a reader meets it.
+type seen struct {
+	*tree
+	inDecoder bool
+}
+
+// all lists the nodes, depth first.
+func (n *tree) all(inDecoder bool) []seen {
+	nodes := []seen{{n, inDecoder}}
+	for _, c := range n.children {
+		nodes = append(nodes, c.all(inDecoder || n.kind == "undecodable")...)
+	}
+	return nodes
+}
+
+// marked is the handler's mark on a node; builtin is the opinion on the node by itself.
+func (n seen) marked() opinion {
+	switch n.kind {
+	case "mark", "after":
+		return opinion{verdict: n.verdict, decided: true}
+	case "as":
+		return opinion{class: n.class}
+	case "unsupported":
+		return withVerdict("unsupported-version", VerdictTerminal)
+	}
+	return opinion{}
+}
+
+func (n seen) builtin() opinion {
+	switch {
+	case n.kind == "http":
+		return withVerdict("http.503", VerdictRetry)
+	case n.inDecoder:
+		return opinion{} // no other opinion is plainly an outage
+	case n.kind == "http500":
+		return opinion{class: "http.500"}
+	case n.kind == "eof":
+		return withVerdict("net.eof", VerdictRetry)
+	case n.kind == "decode":
+		return withVerdict("decode", VerdictTerminal)
+	}
+	return opinion{}
+}
+
+// TestClassifier_FollowsTheModel compares the classifier's single walk with one naive search per
+// question.
+func TestClassifier_FollowsTheModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := drawTree(5).Draw(t, "error")
+		nodes := n.all(false)
+		has := func(kind string) bool {
+			return slices.ContainsFunc(nodes, func(n seen) bool { return n.kind == kind })
+		}
+		var opinions []opinion
+		for _, n := range nodes {
+			opinions = append(opinions, n.marked())
+		}
+		for _, n := range nodes {
+			opinions = append(opinions, n.builtin())
+		}
+		var want Result
+		verdict := slices.IndexFunc(opinions, func(o opinion) bool { return o.decided })
+		if verdict >= 0 {
+			want.Verdict = opinions[verdict].verdict
+		}
+		class := slices.IndexFunc(opinions, func(o opinion) bool { return o.class != "" })
+		switch {
+		case class >= 0:
+			want.Class = opinions[class].class
+		case has("undecodable") && want.Verdict == VerdictTerminal:
+			want.Class = ClassDecode
+		default:
+			want.Class = ClassUnclassified
+			for _, n := range slices.Backward(nodes) { // the last value set remains: the first
+				if name := typeNames[n.kind]; name != "" {
+					want.Class = name
+				}
+			}
+		}
+		want.Default = verdict < 0 && !has("undecodable")
+		switch {
+		case has("unsupported"):
+			want.Kind = KindUnsupportedVersion
+		case has("undecodable"), want.Class == ClassDecode:
+			want.Kind = KindDecode
+		}
+		if i := slices.IndexFunc(nodes, func(n seen) bool { return n.after > 0 }); i >= 0 && want.Verdict == VerdictRetry {
+			want.RetryAfter = nodes[i].after
+		}
+
+		err := n.build()
+		got := new(Classifier).Classify(err)
+		want.Message, want.Fingerprint = err.Error(), fingerprint(want.Class, err.Error(), "")
+		if got != want {
+			t.Fatalf("Classify = %+v\nwant %+v", got, want)
+		}
+	})
 }

@@ -151,3 +151,68 @@ func FuzzNaming_ReadsAnyNameBackwards(f *testing.F) {
 		n.TierOf(topic, source, "g")
 	})
 }
+
+func TestName_SaysTheKindOfSibling(t *testing.T) {
+	t.Parallel()
+	grouped := Naming{Retry: "{group}_{topic}_retry_{delay}", DLQ: "{group}_{topic}_dlq", Ledger: "{group}_{topic}_ledger"}
+	for _, c := range []struct {
+		naming Naming
+		topic  string
+		want   Name
+	}{
+		{Naming{}, "orders.retry.1h30m", Name{Kind: KindRetry, Source: "orders", Delay: 90 * time.Minute}},
+		{Naming{}, "orders.dlq", Name{Kind: KindDLQ, Source: "orders"}},
+		{Naming{}, "orders.dlq.ledger", Name{Kind: KindLedger, Source: "orders"}},
+		{Naming{}, "shop.orders.dlq", Name{Kind: KindDLQ, Source: "shop.orders"}},
+		{Naming{}, "orders.dlq.dlq", Name{Kind: KindDLQ, Source: "orders.dlq"}},
+		{grouped, "billing_orders_dlq", Name{Kind: KindDLQ, Source: "orders", Group: "billing"}},
+		// a ledger of the default naming, not the dead-letter topic of a group "ledger"
+		{Naming{Retry: "{topic}.retry.{group}.{delay}", DLQ: "{topic}.dlq.{group}", Ledger: "{topic}.dlq.{group}.ledger"}, "orders.dlq.ledger", Name{Kind: KindLedger, Source: "orders"}},
+		{grouped, "billing_orders_retry_5s", Name{Kind: KindRetry, Source: "orders", Group: "billing", Delay: 5 * time.Second}},
+
+		{Naming{}, "orders", Name{}},
+		{Naming{}, "orders.retry.60s", Name{}},
+		{Naming{}, ".dlq", Name{}},
+		{grouped, "billing_shop_orders_dlq", Name{}}, // of "orders", or of "shop_orders"
+		{Naming{DLQ: "dlq"}, "dlq", Name{}},
+	} {
+		got, ok := c.naming.Parse(c.topic)
+		if got != c.want || ok != (c.want.Kind != 0) {
+			t.Errorf("%+v: Parse(%q) = %+v, %v; want %+v", c.naming, c.topic, got, ok, c.want)
+		}
+	}
+}
+
+func TestTemplate_InvalidIsRefusedWithEachReason(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		n    Naming
+		want []string
+	}{
+		{Naming{Retry: "{topic}.retry"}, []string{"Retry", "{delay} must occur once"}},
+		{Naming{Retry: "retry.{delay}"}, []string{"{topic} must occur once"}},
+		{Naming{Retry: "{topic}{delay}.r"}, []string{"need text between them"}},
+		{Naming{Retry: "{topic}.{group}.{group}.{delay}"}, []string{"{group} may occur once at most"}},
+		{Naming{DLQ: "{topic}"}, []string{"DLQ", "no text besides the placeholders"}},
+		{Naming{DLQ: "{topic}.{delay}.dlq"}, []string{"{delay} belongs in Retry only"}},
+		{Naming{DLQ: "{topic}.{tenant}.dlq"}, []string{"unknown placeholder {tenant}"}},
+		{Naming{DLQ: "{topic.dlq"}, []string{"a brace is not closed", "{topic} must occur once"}},
+		{Naming{DLQ: "{topic}/dlq", Ledger: "{topic} ledger"}, []string{`DLQ "{topic}/dlq"`, `"/"`, `Ledger "{topic} ledger"`}},
+		{Naming{Ledger: "{topic}_dlq"}, []string{"DLQ and Ledger give the same name", "differ in '.' and '_'"}},
+		{Naming{Ledger: "{topic}.ledger.dlq"}, []string{"Ledger", `["t" "t.ledger"]`}},
+	} {
+		err := c.n.Validate()
+		if err == nil {
+			t.Errorf("%+v is accepted", c.n)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: error %q does not say %q", c.n, err, want)
+			}
+		}
+		if _, err := c.n.Siblings("orders", "g"); err == nil {
+			t.Errorf("%+v: Siblings accepts what Validate refuses", c.n)
+		}
+	}
+}

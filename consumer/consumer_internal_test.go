@@ -9,12 +9,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sidingkafka/siding/consumer/internal/cluster"
 	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/internal/cases"
@@ -226,5 +232,214 @@ func TestConsumerCommit_LogsAWaitForAJoin(t *testing.T) {
 		if n := strings.Count(log.String(), message); n != 2 {
 			t.Errorf("logged %d times, want once more a minute later", n)
 		}
+	})
+}
+
+// Each first start on a new cluster began with warnings: the group's coordinator and the retry
+// topics were a moment old.
+func TestConsumer_WarnsOnlyOfWhatLasts(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		for lasts, warned := range map[time.Duration]bool{4 * time.Second: false, 20 * time.Second: true} {
+			var log bytes.Buffer
+			c := unstarted(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
+			began := time.Now()
+			c.retry(t.Context(), "opening lanes", func() error {
+				if time.Since(began) < lasts {
+					return kerr.NotLeaderForPartition
+				}
+				return nil
+			})
+			if is := strings.Contains(log.String(), `level=WARN msg="siding: trying again"`); is != warned {
+				t.Errorf("a step failed for %v, and a warning is in the log: %t", lasts, is)
+			}
+		}
+	})
+}
+
+// kgo sends a broker one request after another. A request that waits behind another one's dial
+// ignores its own context. So listing offsets took as long as that dial: 10 s
+// with kgo's own dialer, without a bound with a user's.
+func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		c := idle(t, Config{Logger: slog.New(slog.DiscardHandler)}, func() {})
+		silent, err := c.copyClients.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.cluster = cluster.New(silent)
+		l := held(c, 0, "m")
+		slow, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { _ = silent.Ping(slow) }()
+		synctest.Wait()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), offsetsTimeout)
+		defer cancel()
+		if _, err := c.cluster.Bounds(ctx, map[string][]int32{l.topic: {l.partition}}); err == nil {
+			t.Error("a broker that never answers said where a log begins")
+		}
+		if took := time.Since(began); took != offsetsTimeout {
+			t.Errorf("the query took %v, want %v", took, offsetsTimeout)
+		}
+		silent.Close()
+	})
+}
+
+// lockedLog is a log that a test can read while it is written.
+type lockedLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lockedLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// The poll loop awaited the bounds of the logs within its turn: beside a silent broker no lane's
+// records came for 5 s of every 6. And one query serves all positions: there was one for each.
+func TestConsumerOutOfRange_HoldsUpNoPollBesideASilentBroker(t *testing.T) {
+	each(t, map[string]bool{"sources": false, "tiers": true}, func(t *testing.T, tiers bool) {
+		synctest.Test(t, func(t *testing.T) {
+			var log lockedLog
+			c := idle(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func() {})
+			silent, err := c.copyClients.Client()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.cluster, c.retryPoll = cluster.New(silent), newRetryPoll(c, nil)
+			c.sourcePauser.client, c.retryPauser.client = silent, silent
+			turns := c.source
+			if tiers {
+				turns = c.retryPoll.pollGuard
+			}
+			var lost []outOfRange
+			for p := range int32(20) {
+				l := held(c, p, "m")
+				o := outOfRange{at: topicPartition{"orders", p}, feed: &l.source.feed}
+				if f := l.tiers()[int(p)%len(l.tiers())]; tiers {
+					o.tier, o.feed, o.at.topic = f, &f.feed, f.topic
+				}
+				lost = append(lost, o)
+			}
+			for round := range 5 {
+				began := time.Now()
+				_, cancel := turns.begin(t.Context())
+				cancel()
+				c.move(lost, turns) // each poll reports them
+				turns.end()
+				if took := time.Since(began); took != 0 {
+					t.Errorf("round %d: the poll loop was held up for %v", round, took)
+				}
+				if n := len(silent.PauseFetchPartitions(nil)); n == 0 {
+					t.Error("kgo repeats the fetches meanwhile: they are not paused")
+				}
+				time.Sleep(offsetsTimeout)
+				synctest.Wait()
+				if n := strings.Count(log.String(), "positions=20 "); n != round+1 {
+					t.Fatalf("round %d: %d looks at all of the positions, want %d:\n%s", round, n, round+1, log.String())
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+		})
+	})
+}
+
+// The start of a lane may be requested twice before kgo has it: for an expelled member, and again
+// when kgo fetches the offsets that the session before did not reach. The first time it is not
+// known, and the fetch pauses. The second time it is known, but nothing resumed the fetch.
+func TestConsumerStartOffset_KnownStartEndsThePause(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		c := idle(t, Config{}, func() {})
+		silent, err := c.copyClients.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.group, c.cluster, c.admin = silent, cluster.New(silent), kadm.NewClient(silent)
+		c.sourcePauser.client, c.retryPauser.client, c.retryPoll = c.group, c.retryCl, newRetryPoll(c, c.retryCl)
+		l := c.newLane("orders", 0, "m")
+		c.lanes[topicPartition{"orders", 0}] = l
+		check := func(when string, paused bool) {
+			t.Helper()
+			if got := len(c.group.PauseFetchPartitions(nil)) > 0; got != paused || l.awaitsStart() != paused {
+				t.Errorf("%s: its fetch is paused: %v, its start is looked for: %v; want %v", when, got, l.awaitsStart(), paused)
+			}
+		}
+		place := func(committed func(*lane) (cluster.Offset, error)) {
+			t.Helper()
+			if _, err := c.positions(t.Context(), []*lane{l}, committed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		place(func(*lane) (cluster.Offset, error) { return cluster.Offset{}, errors.New("no right to see it") })
+		check("unknown", true)
+		place(func(*lane) (cluster.Offset, error) {
+			return cluster.Offset{EpochOffset: kgo.EpochOffset{Epoch: -1, Offset: 7}}, nil
+		})
+		check("known", false)
+		time.Sleep(time.Minute) // what looked for its start is over
+		check("a minute later", false)
+		if next := l.source.tracker.Next; next != 7 {
+			t.Errorf("it starts at %d, want 7", next)
+		}
+		// What a commit names as finished counts, unless the commit was made in a deleted topic.
+		for _, recreated := range []bool{false, true} {
+			if recreated {
+				c.committedBefore[topicPartition{"orders", 0}] = 7
+			}
+			place(func(*lane) (cluster.Offset, error) {
+				return cluster.Offset{EpochOffset: kgo.EpochOffset{Epoch: 0, Offset: 7}, Metadata: "siding 1 b=Ag"}, nil
+			})
+			if counts := l.source.tracker.Restored(); counts == recreated {
+				t.Errorf("recreated: %v, and records count as finished: %v", recreated, counts)
+			}
+		}
+		l.close()
+		silent.Close() // what still asks ends
+	})
+}
+
+// A start may be found while kgo still fetches the group's offsets. kgo takes it then, but asks for
+// no lane that is open by then, and never reads the partition. So the lane waits until kgo asked.
+func TestConsumerStartOffset_WaitsUntilItIsAskedFor(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var vn kfake.VirtualNetwork
+		brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(vn.Listen), kfake.SeedTopics(1, "orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		assigned := make(chan struct{})
+		group, err := kgo.NewClient(kgo.SeedBrokers(brokers.ListenAddrs()...), kgo.Dialer(vn.DialContext), kgo.DisableAutoCommit(),
+			kgo.ConsumerGroup("billing"), kgo.ConsumeTopics("orders"),
+			kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) { close(assigned) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-assigned
+		c := idle(t, Config{}, func() {})
+		c.group, c.sourcePauser.client = group, group
+		l := c.newLane("orders", 0, "m")
+		l.startUnknown = true
+		for _, asked := range []bool{false, true} {
+			if asked {
+				l.startedAt()
+			}
+			begun := laneStarter{c}.startDeferred(map[*lane]startPosition{l: beginAt(7)})
+			if len(begun) > 0 != asked || l.awaitsStart() == asked || l.isRead() != asked {
+				t.Errorf("kgo has asked: %v, lanes begin: %d, its start is looked for: %v, it is read: %v", asked, len(begun), l.awaitsStart(), l.isRead())
+			}
+		}
+		l.close()
+		group.Close()
+		brokers.Close()
+		time.Sleep(time.Second) // the last connections end
 	})
 }
