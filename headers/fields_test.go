@@ -24,3 +24,62 @@ func TestFields_NumbersAreDigitsInBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestFieldError_Reads(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  FieldError
+		want string
+	}{
+		{FieldError{Key: Attempts, Value: "-1", Err: ErrRange}, `header dlq-attempts: "-1" is out of bounds`},
+		{FieldError{Key: Group, Err: ErrMissing}, `header dlq-group: missing`},
+		{FieldError{Key: Host, Value: "\xff", Err: ErrDuplicate}, `header dlq-host: "\xff" is duplicated`},
+	} {
+		if got := tt.err.Error(); got != tt.want {
+			t.Errorf("Error() = %s, want %s", got, tt.want)
+		}
+	}
+}
+
+// The constants are what users compare with, the names of reserved what siding reads and writes.
+func TestKeys_AreThoseOfReserved(t *testing.T) {
+	t.Parallel()
+	keys := map[reserved.Key]string{
+		reserved.OriginalTopic: OriginalTopic, reserved.OriginalTopicID: OriginalTopicID,
+		reserved.OriginalPartition: OriginalPartition, reserved.OriginalOffset: OriginalOffset,
+		reserved.OriginalTimestamp: OriginalTimestamp, reserved.Group: Group, reserved.Attempts: Attempts,
+		reserved.ErrorClass: ErrorClass, reserved.ErrorFingerprint: ErrorFingerprint,
+		reserved.ErrorMessage: ErrorMessage, reserved.ErrorStack: ErrorStack,
+		reserved.FailureReason: FailureReason, reserved.FirstFailedAt: FirstFailedAt,
+		reserved.FailedAt: FailedAt, reserved.NotBefore: NotBefore, reserved.Held: Held,
+		reserved.Hops: Hops, reserved.History: History, reserved.TraceParent: TraceParent,
+		reserved.ConsumerVersion: ConsumerVersion, reserved.Environment: Environment,
+		reserved.Host: Host, reserved.RedriveID: RedriveID, reserved.RedriveCount: RedriveCount,
+		reserved.RedriveFrom: RedriveFrom, reserved.RedriveOriginal: RedriveOriginal,
+		reserved.RedriveAt: RedriveAt, reserved.RedriveMaxAttempts: RedriveMaxAttempts, reserved.ValueOmitted: ValueOmitted,
+	}
+	for k := reserved.User + 1; k < reserved.Count; k++ {
+		if keys[k] != k.String() {
+			t.Errorf("%q is read and written, the constant is %q", k, keys[k])
+		}
+	}
+}
+
+func TestPosition_RoundTrips(t *testing.T) {
+	t.Parallel()
+	for _, want := range []Position{
+		{Topic: "orders.dlq", Partition: 3, Offset: 12},
+		{Topic: "a-b_c.D9", Partition: 1<<31 - 1, Offset: 1<<63 - 1},
+		{Topic: strings.Repeat("t", 249)},
+	} {
+		got, err := ParsePosition(want.String())
+		if err != nil || got != want {
+			t.Errorf("ParsePosition(%s) = %+v, %v", want, got, err)
+		}
+	}
+	for _, s := range []string{"", "/", "//", "t", "t/1", "t/1/", "t//1", "t/1/2/3", "t/+1/2", "./1/2", "a b/1/2", "t/2147483648/1", "t/1/9223372036854775808"} {
+		if got, err := ParsePosition(s); err == nil || got != (Position{}) {
+			t.Errorf("ParsePosition(%q) = %+v, %v; want an error", s, got, err)
+		}
+	}
+}

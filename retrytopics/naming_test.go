@@ -216,3 +216,80 @@ func TestTemplate_InvalidIsRefusedWithEachReason(t *testing.T) {
 		}
 	}
 }
+
+func TestDelay_IsWrittenInItsShortestForm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{time.Millisecond, "1ms"},
+		{1500 * time.Millisecond, "1.5s"},
+		{5 * time.Second, "5s"},
+		{10 * time.Minute, "10m"},
+		{60*time.Second + 500*time.Millisecond, "1m0.5s"},
+		{time.Hour, "1h"},
+		{10 * time.Hour, "10h"},
+		{90 * time.Minute, "1h30m"},
+		{time.Hour + 5*time.Second, "1h5s"},
+		{time.Hour + 500*time.Millisecond, "1h0.5s"},
+		{time.Hour + 10*time.Minute + 10*time.Second, "1h10m10s"},
+		{100 * time.Hour, "100h"},
+	} {
+		if got := FormatDelay(c.d); got != c.want {
+			t.Errorf("FormatDelay(%d) = %q, want %q", c.d, got, c.want)
+		}
+		if got, ok := ParseDelay(c.want); !ok || got != c.d {
+			t.Errorf("ParseDelay(%q) = %v, %v, want %v", c.want, got, ok, c.d)
+		}
+	}
+	for _, s := range []string{"", "5", "60s", "0s", "-5s", "+5s", "5m0s", "1us", "1.5ms", "05s", "5s ", "1h0m", "999999999h", "2000000h"} {
+		if d, ok := ParseDelay(s); ok {
+			t.Errorf("ParseDelay(%q) = %v, want none", s, d)
+		}
+	}
+}
+
+func TestSiblings_CollidingTopicsAreRefusedTogether(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		all  []Siblings
+		want []string
+	}{
+		{"two sources", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "payments", Default...),
+		}, nil},
+		{"a source twice", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "orders", Default...),
+		}, []string{`topic "orders" is given twice`}},
+		{"a sibling as source", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "orders.dlq"), mustSiblings(t, Naming{}, "orders.retry.5s"),
+		}, []string{`"orders.dlq", a sibling of "orders", is a source itself`, `"orders.retry.5s", a sibling of "orders", is a source itself`}},
+		{"a sibling as source, but for a dot", []Siblings{
+			mustSiblings(t, Naming{}, "orders", Default...), mustSiblings(t, Naming{}, "orders_dlq"),
+		}, []string{`"orders.dlq", a sibling of "orders", is a source itself ("orders_dlq")`}},
+		{"sources that differ in a dot", []Siblings{
+			mustSiblings(t, Naming{}, "shop.orders", Default...), mustSiblings(t, Naming{}, "shop_orders", Default...),
+		}, []string{`"shop.orders" and "shop_orders" differ in '.' and '_' only`, `"shop_orders.retry.5s", a sibling of "shop_orders", collides with "shop.orders.retry.5s"`}},
+		{"siblings of two sources", []Siblings{
+			{Source: "a", DLQ: "dead", Ledger: "a.ledger"}, {Source: "b", DLQ: "dead", Ledger: "b.ledger"},
+		}, []string{`"dead", a sibling of "b", collides with "dead", a sibling of "a"`}},
+		{"made by hand", []Siblings{
+			{Source: "a", DLQ: "a_dlq", Ledger: "a.dlq", Tiers: []Tier{{0, "a.retry"}}}, {Source: "b"},
+		}, []string{`"a.dlq", a sibling of "a", collides with "a_dlq"`, "delay 0s is not positive", `topic "", a sibling of "b": the name is empty`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := Check(c.all...)
+			if (err != nil) != (c.want != nil) {
+				t.Fatalf("Check = %v, want an error: %v", err, c.want != nil)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}

@@ -1,9 +1,14 @@
 package consumertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +16,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // A policy that notes what it discards promises that it can be asked for later. Conserved did not
@@ -61,6 +67,398 @@ func TestKafka_ConservedCountsTheNotesOfDiscards(t *testing.T) {
 			if !strings.Contains(got, want) {
 				t.Errorf("got\n%s\nwant it to contain %q", got, want)
 			}
+		}
+	})
+}
+
+// An assertion that could not come true waited as long as the policy's schedule: hours.
+func TestKafka_FailsWhenTheRecordIsFinal(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Hour}},
+			Handler: func(ctx context.Context, r *kgo.Record) error {
+				switch string(r.Value) {
+				case "bad":
+					return errors.New("no such SKU")
+				case "double":
+					return classify.Discard(errors.New("paid before"))
+				case "busy":
+					if consumer.DeliveryOf(ctx, r).Attempt == 1 {
+						return classify.Retryable(errors.New("busy"))
+					}
+				}
+				return nil
+			},
+		})
+		records := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("fine")}, &kgo.Record{Topic: "orders", Value: []byte("bad")},
+			&kgo.Record{Topic: "orders", Value: []byte("double")}, &kgo.Record{Topic: "orders", Value: []byte("busy")})
+		k.Parked(records[3], time.Hour, "")
+		for name, assert := range map[string]func(){
+			"twice":               func() { k.Handled(records[0], 2) },
+			"fine, dead":          func() { k.DeadLettered(records[0], "") },
+			"dead, other reason":  func() { k.DeadLettered(records[1], headers.ReasonDecode) },
+			"dead, discarded":     func() { k.Discarded(records[1], "") },
+			"discarded, parked":   func() { k.Parked(records[2], time.Hour, "") },
+			"discarded, no class": func() { k.Discarded(records[2], "sku") },
+		} {
+			began := time.Now()
+			if said := messageOf(k, assert); !strings.Contains(said, "before all was done with it") || time.Since(began) > time.Minute {
+				t.Errorf("%s: after %v: %q", name, time.Since(began), said)
+			}
+		}
+		k.Handled(records[3], 1) // a copy in flight is no end
+		k.Conserved()
+	})
+}
+
+// A record that one group has handled is not final while another group retries it.
+func TestKafka_WaitsForTheCopyOfAnotherGroup(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		for _, group := range []string{"audit", "billing"} {
+			k.Run(consumer.Config{
+				Group: group, Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{time.Hour}},
+				Handler: func(ctx context.Context, r *kgo.Record) error {
+					if group == "billing" && consumer.DeliveryOf(ctx, r).Attempt == 1 {
+						return classify.Retryable(errors.New("busy"))
+					}
+					return nil
+				},
+			})
+		}
+		k.Handled(k.Produce(&kgo.Record{Topic: "orders"})[0], 2)
+	})
+}
+
+// reporter is a test that keeps its errors, and its cleanups for later.
+type reporter struct {
+	failing
+	errors   []string
+	cleanups []func()
+}
+
+func (r *reporter) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+func (r *reporter) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+
+// The same error was printed twice: by Run, and at the end of the test.
+func TestKafka_RunReportsAnErrorOnce(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		r := &reporter{failing: failing{TB: t}}
+		k.tb = r
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			k.Run(consumer.Config{
+				Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+			})
+		}()
+		<-done
+		for _, cleanup := range r.cleanups {
+			cleanup()
+		}
+		k.tb = t
+		if !strings.Contains(r.message, "orders") || len(r.errors) > 0 {
+			t.Errorf("Run said %q and the end of the test %q, want an error about orders, and nothing", r.message, r.errors)
+		}
+	})
+}
+
+// A handler decrypted its record in place, and failed: the retry topic had the plain text.
+func TestKafka_NamesAHandlerThatChangesItsRecord(t *testing.T) {
+	t.Parallel()
+	change := map[string]consumer.Handler{
+		"value":  func(_ context.Context, r *kgo.Record) error { r.Value[0]++; return nil },
+		"key":    func(_ context.Context, r *kgo.Record) error { r.Key[0]++; return nil },
+		"header": func(_ context.Context, r *kgo.Record) error { r.Headers[0].Value[0]++; return nil },
+		"none":   func(_ context.Context, r *kgo.Record) error { r.Value = bytes.ToUpper(r.Value); return nil },
+	}
+	for name, h := range change {
+		r := &reporter{failing: failing{TB: t}}
+		rec := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("v")}}}
+		if err := unchanged(r, h)(t.Context(), rec); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(r.errors, ""); (name == "none") != (got == "") || name != "none" && !strings.Contains(got, "NamesAHandlerThatChangesItsRecord.func") {
+			t.Errorf("%s: the kit says %q", name, got)
+		}
+	}
+}
+
+// Two goroutines that ended a consumer at the same time, one because a record ended it as another
+// one stopped it, were a data race.
+func TestConsumer_SeveralEndItAtOnce(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		c := k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+		})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if err := c.Err(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// failing keeps the message of the assertion that fails.
+type failing struct {
+	testing.TB
+	message string
+}
+
+func (f *failing) Fatalf(format string, args ...any) {
+	f.message = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// messageOf returns the message of an assertion that fails.
+func messageOf(k *Kafka, assert func()) string {
+	tb := k.tb
+	f := &failing{TB: tb}
+	k.tb = f
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		assert()
+	}()
+	<-done
+	k.tb = tb
+	return f.message
+}
+
+// A failed assertion said "no such copy … others: []", and nothing of where the record was.
+func TestKafka_FailureSaysWhereTheRecordIs(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.CreateTopic("bills", 1)
+		k.CreateTopic("parcels", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, time.Hour}, Jitter: -1, HandlerTimeout: -1},
+			Handler: func(ctx context.Context, r *kgo.Record) error {
+				switch string(r.Value) {
+				case "busy":
+					return classify.As(classify.Retryable(errors.New("the gateway is busy")), "payment.busy")
+				case "bad":
+					return classify.As(classify.Terminal(errors.New("no such SKU")), "sku")
+				case "double":
+					return classify.As(classify.Discard(errors.New("paid before")), "double")
+				case "slow":
+					<-ctx.Done()
+				case "panic":
+					panic("nil map")
+				}
+				return nil
+			},
+		})
+		records := map[string]*kgo.Record{}
+		for _, value := range []string{"fine", "busy", "bad", "panic", "double"} {
+			records[value] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte(value)})[0]
+		}
+		k.Handled(records["fine"], 1)
+		k.Discarded(records["double"], "double")
+		k.Discarded(records["double"], "")
+		k.Parked(records["busy"], time.Hour, "")
+		k.Patience = 10 * time.Second
+		records["slow"] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte("slow")})[0]
+		records["later"] = k.Produce(&kgo.Record{Topic: "orders", Value: []byte("fine")})[0]
+		for name, c := range map[string]struct {
+			assert func()
+			want   string
+		}{
+			"handled, busy": {func() { k.Handled(records["busy"], 1) }, `consumertest: record orders/0/1 was handled 0 times within 10s, want 1
+  the handler was called with it 2 times; the last call, attempt 2 from orders.retry.5s/0/0, returned the error: the gateway is busy
+  its last copy is orders.retry.1h/0/0 (attempts 2, class payment.busy, due at 2000-01-01 01:00:0X, in X): the gateway is busy`},
+			"handled, bad": {func() { k.Handled(records["bad"], 1) }, `consumertest: record orders/0/2 was handled 0 times before all was done with it, want 1
+  the handler was called with it once; the last call, attempt 1 from orders/0/2, returned the error: no such SKU
+  its last copy is orders.dlq/0/X (attempts 1, class sku, reason terminal): no such SKU`},
+			"handled, too often": {func() {
+				k.journal.handled[positionOf(records["fine"])] = 2
+				k.Handled(records["fine"], 1)
+			}, `consumertest: record orders/0/0 was handled 2 times, want 1
+  the handler was called with it once; the last call, attempt 1 from orders/0/0, returned nil
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"handled, none wanted": {
+				func() { k.Handled(records["later"], 0) },
+				`consumertest: Handled waits for a success, and cannot tell whether record orders/0/6 will be handled later: assert what becomes of it instead, with Discarded, DeadLettered or Parked`,
+			},
+			"discarded, fine": {func() { k.Discarded(records["fine"], "") }, `consumertest: record orders/0/0 was not discarded before all was done with it
+  the handler was called with it once; the last call, attempt 1 from orders/0/0, returned nil
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"discarded, another class": {func() { k.Discarded(records["double"], "sku") }, `consumertest: record orders/0/4 was not discarded with class "sku" before all was done with it
+  the handler was called with it once; the last call, attempt 1 from orders/0/4, returned the error: paid before
+  it was discarded once, class double
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"handled, slow": {func() { k.Handled(records["slow"], 1) }, `consumertest: record orders/0/5 was handled 0 times within 10s, want 1
+  the handler was called with it once; the last call, attempt 1 from orders/0/5, still runs
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"dead-lettered, not read": {func() { k.DeadLettered(records["later"], "") }, `consumertest: no such copy of record orders/0/6 was written to orders.dlq within 10s
+  the handler was not called with it
+  no copy of it is in orders.retry.5s, orders.retry.1h, orders.dlq`},
+			"dead-lettered, another reason": {func() { k.DeadLettered(records["panic"], headers.ReasonExhausted) }, `consumertest: no such copy of record orders/0/3 was written to orders.dlq before all was done with it
+  copy orders.dlq/0/X has another content: reason "panic", want "exhausted"
+  the handler was called with it once; the last call, attempt 1 from orders/0/3, panicked
+  its last copy is orders.dlq/0/X (attempts 1, class panic.string, reason panic): panic: nil map`},
+			"parked, no such tier": {
+				func() { k.Parked(records["busy"], time.Minute, "") },
+				`consumertest: topic "orders" has no tier of 1m0s; its tiers are [5s 1h0m0s]`,
+			},
+			"produced to no topic": {
+				func() { k.Produce(&kgo.Record{Topic: "ordres"}) },
+				`consumertest: produce to topic "ordres": it does not exist, or lacks the record's partition; CreateTopic makes it: UNKNOWN_TOPIC_OR_PARTITION: X`,
+			},
+			"handled, not produced": {
+				func() { k.Handled(&kgo.Record{Topic: "orders", Value: []byte("fine")}, 1) },
+				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
+			"parked, not produced": {
+				func() { k.Parked(&kgo.Record{Topic: "orders"}, time.Hour, "") },
+				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
+			"dead-lettered, not produced": {
+				func() { k.DeadLettered(&kgo.Record{Topic: "orders"}, "") },
+				`consumertest: this record of topic "orders" was not produced, so it has no position: assert about a record that Produce returned`,
+			},
+			"handled, nil": {
+				func() { k.Handled(nil, 1) },
+				`consumertest: the record is nil: assert about a record that Produce returned`,
+			},
+			"handled, no consumer": {
+				func() { k.Handled(k.Produce(&kgo.Record{Topic: "parcels"})[0], 1) },
+				`consumertest: no consumer was run on topic "parcels": Run one before an assertion about its records`,
+			},
+			"discarded, no consumer": {
+				func() { k.Discarded(k.Produce(&kgo.Record{Topic: "parcels"})[0], "") },
+				`consumertest: no consumer was run on topic "parcels": Run one before an assertion about its records`,
+			},
+			"not ready": {func() {
+				k.Run(consumer.Config{
+					Group: "invoices", Topics: []string{"bills"}, Handler: func(context.Context, *kgo.Record) error { return nil },
+					Kafka: []kgo.Opt{kgo.SeedBrokers("nowhere:9092")},
+				})
+			}, `consumertest: the consumer was not ready within 10s
+  it has not joined its group: X`},
+		} {
+			is := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(c.want), "X", `[^\n]+?`) + "$")
+			if got := messageOf(k, c.assert); !is.MatchString(got) {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
+			}
+		}
+	})
+}
+
+// The message had (<nil>) where there was no error, and a line for each of a thousand records.
+func TestKafka_ConservedSaysWhatIsMisplaced(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"},
+			Handler: func(context.Context, *kgo.Record) error { return errors.New("no such SKU") },
+		})
+		var records []*kgo.Record
+		for range 25 {
+			records = append(records, &kgo.Record{Topic: "orders", Value: []byte("bad")})
+		}
+		k.Produce(records...)
+		k.Conserved()
+		for _, r := range records { // as if the handler had succeeded as well
+			k.journal.handled[positionOf(r)]++
+		}
+		k.Patience = time.Second
+		got := messageOf(k, k.Conserved)
+		want := `consumertest: 25 records are not in exactly one place
+orders/0/0: handled once, and dead-lettered once
+  the handler was called with it once; the last call, attempt 1 from orders/0/0, returned the error: no such SKU
+  its last copy is orders.dlq/0/0 (attempts 1, class unclassified, reason terminal): no such SKU
+orders/0/1: `
+		if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "no such SKU\nand 15 more") {
+			t.Errorf("got\n%s\nwant it to begin\n%s", got, want)
+		}
+	})
+}
+
+// limited is a test with a -timeout.
+type limited struct {
+	testing.TB
+	end time.Time
+}
+
+func (l *limited) Deadline() (time.Time, bool) { return l.end, true }
+
+// Patience follows from the policy, also in real time. A failed assertion about a policy of hours
+// said nothing, because go test ended the binary first.
+func TestKafka_FailsBeforeTheTestIsOver(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, virtual *Kafka) {
+		virtual.CreateTopic("orders", 1)
+		end := time.Now().Add(10 * time.Minute)
+		k := On(&limited{t, end}, virtual.Opts()...)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second, 12 * time.Hour}},
+			Handler: func(context.Context, *kgo.Record) error { return classify.Retryable(errors.New("busy")) },
+		})
+		r := k.Produce(&kgo.Record{Topic: "orders"})[0]
+		for name, assert := range map[string]func(){
+			"Handled":      func() { k.Handled(r, 1) },
+			"DeadLettered": func() { k.DeadLettered(r, headers.ReasonExhausted) },
+		} {
+			if said := messageOf(k, assert); !strings.Contains(said, "its last copy is orders.retry.") {
+				t.Errorf("%s: %q", name, said)
+			}
+			if !time.Now().Before(end) {
+				t.Errorf("%s failed %v after the test was over", name, time.Since(end))
+			}
+		}
+	})
+}
+
+// What a test prints goes into logs of CI, where a secret has no place either.
+func TestKafka_FailureShowsErrorsThroughErrorText(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"},
+			ErrorText: func(err error) string { return strings.ReplaceAll(err.Error(), "4111111111111111", "****") },
+			Handler: func(_ context.Context, r *kgo.Record) error {
+				return classify.Terminal(fmt.Errorf("no card %s", r.Value))
+			},
+		})
+		r := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("4111111111111111")})[0]
+		k.DeadLettered(r, headers.ReasonTerminal)
+		got := messageOf(k, func() { k.Handled(r, 1) })
+		if strings.Contains(got, "4111111111111111") || !strings.Contains(got, "returned the error: no card ****") {
+			t.Errorf("the failure says %q, want what ErrorText returned", got)
+		}
+	})
+}
+
+// A body of an HTTP response in an error made the failure longer than what a terminal keeps.
+func TestKafka_FailureShortensErrors(t *testing.T) {
+	t.Parallel()
+	Virtual(t, func(t *testing.T, k *Kafka) {
+		k.CreateTopic("orders", 1)
+		k.Run(consumer.Config{
+			Group: "billing", Topics: []string{"orders"},
+			Handler: func(context.Context, *kgo.Record) error { return errors.New("a" + strings.Repeat("é", 1<<20)) },
+		})
+		r := k.Produce(&kgo.Record{Topic: "orders"})[0]
+		got := messageOf(k, func() { k.Handled(r, 1) })
+		if want := "returned the error: a" + strings.Repeat("é", 499) + "… (2097153 bytes)\n"; !strings.Contains(got, want) || len(got) > 10_000 {
+			t.Errorf("the failure has %d bytes, want %q in it; it begins with %.1500q", len(got), want, got)
 		}
 	})
 }
