@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/sidingkafka/siding/consumer/internal/tier"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -266,4 +267,26 @@ func (c tierFinder) resized(source, topic string, partitions int32) bool {
 		c.drainedTiers[source] = all
 	}
 	return i >= 0
+}
+
+// newTierEnv makes what the lanes' tiers share in this process. connect adds the fetch of evicted
+// records.
+func (c *Consumer) newTierEnv() *tier.Env {
+	return &tier.Env{
+		Budget:    tier.NewBudget(c.cfg.MaxParkedBytes, c.resumeTiers),
+		MaxDue:    c.cfg.MaxInFlight,
+		Retention: c.provisioner.retentionOf,
+		Expired:   c.expired,
+		Go:        c.wg.Go,
+		Throttle:  &c.throttle,
+	}
+}
+
+// resumeTiers resumes the fetches of tiers that waited for room.
+func (c *Consumer) resumeTiers(lanes []tier.Lane) {
+	fetches := make([]*fetch, len(lanes))
+	for i, l := range lanes {
+		fetches[i] = &l.(*tierFeed).fetch // each tier.Lane is a tierFeed
+	}
+	c.retryPauser.apply(fetches...)
 }

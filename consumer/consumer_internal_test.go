@@ -259,7 +259,7 @@ func TestConsumer_WarnsOnlyOfWhatLasts(t *testing.T) {
 // kgo sends a broker one request after another. A request that waits behind another one's dial
 // ignores its own context. So listing offsets took as long as that dial: 10 s
 // with kgo's own dialer, without a bound with a user's.
-func TestConsumerOffsets_BoundsComeInTime(t *testing.T) {
+func TestConsumerOutOfRange_BoundsComeInTime(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		c := idle(t, Config{Logger: slog.New(slog.DiscardHandler)}, func() {})
 		silent, err := c.copyClients.Client()

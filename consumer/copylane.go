@@ -2,7 +2,9 @@ package consumer
 
 import (
 	"fmt"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -140,4 +142,98 @@ func feedOf(c *forward.Copy) *feed {
 		return from.feed
 	}
 	return c.From().(*feed)
+}
+
+// routed returns the event for the hooks about a copy with the headers written.
+func (l copyLane) routed(c *forward.Copy, written []kgo.RecordHeader, value []byte) (e Routed) {
+	e.Meta, _ = headers.Parse(written) // an error is why the record was dead-lettered
+	origin := e.Meta.Original
+	if e.Meta.Reason == headers.ReasonMalformed {
+		origin = headers.Position{Topic: feedOf(c).topic, Partition: l.partition, Offset: c.Offset()}
+	}
+	e.Record = recordAt(origin, c.Key(), value, headers.Strip(written))
+	return e
+}
+
+// delayOf returns the delay of the retry topic that a copy went to. A copy on a drained tier is of
+// a record of that tier, written again.
+func (l copyLane) delayOf(c *forward.Copy, topic string) time.Duration {
+	for _, t := range l.siblings.Tiers {
+		if t.Topic == topic {
+			return t.Delay
+		}
+	}
+	return feedOf(c).tier.Delay
+}
+
+// countDiscarded calls the hooks for a discarded record.
+func (l copyLane) countDiscarded(seen *copySource, m headers.Meta, reason headers.Reason) {
+	if len(l.c.hooks.discarded) == 0 {
+		return
+	}
+	m.Reason = reason
+	l.reportDiscarded(Routed{Record: recordAt(m.Original, seen.Key, seen.Value, seen.Headers), Meta: m})
+}
+
+func (l copyLane) reportDiscarded(e Routed) {
+	for _, hook := range l.c.hooks.discarded {
+		l.c.hooks.call("OnDiscarded", func() { hook.OnDiscarded(e) })
+	}
+}
+
+// recordAt returns a record as it was read at a position.
+func recordAt(p headers.Position, key, value []byte, h []kgo.RecordHeader) *kgo.Record {
+	return &kgo.Record{
+		Key: key, Value: value, Headers: h, Timestamp: p.Timestamp, Topic: p.Topic, Partition: p.Partition, Offset: p.Offset,
+		LeaderEpoch: -1, ProducerID: -1, ProducerEpoch: -1,
+	}
+}
+
+// copySource is what a copy needs of its record, kept from before the handler gets the record.
+type copySource struct {
+	forward.Source
+	timestamp   time.Time
+	redriven    *headers.Meta     // of a redriven source record: see cleanSource
+	traceParent string            // of the failed attempt
+	earlier     []headers.Attempt // calls of this delivery that failed and were repeated in place
+}
+
+// mostEarlier is more entries than the history ever has: the shortest has 27 bytes.
+const mostEarlier = headers.MaxHistory / 24
+
+// keepEarlier keeps a call that failed and is repeated in place. It keeps what a header may have of
+// an error's text, and the newest calls, beside the first, at which the record first failed.
+func (s *copySource) keepEarlier(a headers.Attempt, message string) {
+	if len(s.earlier) > mostEarlier {
+		s.earlier = slices.Delete(s.earlier, 1, 2)
+	}
+	a.Message = cut(message, headers.MaxHistoryMessage+utf8.UTFMax)
+	s.earlier = append(s.earlier, a)
+}
+
+// onOversize maps Policy.OnOversize.
+var onOversize = map[Disposition]forward.Oversize{DeadLetter: forward.Omit, Discard: forward.Drop, Stop: forward.Halt}
+
+// initCopies configures the lane's copies.
+func (l copyLane) initCopies() {
+	l.copies.Init(forward.Config{
+		Lane: l, Observer: l, Clients: l.c.copyClients, Context: l.abandon,
+		Partition: l.partition, DLQ: l.siblings.DLQ, OnOversize: onOversize[l.policy.OnOversize],
+	})
+}
+
+// forward sends a copy of the record to a sibling, and returns at once. The record is finished when
+// the copy is acknowledged.
+func (l copyLane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
+	l.copies.Send(seen.Copy(f, topic, m, now))
+}
+
+// forwardMalformed sends a record of a retry topic to the dead-letter topic unchanged. The message
+// gives its position on the retry topic: the original position may be broken, and the value can be
+// read there if the letter lacks it.
+func (l copyLane) forwardMalformed(f *feed, r *kgo.Record, err error) {
+	err = fmt.Errorf("%s/%d/%d: %w", f.topic, l.partition, r.Offset, err)
+	l.copies.Send(forward.NewCopy(f, r.Offset, kgo.Record{
+		Topic: l.siblings.DLQ, Key: r.Key, Value: r.Value, Headers: headers.Malformed(r.Headers, err, time.Now()),
+	}))
 }
