@@ -79,53 +79,6 @@ func TestConsumer_WaitsForABrokerThatIsDown(t *testing.T) {
 	})
 }
 
-// A broker that comes up late finds the consumer waiting.
-func TestConsumer_IsThereWhenABrokerComesLate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var vn kfake.VirtualNetwork
-		opts := []kgo.Opt{kgo.SeedBrokers("127.0.0.1:9092"), kgo.Dialer(vn.DialContext), kgo.MetadataMinAge(50 * time.Millisecond)}
-		cfg := config(fine)
-		cfg.Kafka = opts
-		cfg.Logger = slog.New(slog.DiscardHandler)
-		c, err := consumer.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		returned := make(chan error, 1)
-		go func() { returned <- c.Run(ctx) }()
-		time.Sleep(10 * time.Minute)
-		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.Ports(9092), kfake.ListenFn(vn.Listen), kfake.SeedTopics(2, "orders"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cluster.Close()
-		select {
-		case <-c.Ready():
-		case err := <-returned:
-			t.Fatalf("Run returned %v", err)
-		case <-time.After(time.Minute):
-			t.Error("not ready a minute after the broker came up")
-		}
-		cancel()
-		if err := <-returned; err != nil {
-			t.Errorf("Run returned %v", err)
-		}
-	})
-}
-
-// A permanent error ends the start.
-func TestConsumer_LastingErrorEndsTheStart(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Count: -1, Err: kerr.TopicAuthorizationFailed})
-		err := k.Begin(config(handle)).Wait()
-		if err == nil || !strings.Contains(err.Error(), "orders.retry.300ms") || !strings.Contains(err.Error(), "orders.dlq") || !errors.Is(err, kerr.TopicAuthorizationFailed) {
-			t.Errorf("Run returned %v, want what may not be created and why", err)
-		}
-	})
-}
-
 // A static member that restarts gets its partitions back without a rebalance.
 func TestConsumerGroup_StaticMemberKeepsItsPartitions(t *testing.T) {
 	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {

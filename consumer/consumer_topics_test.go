@@ -80,26 +80,6 @@ func TestConsumerTopics_RecreatedTierIsReadAgain(t *testing.T) {
 	})
 }
 
-// No record of a missing topic runs, and none is lost when the topic exists again.
-func TestConsumerTopics_DeletedTierIsMissed(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		var done ran
-		c := k.Run(config(done.after(busyOnce)))
-		handledOnce(k, k.Produce(many(50)...))
-		k.Conserved()
-		k.DeleteTopic("orders.retry.300ms")
-		records := k.Produce(many(50)...)
-		eventually(t, "health says so", func() bool {
-			h := c.Health()
-			return !h.OK && slices.Equal(h.Missing, []string{"orders.retry.300ms"}) && h.Lanes[0].State == consumer.StateBlocked
-		})
-		k.CreateTopic("orders.retry.300ms", 2)
-		done.all(t, records)
-		k.Conserved()
-		eventually(t, "health is OK again", func() bool { return c.Health().OK })
-	})
-}
-
 // The operator's last step: a tier was taken out of the configuration, and is deleted while
 // consumers run.
 func TestDrainedTier_DeletedHoldsUpNothing(t *testing.T) {
@@ -471,22 +451,6 @@ func TestConsumerTopics_NewPartitionsBeginInTenSeconds(t *testing.T) {
 			}
 		}
 		log.has(t, 0, "a copy was refused")
-	})
-}
-
-// A retry topic that has fewer partitions than its source, and may not grow, is refused.
-func TestConsumer_RefusesATierThatMayNotGrow(t *testing.T) {
-	onOrders(t, 3, func(t *testing.T, k *consumertest.Kafka) {
-		cfg := config(fine)
-		provision(t, k, cfg)
-		k.DeleteTopic("orders.retry.300ms")
-		k.CreateTopic("orders.retry.300ms", 2)
-		cfg.Provision.Mode = retrytopics.Verify
-		err := k.Begin(cfg).Wait()
-		var refused *retrytopics.ProvisionError
-		if !errors.As(err, &refused) || !slices.Equal(refused.Topics, []string{"orders.retry.300ms"}) {
-			t.Errorf("Run returned %v, want that the topic is too small", err)
-		}
 	})
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -286,45 +285,6 @@ func skew(k *consumertest.Kafka, by time.Duration) {
 		}
 		return nil, nil, false
 	})
-}
-
-// skews are by how much a broker's clock is ahead of the host's.
-var skews = []time.Duration{
-	-240_000 * time.Hour, -1000 * time.Hour, -90 * time.Hour, -3 * time.Hour, -time.Minute, -9 * time.Second, -7100 * time.Millisecond,
-	0, 9 * time.Second, time.Minute, 3 * time.Hour, 90 * time.Hour, 240_000 * time.Hour,
-}
-
-// Trap 30: a broker's clock that is behind the host's has a parked record written to its tier again
-// and again: 7.1 s made 24,537 copies of one record. Whatever the broker's clock says, an ordinary
-// failure has one copy a tier, and runs when it is due.
-func TestTierFeed_NoBrokersClockMakesAnotherCopy(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	for _, by := range skews {
-		t.Run(by.String(), func(t *testing.T) {
-			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-				skew(k, by)
-				var late lateness
-				cfg := config(func(ctx context.Context, r *kgo.Record) error {
-					late.add(consumer.DeliveryOf(ctx, r))
-					return classify.Retryable(errBusy)
-				})
-				cfg.Policy = consumer.Policy{Tiers: []time.Duration{5 * time.Second}, MaxAttempts: 3, Breaker: noBreaker, RetryBudget: noBudget}
-				k.Run(cfg)
-				records := k.Produce(many(20)...)
-				for _, r := range records {
-					if m := k.DeadLettered(r, headers.ReasonExhausted); m.Attempts != 3 || m.Hops != 3 {
-						t.Fatalf("%d attempts and %d copies, want 3 and 3", m.Attempts, m.Hops)
-					}
-				}
-				if n := k.Cluster.PartitionInfo("orders.retry.5s", 0).HighWatermark; n != 40 {
-					t.Errorf("%d copies in the tier, want 40", n)
-				}
-				late.check(t, 5*time.Second)
-				k.Conserved()
-			})
-		})
-	}
 }
 
 // Trap 30: a Retry-After of 50 minutes is 400 copies on the tier of 5 s. It is one for as long as
