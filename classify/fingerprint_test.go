@@ -103,7 +103,7 @@ func TestFingerprint_KnownOneTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestNormalise_Messages(t *testing.T) {
+func TestNormaliser_Messages(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                                  "",
@@ -154,7 +154,7 @@ func normalised(s string) string {
 	return string(n.buf[:n.n-1])
 }
 
-func TestNormalise_IsBounded(t *testing.T) {
+func TestNormaliser_IsBounded(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		strings.Repeat("word ", 1<<20),

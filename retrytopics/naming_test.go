@@ -217,7 +217,7 @@ func TestTemplate_InvalidIsRefusedWithEachReason(t *testing.T) {
 	}
 }
 
-func TestDelay_IsWrittenInItsShortestForm(t *testing.T) {
+func TestFormatDelay_IsWrittenInItsShortestForm(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		d    time.Duration
