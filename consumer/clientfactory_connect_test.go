@@ -2,14 +2,8 @@ package consumer_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"log/slog"
-	"math/big"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -105,55 +99,18 @@ func (h *counting) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.
 }
 func (h *counting) OnFetchRecordBuffered(*kgo.Record) { h.fetched.Add(1) }
 
-// TLS, SASL, the rack and kgo's hooks reach every client.
-func TestClientFactory_KeepsTLSSASLRackAndHooks(t *testing.T) {
-	t.Parallel()
-	server, roots := certificate(t)
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser("PLAIN", "billing", "secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
-	opts := []kgo.Opt{
-		kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.HeartbeatInterval(200 * time.Millisecond),
-		kgo.DialTLSConfig(&tls.Config{RootCAs: roots, ServerName: "kafka", MinVersion: tls.VersionTLS12}),
-		kgo.SASL(plain.Auth{User: "billing", Pass: "secret"}.AsMechanism()),
-	}
-	k := consumertest.On(t, opts...)
-	k.CreateTopic("orders", 2)
-	var hook counting
-	cfg := config(busyOnce)
-	cfg.Kafka = []kgo.Opt{kgo.WithHooks(&hook), kgo.Rack("eu-1a"), kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerLinger(time.Millisecond)}
-	k.Run(cfg)
-	r := k.Produce(many(1)...)[0]
-	k.Handled(r, 1)
-	if connects, fetched := hook.connects.Load(), hook.fetched.Load(); connects < 3 || fetched < 2 {
-		t.Errorf("the hook saw %d connections and %d records, want one of each client, and the record and its copy", connects, fetched)
-	}
-}
-
-// certificate makes a server's configuration and the pool that trusts it.
-func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"kafka"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(leaf)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
+// The options of the user reach every client.
+func TestClientFactory_KeepsTheUsersHooks(t *testing.T) {
+	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
+		var hook counting
+		cfg := config(busyOnce)
+		cfg.Kafka = []kgo.Opt{kgo.WithHooks(&hook), kgo.Rack("eu-1a"), kgo.ProducerBatchCompression(kgo.GzipCompression()), kgo.ProducerLinger(time.Millisecond)}
+		k.Run(cfg)
+		k.Handled(k.Produce(many(1)...)[0], 1)
+		if connects, fetched := hook.connects.Load(), hook.fetched.Load(); connects < 3 || fetched < 2 {
+			t.Errorf("the hook saw %d connections and %d records, want one of each client, and the record and its copy", connects, fetched)
+		}
+	})
 }
 
 // Run took wrong credentials for a broker that cannot be reached, and tried for ever. Then it

@@ -187,8 +187,6 @@ func TestConsumerTopics_DeletedSourceHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// Under Provision.Mode Off the consumer logged that a dead-letter topic was deleted with all its
-// letters, although it had never been created.
 // The lanes of new partitions started without their ledger's, and nothing tried to add them again.
 // Notes of discarded records then blocked the lanes for good.
 func TestConsumerTopics_LedgerThatCouldNotGrowGrowsLater(t *testing.T) {
@@ -233,6 +231,8 @@ func TestConsumerTopics_LedgerIsMissedWhereNotesNeedIt(t *testing.T) {
 	})
 }
 
+// Under Provision.Mode Off the consumer logged that a dead-letter topic was deleted with all its
+// letters, although it had never been created.
 func TestConsumerTopics_UnseenTopicIsNotCalledDeleted(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
