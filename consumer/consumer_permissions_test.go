@@ -150,14 +150,14 @@ func continues(t *testing.T, permissions []kfake.ACL) (done bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.put("later")
+		s.put(0, "later")
 		// its copy is on the second tier
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := before.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		s.put("never")
+		s.put(0, "never")
 		s.former = []string{"invoicing"}
 		s.start()
 		time.Sleep(3 * time.Minute)
@@ -381,17 +381,13 @@ func (s *grantee) start() {
 // produce writes a record that will be retried and a record that will be dead-lettered.
 func (s *grantee) produce(partition int32) {
 	s.t.Helper()
-	for _, value := range []string{"later", "never"} {
-		if err := s.client.ProduceSync(s.t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte(value)}).FirstErr(); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	s.put(partition, "later")
+	s.put(partition, "never")
 }
 
-// put writes a record to the first partition.
-func (s *grantee) put(value string) {
+func (s *grantee) put(partition int32, value string) {
 	s.t.Helper()
-	if err := s.client.ProduceSync(s.t.Context(), &kgo.Record{Topic: "orders", Value: []byte(value)}).FirstErr(); err != nil {
+	if err := s.client.ProduceSync(s.t.Context(), &kgo.Record{Topic: "orders", Partition: partition, Value: []byte(value)}).FirstErr(); err != nil {
 		s.t.Fatal(err)
 	}
 }
