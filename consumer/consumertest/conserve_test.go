@@ -428,22 +428,26 @@ func TestKafka_FailsBeforeTheTestIsOver(t *testing.T) {
 // What a test prints goes into logs of CI, where a secret has no place either.
 func TestKafka_FailureShowsErrorsThroughErrorText(t *testing.T) {
 	t.Parallel()
-	Virtual(t, func(t *testing.T, k *Kafka) {
-		k.CreateTopic("orders", 1)
-		k.Run(consumer.Config{
-			Group: "billing", Topics: []string{"orders"},
-			ErrorText: func(err error) string { return strings.ReplaceAll(err.Error(), "4111111111111111", "****") },
-			Handler: func(_ context.Context, r *kgo.Record) error {
-				return classify.Terminal(fmt.Errorf("no card %s", r.Value))
-			},
+	for want, text := range map[string]func(error) string{
+		"returned the error: no card ****": func(err error) string { return strings.ReplaceAll(err.Error(), "4111111111111111", "****") },
+		"Config.ErrorText panicked with a": func(err error) string { panic(err) },
+	} {
+		Virtual(t, func(t *testing.T, k *Kafka) {
+			k.CreateTopic("orders", 1)
+			k.Run(consumer.Config{
+				Group: "billing", Topics: []string{"orders"}, ErrorText: text,
+				Handler: func(_ context.Context, r *kgo.Record) error {
+					return classify.Terminal(fmt.Errorf("no card %s", r.Value))
+				},
+			})
+			r := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("4111111111111111")})[0]
+			k.DeadLettered(r, headers.ReasonTerminal)
+			got := messageOf(k, func() { k.Handled(r, 1) })
+			if strings.Contains(got, "4111111111111111") || !strings.Contains(got, want) {
+				t.Errorf("the failure says %q, want %q", got, want)
+			}
 		})
-		r := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("4111111111111111")})[0]
-		k.DeadLettered(r, headers.ReasonTerminal)
-		got := messageOf(k, func() { k.Handled(r, 1) })
-		if strings.Contains(got, "4111111111111111") || !strings.Contains(got, "returned the error: no card ****") {
-			t.Errorf("the failure says %q, want what ErrorText returned", got)
-		}
-	})
+	}
 }
 
 // A body of an HTTP response in an error made the failure longer than what a terminal keeps.
