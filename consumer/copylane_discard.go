@@ -10,6 +10,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // A discarded record leaves no copy. If a redrive run wrote it, the run would count it as
@@ -66,7 +67,7 @@ func (l copyLane) discardNote(f *feed, offset int64, m *headers.Meta) *kgo.Recor
 // on another partition than its lane's, if another producer wrote it, so the report may be for
 // another partition too, but not for one that the dead-letter topic lacks: made-up headers would
 // hold up the lane until the report is given up. It counts only together with the ledger's entry
-// about the letter: see [dlq.Entry.DiscardReport].
+// about the letter: see [ledgerrecord.DiscardReportKey].
 func (l copyLane) discardReport(m *headers.Meta) *kgo.Record {
 	from := m.Redrive.From
 	if m.Redrive.ID == "" || strings.Contains(m.Redrive.ID, "/") || from.Topic != l.siblings.DLQ {
@@ -81,5 +82,7 @@ func (l copyLane) discardReport(m *headers.Meta) *kgo.Record {
 		State: dlq.Discarded, Run: m.Redrive.ID, At: time.Now(), By: "group " + l.c.cfg.Group, Class: m.Class,
 		Why: strings.ToValidUTF8(m.Message[:min(len(m.Message), headers.MaxMessage)], ""),
 	}
-	return e.DiscardReport(l.siblings.Ledger, from.Partition, from.Offset)
+	r := e.Record(l.siblings.Ledger, from.Partition, from.Offset)
+	r.Key = ledgerrecord.DiscardReportKey(e.Run, from.Offset)
+	return r
 }

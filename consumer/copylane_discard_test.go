@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // broughtBack is a record on the first retry topic as a redrive run writes it: from a letter, due
@@ -43,7 +44,7 @@ func discardReports(t *testing.T, k *consumertest.Kafka) (all []string) {
 	t.Helper()
 	for _, r := range content(t, k, "orders.dlq.ledger") {
 		n := dlq.ParseLedgerRecord(r)
-		run, hearsay := n.DiscardReport()
+		run, _, hearsay := ledgerrecord.DiscardReportOf(n.Run)
 		if !hearsay || n.Err != nil {
 			t.Fatalf("%s: %v", r.Key, n.Err)
 		}
@@ -376,7 +377,7 @@ func TestLane_NotesADiscardedRedriveBesidesItsReport(t *testing.T) {
 		}
 		reports := 0
 		for _, r := range content(t, k, "orders.dlq.ledger") {
-			if _, ok := dlq.ParseLedgerRecord(r).DiscardReport(); ok {
+			if _, _, ok := ledgerrecord.DiscardReportOf(dlq.ParseLedgerRecord(r).Run); ok {
 				reports++
 			}
 		}

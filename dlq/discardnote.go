@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // DiscardNote is a consumer's note that it discarded a record. There is no copy of such a record.
@@ -79,7 +80,7 @@ func discardNoteOf(key []byte) (groupTopic string, offset int64, ok bool) {
 	if !ok || at < 0 || bytes.LastIndexByte(about[:at], '/') < 1 {
 		return "", -1, false
 	}
-	offset, ok = parseOffset(about[at+1:])
+	offset, ok = ledgerrecord.ParseOffset(about[at+1:])
 	return string(about[:at]), offset, ok
 }
 

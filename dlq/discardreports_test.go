@@ -9,18 +9,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 const ordersLedger = "orders.dlq.ledger"
 
 // report returns a consumer's discard report about a letter of partition 1.
 func report(run string, offset int64) *kgo.Record {
-	return (&Entry{State: Discarded, Run: run, At: time.Now(), By: "group billing"}).DiscardReport(ordersLedger, 1, offset)
+	return discardReport(&Entry{State: Discarded, Run: run, At: time.Now(), By: "group billing"}, ordersLedger, 1, offset)
 }
 
 // revocation returns the record that revokes the report.
 func revocation(run string, offset int64) *kgo.Record {
-	return (&Entry{Run: run}).DiscardReport(ordersLedger, 1, offset)
+	return discardReport(&Entry{Run: run}, ordersLedger, 1, offset)
 }
 
 // wantStates checks the states of the letters of partition 1, as the ledger and as Find return
@@ -47,7 +49,7 @@ func TestDiscardReports_CountForTheRunsOwnLettersOnly(t *testing.T) {
 		k.fill(t, "orders.dlq", 1, 8)
 		goesOn := k.readLedger(t, "orders.dlq")
 		id := goesOn.TopicID()
-		k.produce(t, RunRecord(ordersLedger, "r", []byte(`{"v":1,"id":"r"}`)), RunRecord(ordersLedger, "other", []byte(`{"v":1,"id":"other"}`)))
+		k.produce(t, ledgerrecord.Run(ordersLedger, "r", []byte(`{"v":1,"id":"r"}`)), ledgerrecord.Run(ordersLedger, "other", []byte(`{"v":1,"id":"other"}`)))
 		// Only the report about letter 0 counts. Letter 1 has no entry, 2 is another run's, and 3
 		// was redriven on a topic that was deleted since. 4 has an outcome, and the report about 5
 		// was revoked. 6 was redriven again by another run. The report about 7 comes before the
@@ -168,10 +170,10 @@ func TestDiscardReports_FormatIsStable(t *testing.T) {
 	at := time.Date(2026, 11, 21, 3, 0, 0, 250_000_000, time.UTC)
 	said := Entry{State: Discarded, Run: "7f3a", At: at, By: "group billing", Why: "no such SKU", Class: "sku"}
 	var got strings.Builder
-	for _, r := range []*kgo.Record{said.DiscardReport(ordersLedger, 3, 1045), (&Entry{Run: "7f3a"}).DiscardReport(ordersLedger, 3, 1045)} {
+	for _, r := range []*kgo.Record{discardReport(&said, ordersLedger, 3, 1045), discardReport(&Entry{Run: "7f3a"}, ordersLedger, 3, 1045)} {
 		fmt.Fprintf(&got, "%s %s\n", r.Key, r.Value)
 		n := ParseLedgerRecord(r)
-		if run, ok := n.DiscardReport(); r.Topic != ordersLedger || r.Partition != 3 || run != "7f3a" || !ok || n.Letter != 1045 || n.Err != nil {
+		if run, _, ok := ledgerrecord.DiscardReportOf(n.Run); r.Topic != ordersLedger || r.Partition != 3 || run != "7f3a" || !ok || n.Letter != 1045 || n.Err != nil {
 			t.Errorf("%s is on %s-%d, and read as %+v", r.Key, r.Topic, r.Partition, n)
 		}
 		if want := map[bool]Entry{false: said, true: {}}[r.Value == nil]; !cmp.Equal(n.Entry, want) {
@@ -202,7 +204,7 @@ func TestDiscardReports_BrokenOnesCountForNothing(t *testing.T) {
 		{"run/discarded/7", `{}`, false, ""},
 	} {
 		n := ParseLedgerRecord(&kgo.Record{Topic: ordersLedger, Partition: 1, Offset: 5, Key: []byte(c.key), Value: []byte(c.value)})
-		_, hearsay := n.DiscardReport()
+		_, _, hearsay := ledgerrecord.DiscardReportOf(n.Run)
 		if hearsay != c.hearsay || n.Run != c.key[len("run/"):] || (n.Letter >= 0) != hearsay || (n.Err != nil) != (c.err != "") {
 			t.Errorf("%s %s is read as %+v", c.key, c.value, n)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // Entry is a ledger's entry about a dead letter. The last entry about a letter counts. The zero
@@ -81,26 +82,6 @@ func (e *Entry) Record(ledger string, partition int32, offset int64) *kgo.Record
 	text := strconv.AppendInt(make([]byte, 0, 288), offset, 10)
 	r.Key = text[:len(text):len(text)]
 	r.Value = e.append(text[len(text):])
-	return r
-}
-
-// runKey begins the keys of a run's records.
-const runKey = "run/"
-
-// discardReportKey stands between the run and the offset in the key of a discard report.
-const discardReportKey = "/discarded/"
-
-// DiscardReport returns the record by which a consumer reports that it discarded a letter that the
-// run e.Run redrove. It is no entry, and has its own key, "run/<id>/discarded/<offset>", on the
-// letter's partition. A consumer knows only the headers of a record, which any producer can forge,
-// and a compacted topic keeps the last record of a key; with its own key a false report cannot
-// replace a true entry. A [Ledger] counts the report if the letter's last entry says that the same
-// run redrove it.
-//
-// The report of an entry without a state has no value, and revokes the report before it.
-func (e *Entry) DiscardReport(ledger string, partition int32, offset int64) *kgo.Record {
-	r := e.Record(ledger, partition, offset)
-	r.Key = strconv.AppendInt([]byte(runKey+e.Run+discardReportKey), offset, 10)
 	return r
 }
 
@@ -196,9 +177,6 @@ var errDiscardReport = errors.New("it is not a consumer's discard report")
 // errDiscardNote reports a broken note of a discarded record.
 var errDiscardNote = errors.New("it is not a note of a discarded record")
 
-// errPruneRecord reports a broken record of deleted letters.
-var errPruneRecord = errors.New("it is not a record of deleted letters")
-
 // EntryError reports a record of a ledger that is not an entry.
 type EntryError struct {
 	// At is the position of the record in the ledger's topic.
@@ -218,7 +196,7 @@ func newEntryError(r *kgo.Record, err error) *EntryError {
 func (e *EntryError) Error() string {
 	what := "; its letter counts as open until a new entry is written, or a record with that key and without a value"
 	switch {
-	case errors.Is(e.Err, errDiscardReport), errors.Is(e.Err, errDiscardNote), errors.Is(e.Err, errPruneRecord):
+	case errors.Is(e.Err, errDiscardReport), errors.Is(e.Err, errDiscardNote):
 		what = "; it is ignored and can stay"
 	case errors.Is(e.Err, ErrNewerVersion):
 		what = ""
@@ -235,7 +213,7 @@ func (e *EntryError) Unwrap() error { return e.Err }
 // Entry. Unknown fields are ignored. The error is an *EntryError. With an error, offset is -1 if
 // the key is not an offset, and e has at most the topic id.
 func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
-	offset, ok := parseOffset(r.Key)
+	offset, ok := ledgerrecord.ParseOffset(r.Key)
 	if !ok {
 		err = errKey
 	} else if r.Value != nil {
@@ -245,16 +223,6 @@ func readEntry(r *kgo.Record) (offset int64, e Entry, err error) {
 		return offset, Entry{TopicID: e.TopicID}, newEntryError(r, err)
 	}
 	return offset, e, nil
-}
-
-// parseOffset parses an offset in its only written form. Another form would be another key, and
-// compaction would keep both.
-func parseOffset(key []byte) (int64, bool) {
-	n, ok := parseNumber(key)
-	if !ok || key[0] == '0' && len(key) > 1 {
-		return -1, false
-	}
-	return n, true
 }
 
 // parseEntry also returns the topic id of a broken entry, so that the caller can ignore those about

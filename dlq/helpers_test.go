@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 var update = flag.Bool("update", false, "write golden files that are not there yet")
@@ -135,6 +136,21 @@ func prune(t *testing.T, l *Ledger, p *Prunable) {
 	if err := l.Prune(t.Context(), p, PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// pruned returns the records of deleted letters that a topic's ledger has.
+func (k *kafka) pruned(t *testing.T, topic string) []ledgerrecord.Prune {
+	t.Helper()
+	all := ledgerrecord.Prunes{}
+	err := k.ledger(topic).Read(t.Context(), nil, func(n *LedgerRecord) {
+		if _, err := all.Add(n.Run, n.Record.Value); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.Sorted()
 }
 
 // wantImported imports a file whose letters are all to be written.

@@ -15,8 +15,7 @@ import (
 // topic. The last entry about a letter counts. A letter is open if it has no entry, or a broken
 // one. Entries about a deleted dead-letter topic of the same name are ignored, as are those about
 // letters that the brokers lost: see [Entry].Epochs. A consumer's report that it discarded a letter
-// counts only if the letter's last entry says that the same run redrove it: see
-// [Entry.DiscardReport].
+// counts only if the letter's last entry says that the same run redrove it.
 //
 // A Ledger takes at most two bytes of memory for a letter with an entry, and two more for one that
 // is [Redriven] or that a consumer reports about. It takes bits where such letters are dense, and

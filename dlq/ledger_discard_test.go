@@ -19,6 +19,7 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 func TestLedger_DiscardRecordsWhoAndWhy(t *testing.T) {
@@ -156,7 +157,9 @@ func TestLedger_CancelledDiscardNamesUnwrittenLetters(t *testing.T) {
 func TestLedger_DiscardNamesARunThatBeganMeanwhile(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "one.dlq", 0, 2)
-		run := func(id, state string) { k.produce(t, RunRecord("one.dlq.ledger", id, []byte(`{"state":"`+state+`"}`))) }
+		run := func(id, state string) {
+			k.produce(t, ledgerrecord.Run("one.dlq.ledger", id, []byte(`{"state":"`+state+`"}`)))
+		}
 		run("r1", "done")
 		began := sync.OnceFunc(func() {
 			run("r1", "aborted")

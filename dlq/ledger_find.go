@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // ErrNoLetter reports that there is no letter at a place: it expired, or never existed.
@@ -13,7 +15,7 @@ var ErrNoLetter = errors.New("there is no letter")
 
 // Find returns the letter at a place, with its [Letter.State], and the ledger's records about it,
 // oldest first. They include broken and revoked entries. A consumer's discard report comes last, if
-// it counts: see [Entry.DiscardReport]. A ledger is compacted, so of several entries only the last
+// it counts (see [Ledger]). A ledger is compacted, so of several entries only the last
 // may be left. Find does not use an earlier Read: it reads that partition of the ledger's topic
 // itself. Of the dead-letter topic it reads only the letter and the 4,096 offsets before it.
 //
@@ -57,7 +59,7 @@ func (l *Ledger) about(ctx context.Context, at place) (notes []*LedgerRecord, er
 		if !l.take(n) || n.Letter != at.offset {
 			return
 		}
-		if run, ok := n.DiscardReport(); ok {
+		if run, _, ok := ledgerrecord.DiscardReportOf(n.Run); ok {
 			reports[run] = n
 		} else {
 			notes = append(notes, n)

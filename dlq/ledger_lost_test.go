@@ -57,7 +57,7 @@ func TestLedger_ALetterAtALostOffsetHasNoState(t *testing.T) {
 		// what was under way for the lost letters says nothing about the new ones
 		k.record(t, "one.dlq", 0, 1, Entry{Epochs: 1, State: Succeeded, Run: "r"})
 		sent.State = Discarded
-		k.produce(t, sent.DiscardReport("one.dlq.ledger", 0, 3))
+		k.produce(t, discardReport(&sent, "one.dlq.ledger", 0, 3))
 		k.record(t, "one.dlq", 0, 2, Entry{Epochs: 2, State: Discarded})
 		for _, l := range []*Ledger{l, ledger()} {
 			read(t, l)

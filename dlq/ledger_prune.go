@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // Prunable is which letters can be deleted from the beginning of a dead-letter topic's partitions.
@@ -100,11 +101,6 @@ func (p *Prunable) hasCopies() bool {
 	return false
 }
 
-// describe sets in a record what p deletes.
-func (p *Prunable) describe(r *PruneRecord) {
-	r.Until, r.Letters, r.Open, r.Discarded = p.Until, p.Letters, p.Open, p.Discarded
-}
-
 // recordLimit is how long it may take to record the end of a pruning.
 const recordLimit = 10 * time.Second
 
@@ -124,7 +120,7 @@ type PruneOptions struct {
 // start of the partitions (DeleteRecords). They cannot be restored. Afterwards p has what was
 // deleted: without the letters that were gone before. Prune first records the letters that Copies
 // counts as [Duplicate], because they would count as open once their originals are deleted. Then it
-// announces by a [PruneRecord] what it is about to delete. If one of these fails it deletes
+// announces by a record in the ledger what it is about to delete. If one of these fails it deletes
 // nothing. At the end it records that the letters are deleted. Without a ledger's topic nothing is
 // announced.
 //
@@ -169,11 +165,11 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 		return kept(err)
 	}
 	at := time.Now()
-	pruned := &PruneRecord{ID: newPruneID(at), TopicID: l.id, At: at, By: o.By, Why: o.Why, Archive: o.Archive}
-	p.describe(pruned)
+	pruned := &ledgerrecord.Prune{ID: ledgerrecord.NewPruneID(at), TopicID: l.id, At: at, By: o.By, Why: o.Why, Archive: o.Archive}
+	pruned.Until, pruned.Letters, pruned.Open, pruned.Discarded = p.Until, p.Letters, p.Open, p.Discarded
 	record := l.recordPrune
 	if l.missing {
-		record = func(context.Context, *PruneRecord) error { return nil }
+		record = func(context.Context, *ledgerrecord.Prune) error { return nil }
 	}
 	if err := record(ctx, pruned); err != nil {
 		return kept(fmt.Errorf("nothing was deleted: %w", err))
@@ -183,7 +179,7 @@ func (l *Ledger) prune(ctx context.Context, p *Prunable, o PruneOptions) error {
 	}
 	err := kept(l.judgeAgain(ctx, p))
 	if err == nil {
-		p.describe(pruned)
+		pruned.Until, pruned.Letters, pruned.Open, pruned.Discarded = p.Until, p.Letters, p.Open, p.Discarded
 		err = l.deleteUntil(ctx, p.Until)
 	}
 	if p.Letters == 0 { // another deleted them meanwhile, and its record names their archive

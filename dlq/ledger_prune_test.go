@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 func TestPruning_SparesOpenLettersAndThoseBehind(t *testing.T) {
@@ -202,13 +204,13 @@ func TestPruning_AfterASuspensionIsJudgedAgain(t *testing.T) {
 	}{
 		{"nothing happens", func(*testing.T, *kafka) {}, "", 3, nil},
 		{"the server notes something", func(t *testing.T, k *kafka) {
-			k.produce(t, RunRecord("one.dlq.ledger", "serve/alert/open", []byte("{}")))
+			k.produce(t, ledgerrecord.Run("one.dlq.ledger", "serve/alert/open", []byte("{}")))
 		}, "", 3, nil},
 		{"a letter is reopened", func(t *testing.T, k *kafka) {
 			k.record(t, "one.dlq", 0, 1, Entry{State: Reopened})
 		}, "the letter one.dlq/0/1 has to stay by now", 0, []string{"0:0", "0:1", "0:2"}},
 		{"a run begins", func(t *testing.T, k *kafka) {
-			k.produce(t, RunRecord("one.dlq.ledger", "r1", []byte(`{"state":"sending"}`)))
+			k.produce(t, ledgerrecord.Run("one.dlq.ledger", "r1", []byte(`{"state":"sending"}`)))
 		}, "redrive run r1 is unfinished", 0, []string{"0:0", "0:1", "0:2"}},
 		{"another process deletes them", func(t *testing.T, k *kafka) {
 			l := k.ledger("one.dlq")
@@ -242,11 +244,7 @@ func TestPruning_AfterASuspensionIsJudgedAgain(t *testing.T) {
 				wantError(t, err, c.err)
 			}
 			k.wantRead(t, "one.dlq", Filter{}, Cursor{}, c.left...)
-			records, err := k.ledger("one.dlq").PruneRecords(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range records {
+			for _, r := range k.pruned(t, "one.dlq") {
 				if r.By != "ann" {
 					continue
 				}

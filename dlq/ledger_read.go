@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // Read reads the ledger's committed records, up to the end that the topic has when Read begins. The
@@ -68,7 +69,7 @@ func (l *Ledger) record(r *kgo.Record) *LedgerRecord {
 	if !l.take(n) {
 		return nil
 	}
-	if _, isReport := n.DiscardReport(); isReport || !strings.Contains(n.Run, "/") || strings.HasPrefix(n.Run, pruneKey) {
+	if _, _, isReport := ledgerrecord.DiscardReportOf(n.Run); isReport || !strings.Contains(n.Run, "/") || strings.HasPrefix(n.Run, ledgerrecord.PruneKey) {
 		l.taken++ // else it is a note of something else
 	}
 	return n
@@ -95,11 +96,10 @@ func (l *Ledger) ended(err error) error {
 // find describes the two topics by a client, and stores their ids.
 func (l *Ledger) find(ctx context.Context, cl *kgo.Client) error {
 	letters, ledger, err := l.among(topicsOf(ctx, kadm.NewClient(cl), l.topic, l.name))
-	if err != nil {
-		return err
+	if err == nil {
+		l.found(letters, ledger)
 	}
-	l.found(letters, ledger)
-	return nil
+	return err
 }
 
 // found stores the ids of the two topics.
@@ -169,7 +169,7 @@ func (l *Ledger) among(topics kadm.TopicDetails, unanswered error) (letters, led
 
 // take stores a record of the ledger, and reports whether it is about this topic.
 func (l *Ledger) take(n *LedgerRecord) bool {
-	if run, ok := n.DiscardReport(); ok {
+	if run, _, ok := ledgerrecord.DiscardReportOf(n.Run); ok {
 		l.states.of(n.Record.Partition).addReport(run, n.Letter, n.Entry.State != "")
 		return true
 	}

@@ -17,7 +17,7 @@ func TestLedger_ReadsTheOthersBesideASilentPartition(t *testing.T) {
 			k.fill(t, "orders.dlq", p, 3)
 			k.record(t, "orders.dlq", p, 0, Entry{State: Succeeded})
 			k.record(t, "orders.dlq", p, 1, Entry{State: Redriven, Run: "r"})
-			k.produce(t, (&Entry{State: Discarded, Run: "r"}).DiscardReport("orders.dlq.ledger", p, 1))
+			k.produce(t, discardReport(&Entry{State: Discarded, Run: "r"}, "orders.dlq.ledger", p, 1))
 		}
 		both := k.freeze(t, "orders.dlq")
 		first := Cursor{Topic: both.Topic, At: both.At, End: map[int32]int64{0: both.End[0]}}

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // A wrong filter discarded letters that are needed. Before, only a record written by hand opened
@@ -101,7 +102,7 @@ func TestLedger_ReopenWithdrawsADiscardReport(t *testing.T) {
 		k.write(t, "one.dlq", &kgo.Record{}, from(7))
 		k.record(t, "one.dlq", 0, 0, Entry{State: Redriven, Run: "r"})
 		report := Entry{State: Discarded, Run: "r", At: time.Now(), By: "group billing"}
-		k.produce(t, report.DiscardReport("one.dlq.ledger", 0, 0))
+		k.produce(t, discardReport(&report, "one.dlq.ledger", 0, 0))
 		l := k.readLedger(t, "one.dlq")
 		wantStates(t, l, 0, Discarded)
 		if n, err := l.Reopen(t.Context(), Filter{}, Cursor{}, ReopenOptions{By: "ben", Why: "x"}); n != 1 || err != nil {
@@ -164,7 +165,7 @@ func TestLedger_ReopenRefusesWhereARunMayBeUnfinished(t *testing.T) {
 			{`{"v":1,"id":"r-1","state":"done"}`, ""},
 			{`{"v":1,"id":"r-1","state":"aborted"}`, ""},
 		} {
-			k.produce(t, RunRecord(ordersLedger, "r-1", []byte(c.run)))
+			k.produce(t, ledgerrecord.Run(ordersLedger, "r-1", []byte(c.run)))
 			_, reopened := k.ledger("orders.dlq").Reopen(t.Context(), Filter{}, Cursor{}, ReopenOptions{By: "ben", Why: "x"})
 			_, discarded := k.ledger("orders.dlq").Discard(t.Context(), Filter{Ranges: []Range{At(0, 2)}}, Cursor{}, DiscardOptions{By: "ben", Why: "x"})
 			for what, err := range map[string]error{"reopen": reopened, "discard": discarded} {

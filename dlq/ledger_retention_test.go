@@ -17,6 +17,7 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // old writes letters to a partition, each with its age as its value.
@@ -215,8 +216,8 @@ func TestPrunableBy_IsJudgedAgainBeforeTheDeletion(t *testing.T) {
 			t.Errorf("it ends with %v", err)
 		}
 		k.wantRead(t, "one.dlq", Filter{}, Cursor{}, "0:2160h0m0s", "0:1920h0m0s")
-		if pruned, err := l.PruneRecords(t.Context()); len(pruned) != 0 || err != nil {
-			t.Errorf("the ledger has %+v, %v", pruned, err)
+		if pruned := k.pruned(t, "one.dlq"); len(pruned) != 0 {
+			t.Errorf("the ledger has %+v", pruned)
 		}
 	})
 }
@@ -243,9 +244,9 @@ func TestPrune_IsAnnouncedBefore(t *testing.T) {
 		if err := l.Prune(t.Context(), p, o); err != nil {
 			t.Fatal(err)
 		}
-		pruned, err := k.ledger("one.dlq").PruneRecords(t.Context())
-		if err != nil || len(pruned) != 2 {
-			t.Fatalf("the ledger has %+v, %v", pruned, err)
+		pruned := k.pruned(t, "one.dlq")
+		if len(pruned) != 2 {
+			t.Fatalf("the ledger has %+v", pruned)
 		}
 		failed, done := pruned[0], pruned[1]
 		if failed.Error == "" || !failed.Deleted.IsZero() {
@@ -269,12 +270,12 @@ func TestPrune_WaitsForAnUnfinishedRun(t *testing.T) {
 		k.old(t, "one.dlq", 0, 90*day)
 		l := k.ledger("one.dlq")
 		p := prunableBy(t, l, Retention{MaxAge: day, Open: true})
-		k.produce(t, RunRecord("one.dlq.ledger", "r", []byte(`{"state":"sending"}`)))
+		k.produce(t, ledgerrecord.Run("one.dlq.ledger", "r", []byte(`{"state":"sending"}`)))
 		if err := l.Prune(t.Context(), p, PruneOptions{}); !errors.Is(err, ErrUnfinishedRun) {
 			t.Errorf("it ends with %v", err)
 		}
 		k.wantRead(t, "one.dlq", Filter{}, Cursor{}, "0:2160h0m0s")
-		k.produce(t, RunRecord("one.dlq.ledger", "r", []byte(`{"state":"done"}`)))
+		k.produce(t, ledgerrecord.Run("one.dlq.ledger", "r", []byte(`{"state":"done"}`)))
 		prune(t, l, p)
 		k.wantRead(t, "one.dlq", Filter{}, Cursor{})
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 func TestLedger_LastEntryCounts(t *testing.T) {
@@ -276,7 +277,7 @@ func TestLedger_MissingTopicIsEmpty(t *testing.T) {
 		k.create(t, "adopted.ledger", 1)
 		e = Entry{State: Expired, At: time.Now()}
 		cl := k.client(t) // the other one knows the old topic
-		if err := cl.ProduceSync(t.Context(), RunRecord("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0)).FirstErr(); err != nil {
+		if err := cl.ProduceSync(t.Context(), ledgerrecord.Run("adopted.ledger", "r", nil), e.Record("adopted.ledger", 0, 0)).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		read(t, l)
@@ -330,10 +331,10 @@ func TestLedger_UnreadableTopicIsAnError(t *testing.T) {
 func TestLedger_KeepsTheStateOfEachRun(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		const ledger = "orders.dlq.ledger"
-		elsewhere := RunRecord(ledger, "c", []byte("on the wrong partition"))
+		elsewhere := ledgerrecord.Run(ledger, "c", []byte("on the wrong partition"))
 		elsewhere.Partition = 1
-		k.produce(t, RunRecord(ledger, "a", []byte("1")), RunRecord(ledger, "b", []byte("1")), RunRecord(ledger, "a/selection/0", []byte("s")),
-			RunRecord(ledger, "a", []byte("2")), RunRecord(ledger, "b", nil), elsewhere)
+		k.produce(t, ledgerrecord.Run(ledger, "a", []byte("1")), ledgerrecord.Run(ledger, "b", []byte("1")), ledgerrecord.Run(ledger, "a/selection/0", []byte("s")),
+			ledgerrecord.Run(ledger, "a", []byte("2")), ledgerrecord.Run(ledger, "b", nil), elsewhere)
 		l := k.ledger("orders.dlq")
 		var seen []string
 		readEach(t, l, func(n *LedgerRecord) {

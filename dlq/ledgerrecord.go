@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // LedgerRecord is a record of a ledger: an [Entry] about a letter, a record of a redrive run, a
-// consumer's discard report about a letter that a run redrove (see [LedgerRecord.DiscardReport]),
-// or a consumer's note of a discarded record (see [DiscardNote]).
+// consumer's discard report about a letter that a run redrove, or a consumer's note of a discarded
+// record (see [DiscardNote]).
 type LedgerRecord struct {
 	// Record is the record as it was read. It keeps the whole fetch that it came with in memory.
 	Record *kgo.Record
@@ -30,16 +32,6 @@ type LedgerRecord struct {
 	Err error
 }
 
-// pruneKey begins the key of a [PruneRecord].
-const pruneKey = "prune/"
-
-// RunRecord returns a record of a run. name is the run's id for its state, and "id/…" for other
-// records; for discard reports use [Entry.DiscardReport]. A nil value deletes the record before it.
-// All records of runs are on partition 0.
-func RunRecord(ledger, name string, value []byte) *kgo.Record {
-	return &kgo.Record{Topic: ledger, Key: []byte(runKey + name), Value: value}
-}
-
 // ParseLedgerRecord parses a record of a ledger. It never returns nil; errors are in Err.
 func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
 	n := &LedgerRecord{Record: r, Letter: -1}
@@ -47,12 +39,12 @@ func ParseLedgerRecord(r *kgo.Record) *LedgerRecord {
 		n.Note, n.Err = readDiscardNote(r)
 		return n
 	}
-	name, ok := strings.CutPrefix(string(r.Key), runKey)
+	name, ok := strings.CutPrefix(string(r.Key), ledgerrecord.RunKey)
 	if !ok || name == "" {
 		n.Letter, n.Entry, n.Err = readEntry(r)
 		return n
 	}
-	run, letter, ok := discardReportOf(name)
+	run, letter, ok := ledgerrecord.DiscardReportOf(name)
 	n.Run, n.Letter = name, letter
 	if ok && r.Value != nil {
 		n.Entry, n.Err = readDiscardReport(r, run)
@@ -75,15 +67,12 @@ func (n *LedgerRecord) resolvedAt() uint32 {
 	return seconds(at)
 }
 
-// discardReportOf returns what a discard report with the key "run/"+name is about. ok is false if
-// it is no such key. No run has other records under keys of that form.
-func discardReportOf(name string) (run string, letter int64, ok bool) {
-	at := strings.LastIndex(name, discardReportKey)
-	if at < 1 {
-		return "", -1, false
-	}
-	letter, ok = parseOffset([]byte(name[at+len(discardReportKey):]))
-	return name[:at], letter, ok
+// discardReport returns the discard report whose content is the entry's: see
+// [ledgerrecord.DiscardReportKey].
+func discardReport(e *Entry, ledger string, partition int32, offset int64) *kgo.Record {
+	r := e.Record(ledger, partition, offset)
+	r.Key = ledgerrecord.DiscardReportKey(e.Run, offset)
+	return r
 }
 
 func readDiscardReport(r *kgo.Record, run string) (Entry, error) {
@@ -95,11 +84,4 @@ func readDiscardReport(r *kgo.Record, run string) (Entry, error) {
 		return Entry{}, newEntryError(r, fmt.Errorf("%w: %w", errDiscardReport, err))
 	}
 	return e, nil
-}
-
-// DiscardReport reports whether the record is a discard report (see [Entry.DiscardReport]), valid
-// or broken, and about a letter of which run.
-func (n *LedgerRecord) DiscardReport() (run string, ok bool) {
-	run, _, ok = discardReportOf(n.Run)
-	return run, ok
 }

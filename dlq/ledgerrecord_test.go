@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // A ledger is a topic: a client that may write to it can write anything. Each record is of one
@@ -15,7 +17,7 @@ func FuzzLedgerRecord_IsOfOneKind(f *testing.F) {
 	for i, e := range slices.Concat(entries(), laterEntries(), latestEntries()) {
 		r := e.Record("l", 0, int64(i))
 		f.Add(r.Key, r.Value, int64(0))
-		report := e.DiscardReport("l", 0, int64(i))
+		report := discardReport(&e, "l", 0, int64(i))
 		f.Add(report.Key, report.Value, int64(1_763_000_000_123))
 	}
 	for _, n := range discardNotes() {
@@ -33,7 +35,7 @@ func FuzzLedgerRecord_IsOfOneKind(f *testing.F) {
 				}
 				continue
 			}
-			run, report := n.DiscardReport()
+			run, _, report := ledgerrecord.DiscardReportOf(n.Run)
 			switch {
 			case n.Note != nil && (n.Run != "" || n.Letter != -1 || n.Entry.State != ""):
 				t.Errorf("%q: a note is %+v", key, n)

@@ -91,8 +91,7 @@ func (n *ledgerWriter) revokeReports(ctx context.Context, at place) {
 			continue
 		}
 		n.inFlight.Add(1)
-		revoked := Entry{Run: run}
-		n.cl.Produce(ctx, revoked.DiscardReport(n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {
+		n.cl.Produce(ctx, discardReport(&Entry{Run: run}, n.ledger.name, at.partition, at.offset), func(_ *kgo.Record, err error) {
 			defer n.inFlight.Done()
 			if err != nil {
 				n.fail(fmt.Errorf("letter %v: revoke its discard report: %w", position(n.ledger.topic, at), ended(ctx, err)))

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -42,7 +42,7 @@ func asWritten(t *testing.T, k *consumertest.Kafka, id string, change map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Produce(dlq.RunRecord("orders.dlq.ledger", id, text))
+	k.Produce(ledgerrecord.Run("orders.dlq.ledger", id, text))
 }
 
 // interrupted is a run of 20 letters that stopped early.

@@ -11,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -21,7 +22,7 @@ func saidDiscarded(t *testing.T, k *consumertest.Kafka) (said, stands int) {
 	t.Helper()
 	last := map[string]bool{}
 	err := ledgerOf(k).Read(t.Context(), nil, func(n *dlq.LedgerRecord) {
-		if _, ok := n.DiscardReport(); ok {
+		if _, _, ok := ledgerrecord.DiscardReportOf(n.Run); ok {
 			last[string(n.Record.Key)] = n.Record.Value != nil
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
@@ -162,8 +163,7 @@ func (run *ownedRun) applyVerdict(v inflight.Verdict) []*kgo.Record {
 	v.Entry.Since = run.rec.Started
 	records := []*kgo.Record{run.entry(v.Letter, v.Entry)}
 	if v.Reported {
-		cleared := dlq.Entry{Run: run.rec.ID}
-		records = append(records, cleared.DiscardReport(run.topics.ledger, v.Letter.Partition, v.Letter.Offset))
+		records = append(records, &kgo.Record{Topic: run.topics.ledger, Partition: v.Letter.Partition, Key: ledgerrecord.DiscardReportKey(run.rec.ID, v.Letter.Offset)})
 	}
 	return records
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/internal/offsetset"
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
@@ -253,7 +254,7 @@ func (r *record) ledgerRecord(ledger string) *kgo.Record {
 	if err != nil {
 		panic(err) // its fields always marshal
 	}
-	return dlq.RunRecord(ledger, r.ID, value)
+	return ledgerrecord.Run(ledger, r.ID, value)
 }
 
 // last returns the records that end a run: its final state first, and then tombstones for its
@@ -262,7 +263,7 @@ func (r *record) ledgerRecord(ledger string) *kgo.Record {
 func (r *record) last(ledger string) []*kgo.Record {
 	records := []*kgo.Record{r.ledgerRecord(ledger)}
 	for n := range r.Pieces {
-		records = append(records, dlq.RunRecord(ledger, pieceName(r.ID, n), nil))
+		records = append(records, ledgerrecord.Run(ledger, pieceName(r.ID, n), nil))
 	}
 	return records
 }
@@ -292,7 +293,7 @@ func piecesOf(s letters.Set, ledger, id string) (records []*kgo.Record) {
 		if err != nil {
 			panic(err)
 		}
-		records = append(records, dlq.RunRecord(ledger, pieceName(id, n), value))
+		records = append(records, ledgerrecord.Run(ledger, pieceName(id, n), value))
 	}
 	return records
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
@@ -94,7 +95,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	}
 	orphans := map[string]bool{}
 	ledger, err := r.ledgerFor(ctx, p, func(n *dlq.LedgerRecord) {
-		if _, report := n.DiscardReport(); !report && strings.Contains(n.Run, selectionKey) {
+		if _, _, report := ledgerrecord.DiscardReportOf(n.Run); !report && strings.Contains(n.Run, selectionKey) {
 			orphans[n.Run] = n.Record.Value != nil
 		}
 	})
@@ -128,7 +129,7 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	var gone []*kgo.Record
 	for name, there := range orphans {
 		if there {
-			gone = append(gone, dlq.RunRecord(t.ledger, name, nil))
+			gone = append(gone, ledgerrecord.Run(t.ledger, name, nil))
 		}
 	}
 	// The selection comes before the claim. A claim without its selection could not be resumed, and
@@ -226,7 +227,7 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 	pieces := map[string][]byte{}
 	var bad error
 	ledger, err := r.readLedger(ctx, t, func(n *dlq.LedgerRecord) {
-		switch of, report := n.DiscardReport(); {
+		switch of, _, report := ledgerrecord.DiscardReportOf(n.Run); {
 		case report && of != id:
 		case report && n.Entry.State == dlq.Discarded:
 			reported.Add(letters.At(n.Record.Partition, n.Letter))
@@ -245,13 +246,12 @@ func (r *Redriver) read(ctx context.Context, t *topics, id string) (*ownedRun, e
 			}
 		}
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if bad != nil {
+	case bad != nil:
 		return nil, unreadable(t.ledger, id, bad)
-	}
-	if run.rec == nil {
+	case run.rec == nil:
 		return nil, fmt.Errorf("run %s: %w", id, ErrNoRun)
 	}
 	run.topicID, run.skipped = ledger.TopicID(), run.rec.Counts.Skipped

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -55,7 +55,7 @@ func TestClaim_RemovesSelectionsThatNoRunClaimed(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, succeeding)
 		r := redriver(t, k)
-		k.Produce(dlq.RunRecord("orders.dlq.ledger", "crashed/selection/0", []byte("{}")), dlq.RunRecord("orders.dlq.ledger", "crashed/selection/1", []byte("{}")))
+		k.Produce(ledgerrecord.Run("orders.dlq.ledger", "crashed/selection/0", []byte("{}")), ledgerrecord.Run("orders.dlq.ledger", "crashed/selection/1", []byte("{}")))
 		succeeds(t, 20)(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Window: 2 * time.Second}, nil)))
 		noSelections(t, k)
 	})

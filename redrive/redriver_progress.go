@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -70,7 +71,7 @@ func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, e
 	}
 	start, _ := starts.Lookup(ledger, 0)
 	end, _ := ends.Lookup(ledger, 0)
-	key := string(dlq.RunRecord(ledger, id, nil).Key)
+	key := string(ledgerrecord.Run(ledger, id, nil).Key)
 	for until, step := end.Offset, int64(progressStep); until > start.Offset; step *= 8 {
 		from := max(start.Offset, until-step)
 		var last []byte

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -56,14 +57,14 @@ func TestProgress_IsWhatTheRunRecordedLast(t *testing.T) {
 			e := dlq.Entry{State: dlq.Expired, Run: "x"}
 			k.Produce(e.Record("orders.dlq.ledger", 0, 1_000+i%100))
 			if i%1000 == 0 {
-				k.Produce(dlq.RunRecord("orders.dlq.ledger", "other", []byte(`{"v":1,"id":"other","state":"done"}`)))
+				k.Produce(ledgerrecord.Run("orders.dlq.ledger", "other", []byte(`{"v":1,"id":"other","state":"done"}`)))
 			}
 		}
 		got, err := other.Progress(t.Context(), "orders.dlq", p.ID)
 		if err != nil || got.State != redrive.Done || got.Counts.Succeeded != 100 || !got.Ended.Equal(o.Ended) {
 			t.Errorf("after the end it is %+v, %v", got, err)
 		}
-		k.Produce(dlq.RunRecord("orders.dlq.ledger", "other", nil))
+		k.Produce(ledgerrecord.Run("orders.dlq.ledger", "other", nil))
 		for _, id := range []string{"other", "none", "", p.ID + "/selection/0"} {
 			if _, err := other.Progress(t.Context(), "orders.dlq", id); !errors.Is(err, redrive.ErrNoRun) {
 				t.Errorf("%q: %v", id, err)
@@ -86,7 +87,7 @@ func TestProgress_WaitsASecondForTransactions(t *testing.T) {
 			{300 * time.Millisecond, 400 * time.Millisecond, true}, // a marker is late
 		} {
 			cl := clientOf(t, k, kgo.TransactionalID("its-process"))
-			record := dlq.RunRecord("orders.dlq.ledger", p.ID, []byte(`{"v":1,"id":"`+p.ID+`","state":"done"}`))
+			record := ledgerrecord.Run("orders.dlq.ledger", p.ID, []byte(`{"v":1,"id":"`+p.ID+`","state":"done"}`))
 			if err := errors.Join(cl.BeginTransaction(), cl.ProduceSync(t.Context(), record).FirstErr()); err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +135,7 @@ func BenchmarkProgress(b *testing.B) {
 	for i := range int64(entries) {
 		if i%100_000 == 0 || i == entries-1_000 {
 			run := fmt.Appendf(nil, `{"v":1,"id":"r","state":"sending","by":"ann","token":"t","startedAt":"2026-11-21T03:00:00Z","at":"2026-11-21T03:00:00Z","pace":{},"counts":{"selected":2000000,"sent":%d}}`, i)
-			cl.Produce(b.Context(), dlq.RunRecord("orders.dlq.ledger", "r", run), nil)
+			cl.Produce(b.Context(), ledgerrecord.Run("orders.dlq.ledger", "r", run), nil)
 		}
 		e := dlq.Entry{State: dlq.Succeeded, Run: "r", At: at, By: "ann", Why: "JIRA-1"}
 		cl.Produce(b.Context(), e.Record("orders.dlq.ledger", int32(i%partitions), i/partitions), nil)

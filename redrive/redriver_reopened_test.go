@@ -6,9 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -59,8 +62,7 @@ func TestRedriver_ForgetsTheDiscardReportOfAReopenedLetter(t *testing.T) {
 		time.Sleep(time.Minute)
 		decided(t, k, dlq.Reopened, 0, 5)
 		for at := range int64(5) {
-			revoked := dlq.Entry{Run: p.ID}
-			k.Produce(revoked.DiscardReport("orders.dlq.ledger", 0, at))
+			k.Produce(&kgo.Record{Topic: "orders.dlq.ledger", Key: ledgerrecord.DiscardReportKey(p.ID, at)})
 		}
 		s.set(succeeding)
 		succeeds(t, 10)(r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil)))

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/internal/bounds"
 	"github.com/sidingkafka/siding/redrive/internal/inflight"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
@@ -172,7 +173,7 @@ func (w *watch) applyReport(r *kgo.Record) {
 		return
 	}
 	n := dlq.ParseLedgerRecord(r)
-	run, ok := n.DiscardReport()
+	run, _, ok := ledgerrecord.DiscardReportOf(n.Run)
 	if reported := n.Entry.State == dlq.Discarded; ok && run == w.run && (reported || r.Value == nil) {
 		w.flights.Discard(letters.At(r.Partition, n.Letter), reported)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -133,7 +133,7 @@ func TestServer_ReadsNotesOfOlderVersions(t *testing.T) {
 		is := towns(t, k, "orders")
 		is.lettersOf("orders", 12)
 		note := `{"v":1,"severity":"page","text":"12 letters open","since":"2026-11-22T01:40:00Z","changed":"2026-11-22T01:40:00Z","told":true,"by":"old"}`
-		k.Produce(dlq.RunRecord("orders.dlq.ledger", "serve/alert/open", []byte(note)))
+		k.Produce(ledgerrecord.Run("orders.dlq.ledger", "serve/alert/open", []byte(note)))
 		stop := is.serve(inGroup(notifies(p), "mine")) // it has no note of its own yet
 		time.Sleep(5 * time.Minute)
 		stop()

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -112,8 +112,8 @@ func TestServer_OneUnreachableBrokerHidesNoOtherTopic(t *testing.T) {
 func TestServer_RecordsThatNobodyCanReadHideNoLetters(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]*kgo.Record{
-		"a broken run":  dlq.RunRecord("bills.dlq.ledger", "20260101-000000-abcdef", []byte("garbage")),
-		"a newer run":   dlq.RunRecord("bills.dlq.ledger", "20260101-000000-abcdef", []byte(`{"v":99}`)),
+		"a broken run":  ledgerrecord.Run("bills.dlq.ledger", "20260101-000000-abcdef", []byte("garbage")),
+		"a newer run":   ledgerrecord.Run("bills.dlq.ledger", "20260101-000000-abcdef", []byte(`{"v":99}`)),
 		"a newer entry": {Topic: "bills.dlq.ledger", Key: []byte("0"), Value: []byte(`{"v":99}`)},
 	} {
 		t.Run(name, func(t *testing.T) {

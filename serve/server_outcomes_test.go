@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -83,7 +84,7 @@ func (is *station) rewrites(run string, change func(record map[string]any)) {
 	if err != nil {
 		is.t.Error(err)
 	}
-	is.k.Produce(dlq.RunRecord("orders.dlq.ledger", run, text))
+	is.k.Produce(ledgerrecord.Run("orders.dlq.ledger", run, text))
 }
 
 // dates moves the times of a run that ended, as those of a clock that is wrong.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -117,7 +117,7 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 		Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{MaxCount: 1000}}},
 	})
 	c.secretive()
-	prune := dlq.RunRecord("orders.dlq.ledger", "prune/20261123T170000.000Z-1", []byte(`{"v":1,"at":"2026-11-23T17:00:00Z","by":"ada","why":"of hunter42","archive":"s3://a/hunter42/","error":"dial tcp 10.1.2.3:9092: no hunter42","until":{},"letters":1}`))
+	prune := ledgerrecord.Run("orders.dlq.ledger", "prune/20261123T170000.000Z-1", []byte(`{"v":1,"at":"2026-11-23T17:00:00Z","by":"ada","why":"of hunter42","archive":"s3://a/hunter42/","error":"dial tcp 10.1.2.3:9092: no hunter42","until":{},"letters":1}`))
 	if err := c.cl.ProduceSync(t.Context(), prune).FirstErr(); err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/internal/commitmark"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
@@ -207,7 +207,7 @@ func (is *station) note(name string, value any) {
 	if err != nil {
 		is.t.Fatal(err)
 	}
-	is.k.Produce(dlq.RunRecord("orders.dlq.ledger", "serve/"+name, text))
+	is.k.Produce(ledgerrecord.Run("orders.dlq.ledger", "serve/"+name, text))
 }
 
 // The clock of another server was wrong by hours when it opened the circuit. The server that owns

@@ -18,9 +18,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
@@ -100,7 +100,7 @@ func TestServer_ReadsFewSlowTopicsAtOnce(t *testing.T) {
 		for _, s := range sources {
 			is.lettersOf(s, letters)
 			for range 1000 {
-				cl.Produce(t.Context(), dlq.RunRecord(s+".dlq.ledger", "serve/of-a-test", []byte("{}")), nil)
+				cl.Produce(t.Context(), ledgerrecord.Run(s+".dlq.ledger", "serve/of-a-test", []byte("{}")), nil)
 			}
 			if err := cl.Flush(t.Context()); err != nil {
 				t.Fatal(err)
@@ -288,7 +288,7 @@ func TestServer_SlowBrokersAreReadSoon(t *testing.T) {
 			k.CreateTopic(name, 1)
 			k.CreateTopic(name+".ledger", 1)
 			cl.Produce(t.Context(), &kgo.Record{Topic: name, Headers: []kgo.RecordHeader{{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)}}}, nil)
-			cl.Produce(t.Context(), dlq.RunRecord(name+".ledger", "serve/of-a-test", []byte("{}")), nil)
+			cl.Produce(t.Context(), ledgerrecord.Run(name+".ledger", "serve/of-a-test", []byte("{}")), nil)
 		}
 		if err := cl.Flush(t.Context()); err != nil {
 			t.Fatal(err)

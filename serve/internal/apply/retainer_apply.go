@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/internal/failure"
@@ -167,7 +168,7 @@ func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder 
 	report.Letters, report.Open = do.prunable.Letters, do.prunable.Open // of this process
 	switch {
 	case a == nil:
-	case report.Letters == 0 && do.archivedByAnother(ctx, t.Index.TopicID(), until, a):
+	case report.Letters == 0 && k.archivedByAnother(ctx, t, until, a):
 		report.Archives = []string{}
 		return folder.Remove(ctx, a)
 	default:
@@ -183,14 +184,22 @@ func (k *Retainer) prune(ctx context.Context, t *watch.Topic, by string, folder 
 // archivedByAnother reports whether another process archived the letters of an archive too, and
 // then deleted them: two servers may own a topic for a moment. It waits some seconds for the end of
 // that. Letters that Kafka's own retention deleted are in no other archive.
-func (r *toRetain) archivedByAnother(ctx context.Context, topic [16]byte, until map[int32]int64, a *archive.Archive) bool {
+func (k *Retainer) archivedByAnother(ctx context.Context, t *watch.Topic, until map[int32]int64, a *archive.Archive) bool {
 	ctx, cancel := context.WithTimeout(ctx, recordedWithin)
 	defer cancel()
 	for {
-		all, _ := r.ledger.PruneRecords(ctx) // a record that cannot be read is no reason to remove
-		i := slices.IndexFunc(all, func(p dlq.PruneRecord) bool {
+		prunes := ledgerrecord.Prunes{}
+		err := dlq.NewLedger(t.DeadLetterTopic.Topic, t.Ledger, k.cfg.Kafka...).Read(ctx, nil, func(n *dlq.LedgerRecord) {
+			// A record that cannot be read is no reason to remove.
+			_, _ = prunes.Add(n.Run, n.Record.Value)
+		})
+		if !watch.IsWhole(err) {
+			return false
+		}
+		all := prunes.Sorted()
+		i := slices.IndexFunc(all, func(p ledgerrecord.Prune) bool {
 			// As many letters up to the same offsets are the same ones.
-			return p.TopicID == topic && maps.Equal(p.Until, until) && p.Letters >= a.Letters && p.Error == "" && p.Archive != "" && p.Archive != a.Location
+			return p.TopicID == t.Index.TopicID() && maps.Equal(p.Until, until) && p.Letters >= a.Letters && p.Error == "" && p.Archive != "" && p.Archive != a.Location
 		})
 		switch {
 		case i < 0:

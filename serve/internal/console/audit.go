@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/console/view"
 	"github.com/sidingkafka/siding/serve/internal/number"
@@ -150,7 +151,7 @@ func auditRows(t *operate.Topic, did *operate.History, base string, now time.Tim
 }
 
 // prunedWords says which letters were deleted, and what became of them.
-func prunedWords(p *dlq.PruneRecord) string {
+func prunedWords(p *ledgerrecord.Prune) string {
 	var all []string
 	for _, of := range []struct {
 		n    int64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
@@ -136,7 +137,7 @@ func (s *specimen) history() *operate.History {
 	}
 	return &operate.History{
 		Acts: []letterindex.Act{{State: dlq.Discarded, By: s.name, Why: s.message, First: time.Now(), Last: time.Now(), Letters: 12}},
-		Prunes: []dlq.PruneRecord{
+		Prunes: []ledgerrecord.Prune{
 			{At: past(), By: s.name, Why: s.message, Archive: s.name, Letters: 9, Open: 2, Discarded: 3, Error: s.message}, {At: past(), Letters: 1, Deleted: past()},
 		},
 		RuleActs: []operate.RuleAct{{Rule: s.name, Paused: true, By: s.name, Why: s.message, At: past()}, {Rule: s.name, By: s.name, At: past()}},

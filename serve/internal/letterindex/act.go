@@ -1,11 +1,14 @@
 package letterindex
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // Act is what a person did to letters without a run, by one command: they discarded or reopened
@@ -65,6 +68,38 @@ func (a *acts) add(n *dlq.LedgerRecord) {
 		a.all = slices.Delete(a.all, oldest, oldest+1)
 	}
 	a.all = append(a.all, Act{State: e.State, By: by, Why: why, First: at, Last: at, Letters: 1})
+}
+
+// touch adds the letter that a record of the ledger is about, if the index has it. It keeps what
+// people did.
+func (b *Index) touch(touched []place, n *dlq.LedgerRecord) []place {
+	if name, ok := strings.CutPrefix(n.Run, notesPrefix); ok {
+		b.mu.Lock()
+		if b.notes[name] = bytes.Clone(n.Record.Value); n.Record.Value == nil {
+			delete(b.notes, name)
+		}
+		b.mu.Unlock()
+		return touched
+	}
+	if n.Run != "" {
+		b.runsChanged = b.runsChanged || !strings.Contains(n.Run, "/")
+		b.mu.Lock()
+		if addPrune(b.prunes, n) {
+			b.changes++
+		}
+		b.mu.Unlock()
+	}
+	_, _, isReport := ledgerrecord.DiscardReportOf(n.Run)
+	if n.Letter < 0 || n.Run != "" && !isReport || n.Note != nil {
+		return touched
+	}
+	b.mu.Lock()
+	b.acts.add(n)
+	b.mu.Unlock()
+	if p := b.partitions[n.Record.Partition]; p == nil || n.Letter >= p.next {
+		return touched // it is read with its state
+	}
+	return append(touched, place{n.Record.Partition, n.Letter})
 }
 
 // Acts returns what people did to letters without a run, the latest first: the last 500 acts. The

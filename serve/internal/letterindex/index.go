@@ -1,14 +1,12 @@
 package letterindex
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -42,7 +41,7 @@ type Index struct {
 	kinds      kinds
 	notes      map[string][]byte // of the servers, by name
 	acts       acts
-	prunes     prunes
+	prunes     ledgerrecord.Prunes
 	runs       []redrive.Outcome
 	broken     error     // runs that cannot be read
 	began      bool      // a refresh has begun
@@ -78,7 +77,7 @@ func stateNumber(s dlq.State) uint8 { return uint8(max(slices.Index(states, s), 
 // New returns the index of a dead-letter topic, without reading it. ledger is the name of the
 // ledger's topic. opts connect to the cluster.
 func New(topic, ledger string, opts ...kgo.Opt) *Index {
-	return &Index{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: prunes{}, ledgerEnds: ends{}}
+	return &Index{topic: topic, ledgerTopic: ledger, opts: opts, turn: make(chan struct{}, 1), partitions: map[int32]*partition{}, notes: map[string][]byte{}, prunes: ledgerrecord.Prunes{}, ledgerEnds: ends{}}
 }
 
 // Partitions returns how many partitions the topic had at the last refresh.
@@ -268,38 +267,6 @@ func (b *Index) reset() {
 	b.kinds, b.acts, b.complete, b.read, b.became = kinds{}, acts{}, time.Time{}, time.Time{}, [11]int64{}
 	b.runs, b.broken = nil, nil
 	b.changes++
-}
-
-// touch adds the letter that a record of the ledger is about, if the index has it. It keeps what
-// people did.
-func (b *Index) touch(touched []place, n *dlq.LedgerRecord) []place {
-	if name, ok := strings.CutPrefix(n.Run, notesPrefix); ok {
-		b.mu.Lock()
-		if b.notes[name] = bytes.Clone(n.Record.Value); n.Record.Value == nil {
-			delete(b.notes, name)
-		}
-		b.mu.Unlock()
-		return touched
-	}
-	if n.Run != "" {
-		b.runsChanged = b.runsChanged || !strings.Contains(n.Run, "/")
-		b.mu.Lock()
-		if b.prunes.add(n) {
-			b.changes++
-		}
-		b.mu.Unlock()
-	}
-	_, isReport := n.DiscardReport()
-	if n.Letter < 0 || n.Run != "" && !isReport || n.Note != nil {
-		return touched
-	}
-	b.mu.Lock()
-	b.acts.add(n)
-	b.mu.Unlock()
-	if p := b.partitions[n.Record.Partition]; p == nil || n.Letter >= p.next {
-		return touched // it is read with its state
-	}
-	return append(touched, place{n.Record.Partition, n.Letter})
 }
 
 // begin drops what retention deleted and what the brokers lost, and moves a cursor to what was not

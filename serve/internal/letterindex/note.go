@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 )
 
 // notesPrefix begins the names of the servers' records in a ledger. The ledger takes them for
@@ -16,7 +16,7 @@ const notesPrefix = "serve/"
 // Note returns a record by which servers inform each other about the topic, to be written to the
 // ledger. The last one of a name counts, and one without a value deletes it.
 func (b *Index) Note(name string, value []byte) *kgo.Record {
-	return dlq.RunRecord(b.ledgerTopic, notesPrefix+name, value)
+	return ledgerrecord.Run(b.ledgerTopic, notesPrefix+name, value)
 }
 
 // Noted returns the last note of a name that was read; nil if there is none.

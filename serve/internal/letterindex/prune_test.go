@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
@@ -35,7 +36,7 @@ func TestPrunes_TellOfEachDeletionOnce(t *testing.T) {
 	if len(all) != 2 {
 		t.Fatalf("the deletions are %+v, want two", all)
 	}
-	for i, want := range []dlq.PruneRecord{{By: "bob", Letters: 4, Discarded: 4}, {By: "ada", Letters: 3, Discarded: 3}} {
+	for i, want := range []ledgerrecord.Prune{{By: "bob", Letters: 4, Discarded: 4}, {By: "ada", Letters: 3, Discarded: 3}} {
 		if got := all[i]; got.By != want.By || got.Why != "old" || got.Archive != "/tmp/a" || got.Letters != want.Letters || got.Discarded != want.Discarded || got.Deleted.IsZero() {
 			t.Errorf("deletion %d is %+v, want %+v", i, got, want)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/failure"
@@ -26,7 +26,7 @@ type History struct {
 	// Acts are what people did to letters without a run.
 	Acts []letterindex.Act
 	// Prunes are what was deleted.
-	Prunes []dlq.PruneRecord
+	Prunes []ledgerrecord.Prune
 	// RuleActs are who paused rules and let them go on.
 	RuleActs []RuleAct
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/archive"
 )
@@ -122,13 +123,18 @@ func (c *cluster) old(topic string, ages ...time.Duration) {
 	}
 }
 
-func (c *cluster) pruned(topic string) []dlq.PruneRecord {
+func (c *cluster) pruned(topic string) []ledgerrecord.Prune {
 	c.t.Helper()
-	all, err := dlq.NewLedger(topic, topic+".ledger", c.opts...).PruneRecords(c.t.Context())
+	all := ledgerrecord.Prunes{}
+	err := dlq.NewLedger(topic, topic+".ledger", c.opts...).Read(c.t.Context(), nil, func(n *dlq.LedgerRecord) {
+		if _, err := all.Add(n.Run, n.Record.Value); err != nil {
+			c.t.Error(err)
+		}
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return all
+	return all.Sorted()
 }
 
 // imports imports an archive, and returns the number of its letters.

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
@@ -144,12 +145,17 @@ func TestPrune_KeepsWhatIsWithinTheLimits(t *testing.T) {
 	b := roottest.Aftermath(t)
 	b.Topic(t, "again.dlq", 2, nil)
 	was := b.Hold(t, "orders.dlq")
-	ledger := func() []dlq.PruneRecord {
-		records, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", kgo.SeedBrokers(b.Addr)).PruneRecords(t.Context())
+	ledger := func() []ledgerrecord.Prune {
+		prunes := ledgerrecord.Prunes{}
+		err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", kgo.SeedBrokers(b.Addr)).Read(t.Context(), nil, func(n *dlq.LedgerRecord) {
+			if _, err := prunes.Add(n.Run, n.Record.Value); err != nil {
+				t.Error(err)
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return records
+		return prunes.Sorted()
 	}
 	got := b.Redrive(t, "prune", "orders.dlq", "--max-count", "1", "--dry-run", "-o", "json")
 	roottest.Exactly(t, got, cli.ExitDone, `{"topic":"orders.dlq","wouldDelete":1,"open":0,"discarded":1,"pending":0,"held":5}`+"\n", "")

@@ -3,7 +3,7 @@ package run_test
 import (
 	"testing"
 
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
@@ -18,7 +18,7 @@ func TestCompleteRun_ListsTheNewestFirst(t *testing.T) {
 			`{"v":1,"id":"r-2","owner":"ada","state":"sending","startedAt":"2026-11-20T11:00:00Z","stoppedAt":"2026-11-20T11:01:00Z"}`,
 			`{"v":1,"id":"r-3","owner":"ada","state":"sending","startedAt":"2026-11-20T11:30:00Z","at":"2026-11-20T11:59:59Z"}`,
 		} {
-			b.Produce(t, dlq.RunRecord("orders.dlq.ledger", run[13:16], []byte(run)))
+			b.Produce(t, ledgerrecord.Run("orders.dlq.ledger", run[13:16], []byte(run)))
 		}
 		for verb, want := range map[string]string{
 			"status": "orders.dlq/r-3\tsending\norders.dlq/r-2\tstopped\norders.dlq/r-1\tdone\n:36\n",

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
@@ -315,7 +315,7 @@ func TestRun_RefusesWhatShouldNotBegin(t *testing.T) {
 func TestRun_RefusedAsItBeginsHasNoName(t *testing.T) {
 	t.Parallel()
 	s := roottest.InTrouble(t)
-	other := dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"canary"}`))
+	other := ledgerrecord.Run("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"canary"}`))
 	var once sync.Once
 	s.ControlKey(int16(kmsg.InitProducerID), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		s.KeepControl()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
 )
@@ -28,7 +28,7 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	// That letter may have been redriven already, so the plan names it.
 	roottest.Prints(t, b.Redrive(t, "plan", "orders.dlq", "--target", "orders", "--wait"), cli.ExitDone, "LETTERS        5\n", "warning: the entries of 1 of the letters in orders.dlq.ledger can't be read, so these letters may be redriven a second time: orders.dlq/0/1; ")
 	// If a run's record cannot be read, the run may be unfinished.
-	b.Produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), dlq.RunRecord("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
+	b.Produce(t, ledgerrecord.Run("orders.dlq.ledger", "r-1", []byte(`{"v":1,`)), ledgerrecord.Run("orders.dlq.ledger", "r-2", []byte(`{"v":1,"id":"r-2","state":"done","by":"ada"}`)))
 	message := "run r-1 can't be read from the ledger: unexpected end of JSON input; to remove it, write a record with the key run/r-1 and no value to partition 0 of orders.dlq.ledger"
 	for _, args := range [][]string{
 		{"plan", "orders.dlq"},
@@ -45,9 +45,9 @@ func TestReadLedger_ReportsABrokenLedger(t *testing.T) {
 	}
 	roottest.Prints(t, b.Redrive(t, "runs", "orders.dlq", "-o", "jsonl"), cli.ExitError, `"run":"orders.dlq/r-2"`, message)
 	b.WantOpen(t, "0:1 0:3 1:0 1:1 1:2")
-	b.Produce(t, dlq.RunRecord("orders.dlq.ledger", "r-1", nil)) // as the message advises
+	b.Produce(t, ledgerrecord.Run("orders.dlq.ledger", "r-1", nil)) // as the message advises
 	roottest.Prints(t, b.Redrive(t, "discard", "orders.dlq", "--why", "x", "--yes"), cli.ExitDone, "DISCARDED  5\n", "warning: orders.dlq.ledger: the entries about 1 letter can't be read")
-	b.Produce(t, dlq.RunRecord("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
+	b.Produce(t, ledgerrecord.Run("orders.dlq.ledger", "r-3", []byte(`{"v":2,"id":"r-3","state":"new"}`)))
 	if got := b.Redrive(t, "plan", "orders.dlq"); got.Code != cli.ExitError || !strings.Contains(got.Stderr, "it has version 2, and this siding reads version 1: use a newer siding") || strings.Contains(got.Stderr, "to remove it") {
 		t.Errorf("%+v", got)
 	}
@@ -70,7 +70,7 @@ func TestStillIdle_RefusesWhereARunBeginsMeanwhile(t *testing.T) {
 	b := roottest.Aftermath(t)
 	for _, args := range [][]string{{"discard", "orders.dlq", "--why", "x"}, {"prune", "orders.dlq", "--older-than", "1h"}} {
 		run := func(state string) *kgo.Record {
-			return dlq.RunRecord("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"`+state+`"}`))
+			return ledgerrecord.Run("orders.dlq.ledger", "r-1", []byte(`{"v":1,"id":"r-1","owner":"ada","state":"`+state+`"}`))
 		}
 		i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr}, Stdin: "5\n"}
 		i.Typed = func() { b.Produce(t, run("canary")) }

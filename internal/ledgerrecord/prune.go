@@ -1,4 +1,4 @@
-package dlq
+package ledgerrecord
 
 import (
 	"crypto/rand"
@@ -7,15 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// PruneRecord is a ledger's record of letters that were deleted. [Ledger.Prune] writes it before it
+// PruneKey begins the names of a [Prune]'s records, see [Run].
+const PruneKey = "prune/"
+
+// Prune is a ledger's record of letters that were deleted. dlq.Ledger.Prune writes it before it
 // deletes, and again when it has deleted, or could not. Retention of the ledger deletes it.
-type PruneRecord struct {
+type Prune struct {
 	// ID is the record's name. IDs sort by time.
 	ID string
 	// TopicID is the id of the dead-letter topic; zero if the brokers have no ids.
@@ -27,7 +32,7 @@ type PruneRecord struct {
 	By, Why, Archive string
 	// Until has, for each partition with letters to delete, the offset of the first that stays.
 	Until map[int32]int64
-	// Letters, Open and Discarded are those of [Prunable].
+	// Letters, Open and Discarded are those of dlq.Prunable.
 	Letters, Open, Discarded int64
 	// Deleted is when the letters were deleted. It is zero if that failed, or if the end was not
 	// recorded: then the start of the partitions says what was deleted.
@@ -38,7 +43,7 @@ type PruneRecord struct {
 
 const pruneVersion = 1
 
-// pruneJSON is the JSON of a PruneRecord, version 1.
+// pruneJSON is the JSON of a Prune, version 1.
 type pruneJSON struct {
 	V         int             `json:"v"`
 	TopicID   string          `json:"topicId,omitempty"`
@@ -54,16 +59,16 @@ type pruneJSON struct {
 	Error     string          `json:"error,omitempty"`
 }
 
-// newPruneID returns an ID that sorts by time.
-func newPruneID(at time.Time) string {
+// NewPruneID returns an ID that sorts by time.
+func NewPruneID(at time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	return at.UTC().Format("20060102T150405.000Z") + "-" + hex.EncodeToString(random[:])
 }
 
-// record returns the ledger's record. Its key is one of a run's other records, so every version of
+// Record returns the ledger's record. Its key is one of a run's other records, so every version of
 // siding ignores it that does not know it.
-func (p *PruneRecord) record(ledger string) (*kgo.Record, error) {
+func (p *Prune) Record(ledger string) (*kgo.Record, error) {
 	j := pruneJSON{
 		V: pruneVersion, At: p.At.UTC(), By: p.By, Why: p.Why, Archive: p.Archive, Until: p.Until,
 		Letters: p.Letters, Open: p.Open, Discarded: p.Discarded, Error: p.Error,
@@ -76,39 +81,60 @@ func (p *PruneRecord) record(ledger string) (*kgo.Record, error) {
 		j.Deleted = &at
 	}
 	value, err := json.Marshal(j)
-	return RunRecord(ledger, pruneKey+p.ID, value), err
+	return Run(ledger, PruneKey+p.ID, value), err
 }
 
-// ParsePruneRecord returns what a record of a ledger says of deleted letters; nil if it says
-// nothing of that. The error is an [*EntryError].
-func ParsePruneRecord(n *LedgerRecord) (*PruneRecord, error) {
-	id, ok := strings.CutPrefix(n.Run, pruneKey)
-	if !ok || n.Record.Value == nil {
-		return nil, nil
+// Prunes are the records of deleted letters that a ledger has, by id.
+type Prunes map[string]Prune
+
+// Add takes over a record with the key [RunKey]+name, if it is about a deletion or withdraws that.
+// A later record of the same deletion says how it ended. The error is about one that cannot be
+// read, which is left out.
+func (all Prunes) Add(name string, value []byte) (changed bool, err error) {
+	id, ok := strings.CutPrefix(name, PruneKey)
+	if !ok {
+		return false, nil
 	}
+	if value == nil {
+		_, changed = all[id]
+		delete(all, id)
+		return changed, nil
+	}
+	p, err := parsePrune(id, value)
+	if err == nil {
+		all[id] = p
+	}
+	return err == nil, err
+}
+
+// Sorted returns them, the earliest first.
+func (all Prunes) Sorted() []Prune {
+	return slices.SortedFunc(maps.Values(all), func(a, b Prune) int { return strings.Compare(a.ID, b.ID) })
+}
+
+func parsePrune(id string, value []byte) (Prune, error) {
 	var j pruneJSON
-	err := json.Unmarshal(n.Record.Value, &j)
-	switch {
+	switch err := json.Unmarshal(value, &j); {
 	case j.V > pruneVersion:
-		err = fmt.Errorf("it has version %d, and this siding reads version %d: %w", j.V, pruneVersion, ErrNewerVersion)
-	case err == nil && j.V < 1:
-		err = errors.New("it names no version")
+		return Prune{}, fmt.Errorf("it has version %d, and this siding reads version %d", j.V, pruneVersion)
+	case err != nil:
+		return Prune{}, err
+	case j.V < 1:
+		return Prune{}, errors.New("it names no version")
 	}
-	p := &PruneRecord{
+	p := Prune{
 		ID: id, At: j.At, By: j.By, Why: j.Why, Archive: j.Archive, Until: j.Until,
 		Letters: j.Letters, Open: j.Open, Discarded: j.Discarded, Error: j.Error,
 	}
 	if j.Deleted != nil {
 		p.Deleted = *j.Deleted
 	}
-	if topic, bad := base64.RawURLEncoding.Strict().DecodeString(j.TopicID); err == nil && j.TopicID != "" {
-		if bad != nil || len(topic) != len(p.TopicID) {
-			err = fmt.Errorf("its topic id is %.40q", j.TopicID)
+	if j.TopicID != "" {
+		topic, err := base64.RawURLEncoding.Strict().DecodeString(j.TopicID)
+		if err != nil || len(topic) != len(p.TopicID) {
+			return Prune{}, fmt.Errorf("its topic id is %.40q", j.TopicID)
 		}
 		copy(p.TopicID[:], topic)
-	}
-	if err != nil {
-		return nil, newEntryError(n.Record, fmt.Errorf("%w: %w", errPruneRecord, err))
 	}
 	return p, nil
 }
