@@ -31,37 +31,6 @@ func (k *kafka) wantPruned(t *testing.T, want int64) {
 	}
 }
 
-// Trap 29: a source is recreated, and the new dead letters are taken for copies of old ones.
-//
-// The first records of the new source failed at offsets that records of the old one had had. No
-// verb showed these letters, and prune deleted them.
-func TestLineage_RecreatedSourceHasItsOwnLetters(t *testing.T) {
-	t.Parallel()
-	for name, resolved := range map[string]bool{"the old ones are resolved": true, "the old ones are open": false} {
-		runOnKafka(t, name, func(t *testing.T, k *kafka) {
-			for offset := range int64(3) {
-				k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(1)))
-			}
-			time.Sleep(time.Minute)
-			want := []string{"0:3", "0:4", "0:5"}
-			stays := int64(3)
-			if resolved {
-				for offset := range int64(3) {
-					k.record(t, "one.dlq", 0, offset, Entry{State: Succeeded, Run: "r"})
-				}
-			} else {
-				want, stays = append([]string{"0:0", "0:1", "0:2"}, want...), 0
-			}
-			time.Sleep(time.Minute)
-			for offset := range int64(3) {
-				k.write(t, "one.dlq", &kgo.Record{}, failing(offset, ofSource(2)))
-			}
-			check(t, k.open(t, k.ledger("one.dlq"), Filter{}, Cursor{}), nil, want...)
-			k.wantPruned(t, stays)
-		})
-	}
-}
-
 // Trap 29: a group is rewound, and the new dead letters are taken for copies of old ones.
 //
 // Records that had been redriven and had succeeded failed again. Summary showed no open letter,
@@ -112,30 +81,6 @@ func TestLineage_PruneSparesACopyWithoutAnEntry(t *testing.T) {
 			t.Errorf("of the copy the ledger says %q", got)
 		}
 		k.wantPruned(t, 3) // one does now
-	})
-}
-
-// The outcome of the redriven letter is not known yet. If its copy on the target was lost, the
-// duplicate letter is all that is left of the record.
-func TestLineage_PruneSparesTheCopyOfAPendingLetter(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
-		k.write(t, "one.dlq", &kgo.Record{}, failing(7))
-		k.record(t, "one.dlq", 0, 0, Entry{State: Redriven})
-		k.record(t, "one.dlq", 0, 1, Entry{State: Duplicate, Target: headers.Position{Topic: "one.dlq"}})
-		k.deleteTo(t, "one.dlq", 0, 1)
-		k.wantPruned(t, 1) // nothing but what had expired
-		if p := prunable(t, k.ledger("one.dlq"), time.Now().Add(time.Hour)); p.Letters != 1 || p.Open != 1 {
-			t.Errorf("by its age prune would delete %+v, want it to ask", p)
-		}
-		k.record(t, "one.dlq", 0, 0, Entry{State: Unknown})
-		l := k.ledger("one.dlq")
-		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:1")
-		if got := l.State(0, 1); got != Unknown {
-			t.Errorf("the copy of a letter that is unknown is %q", got)
-		}
-		k.record(t, "one.dlq", 0, 0, Entry{State: Discarded})
-		k.wantPruned(t, 2) // its letter has an outcome
 	})
 }
 

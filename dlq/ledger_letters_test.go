@@ -75,14 +75,6 @@ func TestLedger_CopyOfALetterIsNotOpen(t *testing.T) {
 	}
 }
 
-func TestLedger_NoDuplicateInAnotherPartition(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.write(t, "orders.dlq", &kgo.Record{}, from(7))
-		k.write(t, "orders.dlq", &kgo.Record{Partition: 1}, from(7))
-		check(t, k.open(t, k.ledger("orders.dlq"), Filter{}, Cursor{}), nil, "0:0", "1:0")
-	})
-}
-
 // A dead-letter topic with all kinds of letters that real ones have.
 func TestLedger_EachKindOfRecordIsItsOwnLetter(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {

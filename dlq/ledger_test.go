@@ -1,7 +1,6 @@
 package dlq
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -202,35 +201,6 @@ func TestLedger_StoppedReadContinuesAndIsNotWhole(t *testing.T) {
 	}
 }
 
-func TestLedger_CompactionChangesNothing(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.create(t, "compacted", 1, "cleanup.policy", "compact")
-		says := []State{Redriven, Discarded, Redriven, Unknown, Redriven, Succeeded, ""}
-		for offset := range int64(9) {
-			for i, s := range says {
-				e := Entry{State: s, At: time.Now()}
-				if offset > 0 && s == "" || i > int(offset) {
-					continue
-				}
-				k.produce(t, e.Record("compacted", 0, offset))
-			}
-		}
-		l, again := NewLedger("one.dlq", "compacted", k.opts()...), NewLedger("one.dlq", "compacted", k.opts()...)
-		read(t, l)
-		k.Compact()
-		notes := 0
-		readEach(t, again, func(*LedgerRecord) { notes++ })
-		for offset := range int64(9) {
-			if before, after := l.State(0, offset), again.State(0, offset); before != after || offset < 6 && before != says[offset] {
-				t.Errorf("letter %d was %q and is %q", offset, before, after)
-			}
-		}
-		if notes > 12 {
-			t.Errorf("%d notes are left, want compaction to have done something", notes)
-		}
-	})
-}
-
 func TestLedger_ReadReportsItsProgress(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for offset := range int64(40) {
@@ -374,44 +344,4 @@ func TestLedger_ResolvedLetterTakesTwoBytes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A failover to a mirrored cluster: its topics have other ids. The ledger that came along says
-// nothing about letters there, whose offsets may differ too, so each of them is open, also those
-// that were resolved. The open ones alone reach the other cluster by an export.
-func TestLedger_OfAMirroredClusterLeavesEachLetterOpen(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "one.dlq", 0, 3)
-		l := k.readLedger(t, "one.dlq")
-		k.record(t, "one.dlq", 0, 1, Entry{TopicID: l.TopicID(), State: Discarded})
-		l = k.readLedger(t, "one.dlq")
-		check(t, k.open(t, l, Filter{}, Cursor{}), nil, "0:0", "0:2")
-
-		mirror := &kafka{}
-		var err error
-		mirror.Cluster, err = kfake.NewCluster(kfake.Ports(9092), kfake.ListenFn(mirror.network.Listen),
-			kfake.SeedTopics(1, "one.dlq", "one.dlq.ledger", "two.dlq", "two.dlq.ledger"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(mirror.Close)
-		mirror.cl = mirror.client(t)
-		for topic, n := range map[string]int{"one.dlq": 3, "one.dlq.ledger": 1} {
-			cl := k.client(t, kgo.ConsumeTopics(topic))
-			for n > 0 {
-				for _, r := range cl.PollFetches(t.Context()).Records() {
-					n--
-					mirror.produce(t, &kgo.Record{Topic: topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Timestamp: r.Timestamp})
-				}
-			}
-		}
-		check(t, mirror.open(t, mirror.readLedger(t, "one.dlq"), Filter{}, Cursor{}), nil, "0:0", "0:1", "0:2")
-
-		var file bytes.Buffer
-		if _, err := Export(&file, l.Letters(t.Context(), Filter{}, Cursor{}, OpenOnly)); err != nil {
-			t.Fatal(err)
-		}
-		mirror.wantImported(t, "two.dlq", bytes.NewReader(file.Bytes()), 2)
-		check(t, mirror.open(t, mirror.readLedger(t, "two.dlq"), Filter{}, Cursor{}), nil, "0:0", "0:1")
-	})
 }

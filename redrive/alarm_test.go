@@ -129,33 +129,6 @@ func TestAlarm_FiresOnAnyClassInTheCanary(t *testing.T) {
 	}
 }
 
-func TestAlarm_FiresWhenTheTopicFillsFaster(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		fixed(t, k, 250, "sku")
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		r, p := planned(t, k)
-		stopped := make(chan struct{})
-		go func() { // 10 a second of another class, where 5 are redriven
-			defer close(stopped)
-			for ctx.Err() == nil {
-				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
-				time.Sleep(100 * time.Millisecond)
-			}
-		}()
-		began := time.Now()
-		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil))
-		stop()
-		<-stopped
-		abortedAgain(t, o, err, "fills faster")
-		if d := time.Since(began); d < 30*time.Second || d > 40*time.Second {
-			t.Errorf("it took %v, want a window", d)
-		}
-	})
-}
-
 // A run that waits for its group redrives no letter meanwhile. The alarm must not blame it for not
 // draining the topic.
 func TestAlarm_StaysSilentWhileTheRunIsHeldBack(t *testing.T) {

@@ -23,6 +23,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
+// Trap 19: a dead letter is copied back with its headers and gets no retries, since they are used
+// up.
+//
 // The second dead letter of a record said nothing of its first life: when it failed first, and how.
 func TestCopier_ASecondDeadLetterTellsTheWholeStory(t *testing.T) {
 	cases.Skip(t)

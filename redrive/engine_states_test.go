@@ -104,7 +104,8 @@ func TestEngine_RecordsVerdictsOfAPollThatFailed(t *testing.T) {
 	})
 }
 
-// The run is to abort, and just then its transaction fails.
+// Letters of another class come faster than the run redrives. It is to abort after a window, and
+// just then its transaction fails.
 func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -116,17 +117,23 @@ func TestEngine_AbortsThoughItCannotWriteThat(t *testing.T) {
 		})
 		r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 		p := plan(t, r)
+		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { // 10 a second of another class, where 5 are redriven, until it is noticed
 			defer close(done)
-			for fault.Hits() == 0 {
+			for fault.Hits() == 0 && ctx.Err() == nil {
 				k.Produce(&kgo.Record{Topic: "orders", Value: []byte("sku:new")})
 				time.Sleep(100 * time.Millisecond)
 			}
 		}()
+		began := time.Now()
 		o, err := r.Run(t.Context(), p, ann(redrive.Pace{Rate: 5, Canary: -1, Ramp: -1}, nil))
+		took := time.Since(began)
+		stop()
 		<-done
-		abortedAgain(t, o, err, "fills faster")
+		if abortedAgain(t, o, err, "fills faster"); took < 30*time.Second || took > 40*time.Second {
+			t.Errorf("it took %v, want a window", took)
+		}
 		sent := o.Counts.Sent
 		if now, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || now.State != redrive.Aborted || now.Counts.Sent != sent {
 			t.Errorf("the ledger says %+v, %v", now, err)

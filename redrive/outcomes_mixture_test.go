@@ -2,7 +2,6 @@ package redrive_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
@@ -224,33 +222,5 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 			}
 		}
 		same(t, "copies", copies, map[string]int{"foreign": 20, "null": 20, "broken": 1})
-	})
-}
-
-// The lanes of the letters are not on the partitions that these are on.
-func TestRun_WithFewerPartitionsThanTheSource(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		k.CreateTopic("orders", 3)
-		m := newMixture(t, k)
-		k.Run(consumer.Config{
-			Group: "billing", Topics: []string{"orders"}, Policy: consumer.Policy{Tiers: []time.Duration{5 * time.Second}},
-			Handler: func(_ context.Context, r *kgo.Record) error {
-				if r.Offset%2 == 1 {
-					return classify.Discard(errors.New("not ours any more"))
-				}
-				return nil
-			},
-		})
-		for _, topic := range []string{"orders.dlq", "orders.dlq.ledger"} {
-			k.DeleteTopic(topic)
-			k.CreateTopic(topic, 1)
-		}
-		for i := range int64(30) {
-			m.put([]string{"even", "odd"}[i%2], dead("x", 0, int32(i%3), i))
-		}
-		r := redriver(t, k)
-		ends(t, redrive.Counts{Succeeded: 15, Discarded: 15})(r.Run(t.Context(), plan(t, r), ann(redrive.Pace{}, nil)))
-		same(t, "letters", m.states(), map[string]int{"even: succeeded": 15, "odd: discarded": 15})
 	})
 }

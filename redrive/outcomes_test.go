@@ -20,47 +20,6 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-func TestOutcomes_OfLettersInRetryTopicsArePending(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		var mu sync.Mutex
-		tried := map[int64]bool{}
-		letters(t, k, 20, func(_ context.Context, r *kgo.Record) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if !tried[r.Offset] {
-				tried[r.Offset] = true
-				return errBusy
-			}
-			return nil
-		})
-		r := redriver(t, k)
-		retrying := int64(0)
-		o, err := r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Window: 3 * time.Minute, TolerateShare: 1}, func(e redrive.Event) {
-			if retrying = max(retrying, e.Counts.Retrying); e.Counts.Retrying > e.Counts.Pending {
-				t.Errorf("%+v", e.Counts)
-			}
-		}))
-		if c := o.Counts; err != nil || c.Succeeded != 20 || retrying != 20 {
-			t.Errorf("the run ended with %v, and %+v; %d were seen to wait", err, o, retrying)
-		}
-	})
-}
-
-// The exit code goes by it.
-func TestRun_ThatEndsBeforeARetryIsDueCountsItAsRetrying(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 20, func(context.Context, *kgo.Record) error {
-			return errBusy
-		})
-		r := redriver(t, k)
-		ends(t, redrive.Counts{Pending: 20, Retrying: 20})(
-			r.Run(t.Context(), plan(t, r), ann(redrive.Pace{Canary: -1, Ramp: -1, Window: 2 * time.Second, TolerateShare: 1}, nil)))
-	})
-}
-
 // If the topics' ends were read before the group's offsets, neither would see a failure between the
 // two. The watch, which reads all the time, is slow here.
 func TestOutcomes_SeeAFailureDuringAPoll(t *testing.T) {

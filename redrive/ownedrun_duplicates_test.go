@@ -65,17 +65,6 @@ func TestDuplicate_OfARedrivenLetterIsNeverOpen(t *testing.T) {
 	}
 }
 
-// Judged only among the letters that the filter selects, the copy would be a letter of its own.
-func TestDuplicate_IsKnownHoweverFarBehindItsLetter(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		copied(t, k, 5_000)
-		_, err := redriver(t, k).Plan(t.Context(), redrive.Selection{Topic: "orders.dlq", Filter: dlq.Filter{Ranges: []dlq.Range{dlq.At(0, 5_001)}}})
-		refused(t, err, redrive.RefusedNothing, "")
-	})
-}
-
 // A claim records the copies of letters that are not sent yet. If retention deletes such a letter
 // first, its copy is all that is left of the record.
 func TestDuplicate_OfALetterThatExpiredUnsentIsOpen(t *testing.T) {

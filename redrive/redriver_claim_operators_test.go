@@ -69,7 +69,7 @@ func TestClaim_OfSixOperatorsOneRunsWithinTenSeconds(t *testing.T) {
 				winner = res.by
 			default:
 				e, ok := errors.AsType[*redrive.RefusedError](res.err)
-				if !ok || e.Reason != redrive.RefusedUnfinished {
+				if !ok || e.Reason != redrive.RefusedUnfinished || e.Run == nil {
 					t.Errorf("%s ended with %v, and %+v", res.by, res.err, res.o)
 					continue
 				}

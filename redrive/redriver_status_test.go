@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,36 +88,6 @@ func TestStatus_FindsOutcomesItself(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestStatus_ShowsARunningRun(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 100, succeeding)
-		first, second := redriver(t, k), redriver(t, k)
-		p := plan(t, first)
-		var halfway atomic.Bool
-		var asks int
-		o, err := first.Run(t.Context(), p, ann(redrive.Pace{Rate: 10, Canary: -1, Ramp: -1}, func(e redrive.Event) {
-			if asks++; asks%10 > 0 {
-				return
-			}
-			seen, err := second.Status(t.Context(), "orders.dlq", p.ID)
-			if c := seen.Counts; err != nil || seen.ID != p.ID || seen.State.Finished() || c.Sent < c.Succeeded+c.Pending {
-				t.Errorf("it is %+v, %v", seen, err)
-			}
-			halfway.Store(halfway.Load() || seen.Counts.Sent > 20 && seen.Counts.Succeeded > 10 && seen.Counts.Sent < 80)
-		}))
-		if err != nil || o.Counts.Succeeded != 100 {
-			t.Errorf("it was disturbed: %v, %+v", err, o)
-		}
-		if !halfway.Load() {
-			t.Error("its progress was never halfway")
-		}
-		if end := asked(t, k, second, p.ID); end.State != redrive.Done || end.Counts.Succeeded != 100 || end.Ended.IsZero() {
-			t.Errorf("at the end it is %+v", end)
-		}
-	})
 }
 
 // Only the run's record has the letters that were not sent, and why: the ledger has no entries

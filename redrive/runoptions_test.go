@@ -11,30 +11,9 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 )
 
-func TestRunOptions_NeedAnOperator(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		letters(t, k, 1, nil)
-		r, p := planned(t, k)
-		before := len(on(t, k, "orders.dlq.ledger"))
-		_, ran := r.Run(t.Context(), p, redrive.RunOptions{})
-		_, resumed := r.Resume(t.Context(), "orders.dlq", p.ID, redrive.RunOptions{})
-		for what, err := range map[string]error{
-			"run": ran, "resume": resumed, "abort": r.Abort(t.Context(), "orders.dlq", p.ID, redrive.AbortOptions{}),
-		} {
-			if err == nil || !strings.Contains(err.Error(), "orders.dlq: the option By is empty") {
-				t.Errorf("%s: %v", what, err)
-			}
-		}
-		if after := len(on(t, k, "orders.dlq.ledger")); after != before {
-			t.Errorf("the ledger got %d records", after-before)
-		}
-	})
-}
-
 // The run's record has the reason of an abort, too. With one that no broker takes, the abort would
 // fence the run's process, and then fail.
-func TestRunOptions_BoundTheReason(t *testing.T) {
+func TestRunOptions_NeedAnOperatorAndBoundTheReason(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 20, succeeding)
@@ -42,13 +21,16 @@ func TestRunOptions_BoundTheReason(t *testing.T) {
 		o := stopped(t, r, p, redrive.Pace{Rate: 2, Canary: -1, Ramp: -1, Window: time.Second}, 2)
 		before := len(on(t, k, "orders.dlq.ledger"))
 		long := strings.Repeat("w", 4097)
-		_, ran := r.Run(t.Context(), p, redrive.RunOptions{By: "ann", Why: long})
-		_, resumed := r.Resume(t.Context(), "orders.dlq", o.ID, redrive.RunOptions{By: long})
-		for what, err := range map[string]error{
-			"run": ran, "resume": resumed, "abort": r.Abort(t.Context(), "orders.dlq", o.ID, redrive.AbortOptions{By: "ann", Why: long}),
-		} {
-			if err == nil || !strings.Contains(err.Error(), "orders.dlq: the option By or Why has 4097 bytes, and 4096 are the most") {
-				t.Errorf("%s: %v", what, err)
+		const tooLong = "orders.dlq: the option By or Why has 4097 bytes, and 4096 are the most"
+		for _, c := range []struct{ by, why, want string }{{"", "", "orders.dlq: the option By is empty"}, {"ann", long, tooLong}, {long, "", tooLong}} {
+			_, ran := r.Run(t.Context(), p, redrive.RunOptions{By: c.by, Why: c.why})
+			_, resumed := r.Resume(t.Context(), "orders.dlq", o.ID, redrive.RunOptions{By: c.by, Why: c.why})
+			for what, err := range map[string]error{
+				"run": ran, "resume": resumed, "abort": r.Abort(t.Context(), "orders.dlq", o.ID, redrive.AbortOptions{By: c.by, Why: c.why}),
+			} {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: %v, want %q", what, err, c.want)
+				}
 			}
 		}
 		if after := len(on(t, k, "orders.dlq.ledger")); after != before {

@@ -41,18 +41,6 @@ func nothingNew(t *testing.T, k *consumertest.Kafka, r *redrive.Redriver, n int6
 	}
 }
 
-func TestTopicID_APlanOfARecreatedTopicIsRefused(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		s := letters(t, k, 20, nil)
-		r, p := planned(t, k)
-		remake(t, k, s, 30)
-		_, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, nil))
-		refused(t, err, redrive.RefusedNothing, "plan again")
-		nothingNew(t, k, r, 30)
-	})
-}
-
 func TestTopicID_ARunOfARecreatedTopicAborts(t *testing.T) {
 	t.Parallel()
 	for name, pace := range map[string]redrive.Pace{

@@ -1,7 +1,6 @@
 package redrive_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,11 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/classify"
-	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -139,46 +135,6 @@ func TestEdit_ValueIsForOneLetterAndIsKept(t *testing.T) {
 			}
 			if e := notes[0].Entry; !slices.Equal(e.Edited, []string{"value"}) || e.By != "ann" || e.Why != "JIRA-1" {
 				t.Errorf("the ledger says %+v", e)
-			}
-		})
-	}
-}
-
-// Trap 19: a dead letter is copied back with its headers and gets no retries, since they are used
-// up.
-func TestTarget_GetsRecordsWithAllAttempts(t *testing.T) {
-	cases.Skip(t)
-	t.Parallel()
-	for name, target := range map[string]redrive.Target{"to a retry topic": {}, "to the source": {Topic: "orders"}} {
-		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
-			k.CreateTopic("orders", 1)
-			var s switched
-			s.set(func(context.Context, *kgo.Record) error { return classify.Retryable(errors.New("busy")) })
-			k.Run(consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: s.handle, Policy: consumer.Policy{
-				Tiers: []time.Duration{5 * time.Second, 30 * time.Second}, MaxAge: time.Hour,
-			}})
-			bad := k.Produce(&kgo.Record{Topic: "orders", Value: []byte("x")})[0]
-			life := k.DeadLettered(bad, headers.ReasonExhausted)
-			if life.Attempts != 3 {
-				t.Fatalf("dead-lettered after %d attempts", life.Attempts)
-			}
-			time.Sleep(2 * time.Hour) // longer than its retries may take
-			var attempts []int
-			s.set(func(ctx context.Context, r *kgo.Record) error {
-				f := consumer.DeliveryOf(ctx, r)
-				if attempts = append(attempts, f.Attempt); !f.FirstFailedAt.Equal(life.FirstFailedAt) {
-					t.Errorf("it failed first at %v, want %v", f.FirstFailedAt, life.FirstFailedAt)
-				}
-				if len(attempts) < 3 {
-					return classify.Retryable(errors.New("busy, for another reason"))
-				}
-				return nil
-			})
-			r := redriver(t, k)
-			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
-			o, err := r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Tolerate: 10, Window: 2 * time.Minute}, nil))
-			if err != nil || o.Counts.Succeeded != 1 || !slices.Equal(attempts, []int{1, 2, 3}) {
-				t.Errorf("after the attempts %v the run ended with %v, and %+v", attempts, err, o)
 			}
 		})
 	}

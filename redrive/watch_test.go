@@ -115,27 +115,6 @@ func abortedCopy(t *testing.T, k *consumertest.Kafka, run string, letter int64) 
 	aborted(t, k, &kgo.Record{Topic: "orders.retry.5s", Value: []byte("x"), Headers: m.Append(nil)})
 }
 
-// The engine is stopped after it sent, what it sent fails, and only then it is resumed.
-func TestWatch_SeesFailuresWhileNoEngineRan(t *testing.T) {
-	t.Parallel()
-	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
-		release := make(chan struct{})
-		letters(t, k, 20, func(context.Context, *kgo.Record) error {
-			<-release
-			return classify.Terminal(classify.As(errors.New("no"), "tax"))
-		})
-		r, p := planned(t, k)
-		stopped(t, r, p, redrive.Pace{Canary: -1}, 20)
-		close(release)
-		time.Sleep(time.Minute)
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, nil))
-		abortedAgain(t, o, err, "failed again with tax")
-		if c := o.Counts; c.Succeeded != 0 {
-			t.Errorf("the counts are %+v", c)
-		}
-	})
-}
-
 // The topics' ends at the start of the watch separate old records from new ones. When the ends were
 // not known, all records counted as new.
 func TestWatch_WaitsWhereAPartitionsEndIsUnknown(t *testing.T) {
