@@ -119,21 +119,6 @@ func TestLedger_PruneDiscardNotesDeletesTheOldOnes(t *testing.T) {
 	})
 }
 
-// A note replaces an earlier one of the same offset, for example of a topic that was recreated
-// since.
-func TestLedger_PruneDiscardNotesSparesANoteThatReplacedAnOldOne(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		now := time.Now()
-		k.produce(t, noteAt("billing", 0, 7, 1, now.Add(-1000*time.Hour)), noteAt("billing", 0, 7, 2, now))
-		if n, err := k.ledger("orders.dlq").PruneDiscardNotes(t.Context(), now.Add(-time.Hour)); n != 0 || err != nil {
-			t.Errorf("%d notes deleted, %v; want none", n, err)
-		}
-		if all, errs := k.notes(t, "orders.dlq"); !slices.Equal(all, []string{"billing 0/7 2"}) || len(errs) != 0 {
-			t.Errorf("notes %q, %v; want the new one", all, errs)
-		}
-	})
-}
-
 // interloper writes a record once a client is about to write.
 type interloper struct{ write func() }
 

@@ -181,17 +181,6 @@ func TestPrunable_NeedsAReadToTheEnd(t *testing.T) {
 	})
 }
 
-func TestPruning_RefusalNamesThePartition(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "one.dlq", 0, 1)
-		k.record(t, "one.dlq", 0, 0, Entry{State: Succeeded})
-		l := k.ledger("one.dlq")
-		p := prunable(t, l, time.Time{})
-		k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
-		wantError(t, l.Prune(t.Context(), p, PruneOptions{}), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
-	})
-}
-
 // A process is suspended when it has announced what it deletes. What happened meanwhile counts when
 // it goes on: nothing is deleted that has to stay by then, and nothing is counted twice.
 func TestPruning_AfterASuspensionIsJudgedAgain(t *testing.T) {

@@ -149,32 +149,9 @@ func TestPrunableBy_DecidesAsTheNaiveModel(t *testing.T) {
 	})
 }
 
-// The limits by hand, where a reader can follow them.
-func TestPrunableBy_TheStricterLimitCounts(t *testing.T) {
+func TestPrunableBy_NeedsALimit(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
-		k.old(t, "orders.dlq", 0, 90*day, 80*day, 5*day, 4*day)
-		k.old(t, "orders.dlq", 1, 85*day, 3*day)
-		for p, n := range []int64{4, 2} {
-			for offset := range n {
-				k.record(t, "orders.dlq", int32(p), offset, Entry{State: Succeeded})
-			}
-		}
 		l := k.ledger("orders.dlq")
-		for _, c := range []struct {
-			r    Retention
-			want map[int32]int64
-		}{
-			{Retention{MaxAge: 82 * day}, map[int32]int64{0: 1, 1: 1}},
-			{Retention{MaxAge: 82 * day, MaxCount: 5}, map[int32]int64{0: 1, 1: 1}},
-			{Retention{MaxAge: 82 * day, MaxCount: 2}, map[int32]int64{0: 3, 1: 1}},
-			{Retention{MaxAge: 3*day + time.Hour, MaxCount: 5}, map[int32]int64{0: 4, 1: 1}},
-			{Retention{MaxCount: 5}, map[int32]int64{0: 1}},
-			{Retention{MaxCount: 6}, map[int32]int64{}},
-		} {
-			if p := prunableBy(t, l, c.r); !maps.Equal(p.Until, c.want) {
-				t.Errorf("%+v: until %v, want %v", c.r, p.Until, c.want)
-			}
-		}
 		for _, r := range []Retention{{}, {Open: true}, {MaxAge: -1}, {MaxCount: -1, MaxAge: day}} {
 			if p, err := l.PrunableBy(t.Context(), r, time.Now(), nil); err == nil {
 				t.Errorf("%+v is taken, and gives %+v", r, p)
@@ -203,25 +180,6 @@ func TestPrunableBy_AnOpenLetterHoldsUpThoseBehind(t *testing.T) {
 	})
 }
 
-// What was counted as open letters may only become fewer until it is deleted.
-func TestPrunableBy_IsJudgedAgainBeforeTheDeletion(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.old(t, "one.dlq", 0, 90*day, 80*day)
-		k.record(t, "one.dlq", 0, 0, Entry{State: Discarded})
-		k.record(t, "one.dlq", 0, 1, Entry{State: Discarded})
-		l := k.ledger("one.dlq")
-		p := prunableBy(t, l, Retention{MaxAge: 30 * day})
-		k.record(t, "one.dlq", 0, 1, Entry{State: Reopened})
-		if err := l.Prune(t.Context(), p, PruneOptions{}); !errors.Is(err, ErrChanged) {
-			t.Errorf("it ends with %v", err)
-		}
-		k.wantRead(t, "one.dlq", Filter{}, Cursor{}, "0:2160h0m0s", "0:1920h0m0s")
-		if pruned := k.pruned(t, "one.dlq"); len(pruned) != 0 {
-			t.Errorf("the ledger has %+v", pruned)
-		}
-	})
-}
-
 // Without the announcement nothing is deleted, and the ledger has the end of each pruning.
 func TestPrune_IsAnnouncedBefore(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
@@ -237,7 +195,7 @@ func TestPrune_IsAnnouncedBefore(t *testing.T) {
 			t.Errorf("the partition begins at %d", start)
 		}
 		denied := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteRecords}, Topic: "one.dlq", Err: kerr.TopicAuthorizationFailed, Count: -1})
-		wantError(t, l.Prune(t.Context(), p, o), "TOPIC_AUTHORIZATION_FAILED")
+		wantError(t, l.Prune(t.Context(), p, o), "delete records of partition 0 before offset 1: TOPIC_AUTHORIZATION_FAILED")
 		denied.Remove()
 		time.Sleep(time.Second)
 		prune := time.Now()

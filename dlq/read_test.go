@@ -18,15 +18,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-func TestRead_YieldsEachPartitionInOrder(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "orders.dlq", 0, 3)
-		k.fill(t, "orders.dlq", 2, 2) // partition 1 stays empty
-		k.wantRead(t, "orders.dlq", Filter{}, Cursor{}, "0:0", "0:1", "0:2", "2:0", "2:1")
-		k.wantRead(t, "one.dlq", Filter{}, Cursor{})
-	})
-}
-
 func TestRead_OmitsLettersWrittenMeanwhile(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		k.fill(t, "orders.dlq", 0, 2)
