@@ -138,19 +138,6 @@ func TestLedger_MayHaveOtherPartitionsThanItsTopic(t *testing.T) {
 	}
 }
 
-func TestLedger_LettersOmitExpiredOnes(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "one.dlq", 0, 4)
-		k.record(t, "one.dlq", 0, 2, Entry{State: Succeeded})
-		l := k.readLedger(t, "one.dlq")
-		frozen := k.freeze(t, "one.dlq")
-		k.deleteTo(t, "one.dlq", 0, 1)
-		check(t, k.open(t, l, Filter{}, frozen), nil, "0:1", "0:3")
-		k.deleteTo(t, "one.dlq", 0, 4)
-		check(t, k.open(t, l, Filter{}, frozen), nil)
-	})
-}
-
 func TestLedger_PageKnowsDuplicatesOfThePageBefore(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
 		for _, offset := range []int64{7, 8, 7, 8, 9} {

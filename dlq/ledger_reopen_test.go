@@ -137,21 +137,6 @@ func TestLedger_ReopenNeedsAWritableLedger(t *testing.T) {
 	})
 }
 
-// A compensated letter is resolved like a discarded one, and prune deletes it; it deletes no letter
-// that was reopened.
-func TestLedger_PruneDeletesCompensatedLetters(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "one.dlq", 0, 4)
-		for offset, state := range []State{Compensated, Discarded, Reopened, Compensated} {
-			k.record(t, "one.dlq", 0, int64(offset), Entry{State: state})
-		}
-		p, err := k.readLedger(t, "one.dlq").Prunable(t.Context(), time.Time{}, nil)
-		if err != nil || p.Letters != 2 || p.Until[0] != 2 {
-			t.Errorf("%+v, %v; want the two letters before the one that was reopened", p, err)
-		}
-	})
-}
-
 // A run that may be unfinished is one: its record may be of a later version.
 func TestLedger_ReopenRefusesWhereARunMayBeUnfinished(t *testing.T) {
 	onKafka(t, func(t *testing.T, k *kafka) {
