@@ -27,7 +27,8 @@ func TestRun_WithoutAPermissionEndsAndCanBeResumed(t *testing.T) {
 		id := req.(*kmsg.ProduceRequest).TransactionID
 		return id != nil && *id == "siding-redrive-orders.dlq-b"
 	}
-	id := redrive.DeniedError{Operation: "WRITE", Resource: "transactional-id", Name: "siding-redrive-orders.dlq-b"} // it named the topic
+	// The error named the topic, which the user may write to.
+	id := redrive.DeniedError{Operation: "WRITE", Resource: "transactional-id", Name: "siding-redrive-orders.dlq-b"}
 	type row struct {
 		fault kfake.Fault
 		lacks redrive.DeniedError
