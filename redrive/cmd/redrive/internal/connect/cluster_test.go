@@ -75,7 +75,8 @@ func TestCluster_ReportsEveryProblemAtOnce(t *testing.T) {
 		{"no YAML", world{config: "profiles:\n\t- x"}, []string{"config.yaml:2: found character … that cannot start any token"}},
 		{"a list", world{config: "- x"}, []string{"config.yaml:1: a name, or keys with values, is expected here"}},
 		{
-			"lists for names and mappings", world{config: "profile: [a]\nprofiles: [b]"},
+			"lists for names and mappings",
+			world{config: "profile: [a]\nprofiles: [b]"},
 			[]string{"config.yaml:1: a name, or keys with values, is expected here", "config.yaml:2: a name, or keys with values, is expected here"},
 		},
 		{"merged from a text", world{config: "profile: a\nprofiles:\n  a: {<<: b}"}, []string{"config.yaml:3: a name, or keys with values, is expected here"}},

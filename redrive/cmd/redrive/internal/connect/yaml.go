@@ -46,7 +46,8 @@ func parseYAML(path string) (*yamlFile, ast.Node, error) {
 	if len(parsed.Docs) == 0 {
 		return y, nil, nil
 	}
-	return y, y.plain(parsed.Docs[0].Body), nil
+	root := y.plain(parsed.Docs[0].Body)
+	return y, root, nil
 }
 
 // plain returns a node without anchors and tags, and with what its aliases stand for. An anchor is
