@@ -3,6 +3,7 @@ package serve_test
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -50,7 +51,8 @@ var quick = api.Pace{RampMs: -1, WindowMs: 200}
 
 func number(n int64) *int64 { return &n }
 
-// A run sends the letters that a filter selects, and the ledger says who began it and why.
+// A run sends the letters that a filter selects, and the ledger says who began it and why. However
+// often the request is sent at once, and to whichever server, its key means one run.
 func TestServer_RunBringsLettersHome(t *testing.T) {
 	cases.Skip(t)
 	t.Parallel()
@@ -64,12 +66,27 @@ func TestServer_RunBringsLettersHome(t *testing.T) {
 		t.Errorf("a run of another number: %v", err)
 	}
 	request.Expect = number(12)
-	run, err := cl.Start(t.Context(), "orders.dlq", request, "k1")
-	if err != nil {
-		t.Fatal(err)
+	second, _ := c.serve(serve.Config{})
+	opens(t, second, "orders.dlq", 12)
+	var sent sync.WaitGroup
+	var runs [6]api.Run
+	for i := range runs {
+		sent.Go(func() {
+			var err error
+			if runs[i], err = []*client.Client{cl, second}[i%2].Start(t.Context(), "orders.dlq", request, "k1"); err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+		})
 	}
-	if run.By != "local" || run.Why != "fixed" || !run.Here || run.Counts.Selected != 12 {
-		t.Errorf("the run is %+v", run)
+	sent.Wait()
+	run := runs[0]
+	for i := range runs {
+		if is := &runs[i]; is.ID != run.ID || is.By != "local" || is.Why != "fixed" || is.Counts.Selected != 12 {
+			t.Errorf("request %d began the run %+v", i, is)
+		}
+	}
+	if !slices.ContainsFunc(runs[:], func(r api.Run) bool { return r.Here }) {
+		t.Error("no server has the run")
 	}
 	before := s.RunVersion("orders.dlq")
 	last := ends(t, cl, run)
