@@ -71,8 +71,8 @@ func TestServer_AnswersWhileBrokersDoNot(t *testing.T) {
 	}
 }
 
-// answers asks the API with a body, or for a page with a form, and returns the page. The answer is a
-// problem of one of some kinds, and comes in time.
+// answers asks the API with a body, or for a page with a form, and returns the page. The answer is
+// a problem of one of some kinds, and comes in time.
 func (is *station) answers(method, path, body string, form url.Values, most time.Duration, kinds ...api.Kind) (page string) {
 	is.t.Helper()
 	began := time.Now()

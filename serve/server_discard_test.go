@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/serve/client"
 )
 
-// A letter that waited in a partition that its source lost was pending for ever: it is reopened, too.
+// A letter that waited in a partition that its source lost was pending for ever: it is reopened,
+// too.
 func TestServer_DiscardsALetterAndReopensIt(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
