@@ -8,7 +8,6 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/internal/cases"
-	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 )
