@@ -104,3 +104,27 @@ func terminalReason(r classify.Result) headers.Reason {
 	}
 	return headers.ReasonTerminal
 }
+
+// decide returns what the policy does with a failed record. m counts its deliveries, this one
+// included. from is the tier that it failed on, or zero for the source. rested is the time
+// that does not count for MaxAge. A failure that is free is no attempt: the record waits in from
+// again, or in the first tier.
+func (p *Policy) decide(s retrytopics.Siblings, from retrytopics.Tier, m *headers.Meta, now time.Time, rested time.Duration, free bool, r classify.Result) decision {
+	switch {
+	case r.Verdict == classify.VerdictDiscard:
+		return decision{final: true, how: Discard, reason: headers.ReasonTerminal}
+	case r.Verdict != classify.VerdictRetry:
+		return decision{final: true, how: p.OnTerminal, reason: terminalReason(r)}
+	case p.MaxAge > 0 && now.Sub(retriedSince(m))-rested >= p.MaxAge:
+		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExpired}
+	case !free && m.Attempts >= p.maxAttempts(m) || len(s.Tiers) == 0:
+		return decision{final: true, how: p.OnExhausted, reason: headers.ReasonExhausted}
+	}
+	asked := p.asked(r)
+	tier := next(s, from, asked)
+	if free {
+		tier = next(s, retrytopics.Tier{}, max(from.Delay, asked))
+	}
+	wait := max(tier.Delay, asked)
+	return decision{tier: tier, due: wholeMillis(now.Add(plus(wait, spread(p.Jitter, wait), 1)))}
+}

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"math"
 	"runtime/debug"
 	"time"
@@ -370,84 +369,72 @@ func (r *runner) cutOff() {
 	r.attemptTelemetry.drained()
 }
 
-// retryInPlace repeats the run in place. over reports that there is nothing left to do: the record
-// is finished (nil), or must stay (an error).
-func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
-	policy := r.lane.policy.Immediate
-	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
-		asked := r.lane.policy.asked(result)
-		if asked > policy.Max {
-			break
-		}
-		wait := plus(asked, policy.wait(n), 1)
-		before := r.attemptTelemetry.spanContext()
-		message := textOf(err, result.Message, r.c.cfg.ErrorText)
-		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, message, result)
-		r.source.keepEarlier(headers.Attempt{Run: n, Class: result.Class, At: time.Now(), Verdict: result.Verdict.String()}, message)
-		if !r.waitInPlace(wait) {
-			return errors.Join(ErrDraining, err), result, true
-		}
-		if r.lane.guard.Holds() || r.c.isPaused(r.lane.topic) {
-			r.leave(rec)
-			return err, result, true
-		}
-		var run guard.Run
-		if r.lane.guard.Noted() != nil {
-			var ok bool
-			if run, ok = r.lane.guard.Retry(r.lane); !ok {
-				break
-			}
-		}
-		next := &attempt{off: a.off}
-		r.attemptTelemetry.before = before
+// counted reports a failed run to the guard. It reports whether the record stays where it is,
+// because the run was a probe. That is no attempt.
+func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify.Result) (stays bool) {
+	if r.lane.guard == nil {
+		return false
+	}
+	outcome := outcomeOf(result)
+	r.unit.failure = failedRun{rec: rec, err: err, result: result, shown: r.c.cfg.ErrorText}
+	r.countRuns(outcome, 1)
+	if !r.unit.run.Probe() || outcome == guard.Good || outcome == guard.Failed && r.lane.source.givesWay(r.unit) {
+		return false
+	}
+	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, r.unit.failure.badRun().Message, result)
+	r.leave(rec)
+	return true
+}
+
+// countRuns has the guard count runs that ended alike. A unit that is one run to the guard counts
+// when it ends. A redriven record's first delivery is no sample.
+func (r *runner) countRuns(outcome guard.Outcome, n int64) {
+	u := r.unit
+	if n == 0 {
+		return
+	}
+	if u.suspect {
+		outcome = outcome.OfSuspect()
+	}
+	if u.outcome = outcome; u.run.Began() || u.tier != nil {
+		return
+	}
+	reading := r.c.clock.Reading.Load()
+	if !r.lane.guard.Off() {
+		r.lane.guard.Ran(reading, outcome, n, u.failure.badRun)
+		return
+	}
+	if r.uncounted.outcome != outcome || r.uncounted.reading != reading {
+		r.countRest()
+		r.uncounted.outcome, r.uncounted.reading = outcome, reading
+	}
+	r.uncounted.n += n
+}
+
+// countRest has the guard count the runs that it has not counted.
+func (r *runner) countRest() {
+	if t := &r.uncounted; t.n > 0 {
+		r.lane.guard.Ran(t.reading, t.outcome, t.n, nil)
+		t.n = 0
+	}
+}
+
+// leave leaves a record where it is, as it was read.
+func (r *runner) leave(rec *kgo.Record) {
+	r.unit.stays = true
+	if r.unit.tier == nil {
 		r.restore(rec)
-		err = r.attemptSafely(next, rec)
-		switch {
-		case err == nil:
-			r.lane.guard.End(run, guard.Good, nil)
-			r.finished(a.off)
-			r.handled-- // the first run is the guard's sample
-			r.c.recordLog.counts.handled.Add(1)
-			r.report()
-			return nil, result, true
-		case next.drained():
-			r.lane.guard.End(run, guard.Void, nil)
-			r.cutOff()
-			return err, result, true
-		}
-		a = next
-		result = r.c.cfg.Classifier.Classify(err)
-		r.lane.guard.End(run, outcomeOf(result), nil)
+		rec.Headers = r.read
 	}
-	return err, result, false
 }
 
-// waitInPlace waits between two runs of a record. No handler runs meanwhile, so it lends the
-// worker's slot. The worker keeps the unit, and thereby the order. It reports false if the lane is
-// revoked. See DESIGN.md, "Retries in place".
-func (r *runner) waitInPlace(d time.Duration) bool {
-	r.unit.current.Store(nil)
-	lent := r.c.workerPool.lend()
-	if waitOn(r.lane, time.After(d)) && (!lent || r.c.workerPool.reclaim(r.lane.stopping)) {
-		return true
+// outcomeOf is what a failure says of an outage.
+func outcomeOf(r classify.Result) guard.Outcome {
+	switch {
+	case r.Verdict == classify.VerdictRetry:
+		return guard.Failed
+	case r.Verdict == classify.VerdictTerminal && (r.Default || r.Kind == classify.KindPanic):
+		return guard.Defect
 	}
-	if lent {
-		r.c.workerPool.takeOver()
-	}
-	return false
+	return guard.Good
 }
-
-// attemptSafely is attempt for calls outside of guarded.
-func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			a.end()
-			r.attemptTelemetry.stop(r.c.telemetry)
-			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return r.attempt(a, rec, nil)
-}
-
-// restore undoes the handler's assignments to the record.
-func (r *runner) restore(rec *kgo.Record) { *rec = r.before }

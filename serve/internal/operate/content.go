@@ -3,6 +3,7 @@ package operate
 import (
 	"encoding/base64"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sidingkafka/siding/dlq"
@@ -77,4 +78,13 @@ func jsonLength(r rune) int {
 		return 2
 	}
 	return utf8.RuneLen(r)
+}
+
+// timeOr returns nil for the zero time.
+func timeOr(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
 }

@@ -1,0 +1,95 @@
+package consumer
+
+import (
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/headers"
+)
+
+// retryInPlace repeats the run in place. over reports that there is nothing left to do: the record
+// is finished (nil), or must stay (an error).
+func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
+	policy := r.lane.policy.Immediate
+	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
+		asked := r.lane.policy.asked(result)
+		if asked > policy.Max {
+			break
+		}
+		wait := plus(asked, policy.wait(n), 1)
+		before := r.attemptTelemetry.spanContext()
+		message := textOf(err, result.Message, r.c.cfg.ErrorText)
+		r.attemptTelemetry.failed(r.c.telemetry, a, outcomeRetried, message, result)
+		r.source.keepEarlier(headers.Attempt{Run: n, Class: result.Class, At: time.Now(), Verdict: result.Verdict.String()}, message)
+		if !r.waitInPlace(wait) {
+			return errors.Join(ErrDraining, err), result, true
+		}
+		if r.lane.guard.Holds() || r.c.isPaused(r.lane.topic) {
+			r.leave(rec)
+			return err, result, true
+		}
+		var run guard.Run
+		if r.lane.guard.Noted() != nil {
+			var ok bool
+			if run, ok = r.lane.guard.Retry(r.lane); !ok {
+				break
+			}
+		}
+		next := &attempt{off: a.off}
+		r.attemptTelemetry.before = before
+		r.restore(rec)
+		err = r.attemptSafely(next, rec)
+		switch {
+		case err == nil:
+			r.lane.guard.End(run, guard.Good, nil)
+			r.finished(a.off)
+			r.handled-- // the first run is the guard's sample
+			r.c.recordLog.counts.handled.Add(1)
+			r.report()
+			return nil, result, true
+		case next.drained():
+			r.lane.guard.End(run, guard.Void, nil)
+			r.cutOff()
+			return err, result, true
+		}
+		a = next
+		result = r.c.cfg.Classifier.Classify(err)
+		r.lane.guard.End(run, outcomeOf(result), nil)
+	}
+	return err, result, false
+}
+
+// waitInPlace waits between two runs of a record. No handler runs meanwhile, so it lends the
+// worker's slot. The worker keeps the unit, and thereby the order. It reports false if the lane is
+// revoked. See DESIGN.md, "Retries in place".
+func (r *runner) waitInPlace(d time.Duration) bool {
+	r.unit.current.Store(nil)
+	lent := r.c.workerPool.lend()
+	if waitOn(r.lane, time.After(d)) && (!lent || r.c.workerPool.reclaim(r.lane.stopping)) {
+		return true
+	}
+	if lent {
+		r.c.workerPool.takeOver()
+	}
+	return false
+}
+
+// attemptSafely is attempt for calls outside of guarded.
+func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			a.end()
+			r.attemptTelemetry.stop(r.c.telemetry)
+			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return r.attempt(a, rec, nil)
+}
+
+// restore undoes the handler's assignments to the record.
+func (r *runner) restore(rec *kgo.Record) { *rec = r.before }
