@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 )
 
@@ -92,5 +94,80 @@ func TestWindow_OutrunCommitsNameManyMore(t *testing.T) {
 				t.Errorf("finished when a commit is made: %v, after %v; %d commits name %d records, want %d", c.finished, c.took, n, records, c.commits)
 			}
 		})
+	}
+}
+
+// Who reads what a commit said counts a death if a record may have run since, and no record beyond
+// the log's end. Suspects run in groups once one death less than the limit allows has happened.
+func TestWindow_StartsFromWhatACommitSaid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		at       Start
+		deaths   int // 0: no suspects
+		suspect  int64
+		isolated bool
+	}{
+		"a first death":               {Start{Evidence: offsets.Evidence{Process: 2, Until: 64}, End: 100}, 1, 64, false},
+		"the log ends before":         {Start{Evidence: offsets.Evidence{Process: 2, Until: 64}, End: 20}, 1, 20, false},
+		"its end is unknown":          {Start{Evidence: offsets.Evidence{Process: 2, Until: 64}, End: -1}, 1, 64, false},
+		"nothing could run":           {Start{Evidence: offsets.Evidence{Process: 2, Deaths: 1, Suspect: 70, Until: 50}, Floor: 60, End: 100}, 1, 70, false},
+		"a second death":              {Start{Evidence: offsets.Evidence{Process: 2, Deaths: 1, Suspect: 70, Until: 90}, End: 100}, 2, 90, true},
+		"all have finished":           {Start{Evidence: offsets.Evidence{Process: 2, Deaths: 2, Suspect: 60}, Floor: 60, End: 100}, 0, 0, false},
+		"it ran some one by one":      {Start{Evidence: offsets.Evidence{Suspect: 9, Singly: []offsets.Span{{First: 4, Last: 6}}}, Floor: 5, End: 100}, 0, 9, true},
+		"it had run these one by one": {Start{Evidence: offsets.Evidence{Suspect: 9, Singly: []offsets.Span{{First: 4, Last: 4}}}, Floor: 5, End: 100}, 0, 9, false},
+	} {
+		c.at.Process = 1
+		w := newWindow(false, c.at)
+		s := w.Suspects()
+		if (s == nil) != (c.suspect == 0) || s != nil && (s.Deaths != c.deaths || s.Suspect != c.suspect || s.IsIsolated() != c.isolated) {
+			t.Errorf("%s: suspects are %+v", name, s)
+		}
+	}
+}
+
+// A unit ends before a record that must not run, or may not yet. One that must not run is a unit.
+func TestWindow_PrefixEndsBeforeWhatMayNotRun(t *testing.T) {
+	t.Parallel()
+	said := offsets.Evidence{Deaths: 2, Suspect: 9, Condemned: []offsets.Alone{{Offset: 3}}}
+	w := newWindow(false, Start{Evidence: said, Process: 1, End: -1})
+	var recs []*kgo.Record
+	for offset := range int64(12) {
+		recs = append(recs, &kgo.Record{Offset: offset})
+	}
+	w.Suspects().Hand([]offsets.Span{{Last: 5}})
+	for from, want := range map[int]int{0: 3, 3: 1, 4: 2} {
+		if n := w.Prefix(recs[from:]); n != want {
+			t.Errorf("%d records from %d on are a unit, want %d", n, from, want)
+		}
+	}
+}
+
+// Beyond what a commit named nothing starts, unless commits rest. Of isolated suspects, a commit
+// bounds what it lets start. One that hands over says that nothing runs, alone or else; what its
+// process knows goes on.
+func TestWindow_CommitsBoundWhatStarts(t *testing.T) {
+	t.Parallel()
+	w, tracker := newWindow(false, Start{Process: 1, End: -1}), offsets.New(0, 0)
+	tracker.DeliverRange(0, 99)
+	w.Accept(offsets.Evidence{Until: 10}, w.Asked())
+	for _, rests := range []bool{false, true} {
+		if w.set.Rests = func() bool { return rests }; !w.MayStart(9) || w.MayStart(10) != rests {
+			t.Errorf("commits rest: %v, and record 10 may start: %v", rests, w.MayStart(10))
+		}
+	}
+	if w.SetOnly(true); w.MayStart(9) || w.IsNamed(9) {
+		t.Error("a record may start while another one of its lane runs alone")
+	}
+	w = newWindow(false, Start{Evidence: offsets.Evidence{Deaths: 2, Suspect: 50}, Process: 1, End: -1})
+	w.Suspects().Name([]offsets.Span{{First: 2, Last: 4}})
+	w.Suspects().NameAlone(&offsets.Alone{Offset: 7})
+	if e := w.Evidence(1, &tracker, 0, time.Now(), false); e.Until != 8 || e.Alone == nil || !offsets.In(e.Singly, 4) {
+		t.Errorf("beside suspects, the commit says %+v", e)
+	}
+	if e := w.Suspects().Inherit(1); e.Alone != nil || !offsets.In(e.Singly, 7) || !offsets.In(e.Singly, 4) || e.Suspect != 50 {
+		t.Errorf("a lane that replaces it begins with %+v", e)
+	}
+	if e := w.Evidence(1, &tracker, 0, time.Now(), true); e.Until != 0 || e.Alone != nil || e.Suspect != 50 {
+		t.Errorf("the commit that hands over says %+v", e)
 	}
 }
