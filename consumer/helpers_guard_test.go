@@ -77,11 +77,21 @@ func (h *changes) list() (all []string) {
 // hold has all calls fail until the topic is held.
 func (s *service) hold(k *consumertest.Kafka, c *consumertest.Consumer) (all []*kgo.Record) {
 	s.down.Store(true)
-	for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
-		all = append(all, k.Produce(many(15)...)...)
-		time.Sleep(time.Second / 2)
-	}
+	holdBy(c, func() { all = append(all, k.Produce(many(15)...)...) })
 	return all
+}
+
+// holdBy produces records that fail until the topic is held.
+func holdBy(c *consumertest.Consumer, produce func()) {
+	for ; !isHeld(c); time.Sleep(time.Second / 2) {
+		produce()
+	}
+}
+
+// isHeld reports whether the consumer's only topic is held.
+func isHeld(c *consumertest.Consumer) bool {
+	h := c.Health()
+	return len(h.Topics) > 0 && h.Topics[0].State == consumer.StateHeld
 }
 
 // good waits until so many calls have succeeded. What an outage left comes back at the pace of the

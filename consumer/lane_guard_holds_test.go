@@ -144,28 +144,6 @@ func TestLane_GuardHoldsNoOther(t *testing.T) {
 	})
 }
 
-// A topic that is held for one group runs for another, though both have the same source.
-func TestLane_GuardHoldsNoOtherGroup(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		s, other := &service{}, &service{}
-		c := k.Run(withBreaker(s))
-		cfg := withBreaker(other)
-		cfg.Group = "audit" // whose retry topics are the same
-		beside := k.Run(cfg)
-		all := s.hold(k, c)
-		all = append(all, k.Produce(many(50)...)...)
-		eventually(t, "the other group has handled all", func() bool { return other.calls.Load() == int64(len(all)) })
-		if h := beside.Health(); len(h.Topics) > 0 {
-			t.Errorf("health of the other group is %+v", h.Topics)
-		}
-		if o := k.Cluster.GroupInfo("audit").Commits["orders"][0]; commitmark.ParseGuard(o.Metadata, o.Offset).State != 0 {
-			t.Errorf("the other group committed with %q", o.Metadata)
-		}
-		s.down.Store(false)
-		s.good(t, len(all))
-	})
-}
-
 // A hold delays no revoke and no end of Run. A lane that another member gets in it goes on with the
 // first record that failed as a probe, so its records run in their order.
 func TestLane_GuardRevokesAndEndsInAHold(t *testing.T) {
@@ -314,66 +292,6 @@ func redrivenFrom(dlq string) []kgo.RecordHeader {
 	return append([]kgo.RecordHeader{{Key: "user", Value: []byte("1")}}, m.AppendSource(nil)...)
 }
 
-// A paused topic is not probed.
-func TestLane_GuardPausedIsNotProbed(t *testing.T) {
-	onOrders(t, 2, func(t *testing.T, k *consumertest.Kafka) {
-		s := &service{}
-		c := k.Run(withBreaker(s))
-		records := s.hold(k, c)
-		k.Produce(many(30)...)
-		c.Pause("orders")
-		time.Sleep(time.Second)
-		before := s.calls.Load()
-		time.Sleep(10 * time.Minute)
-		if n := s.calls.Load() - before; n > 0 {
-			t.Errorf("%d probes of a paused topic", n)
-		}
-		allAre(t, c, consumer.StatePaused)
-		c.Resume("orders")
-		s.down.Store(false)
-		s.good(t, len(records)+30)
-	})
-}
-
-// Calls hang while the service is down, and their handlers ignore their deadline. They hold up
-// their own records only: the others run soon after its end.
-func TestLane_GuardHangingProbesHoldUpNothing(t *testing.T) {
-	cases.Skip(t)
-	onOrders(t, 4, func(t *testing.T, k *consumertest.Kafka) {
-		s := &service{}
-		cfg := withBreaker(s)
-		cfg.Order, cfg.Concurrency = consumer.OrderNone, 0
-		cfg.Policy.HandlerTimeout = time.Second
-		cfg.DrainTimeout = time.Second
-		var hangs atomic.Bool
-		release := make(chan struct{})
-		letGo := sync.OnceFunc(func() { close(release) })
-		defer letGo()
-		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
-			if hangs.Load() {
-				<-release
-				return errDown
-			}
-			return s.handle(ctx, r)
-		}
-		c := k.Run(cfg)
-		s.hold(k, c)
-		k.Produce(many(300)...)
-		hangs.Store(true) // each probe
-		time.Sleep(5 * time.Minute)
-		hangs.Store(false)
-		s.down.Store(false)
-		began, good := time.Now(), s.calls.Load()
-		for s.calls.Load()-good < 200 {
-			if time.Sleep(time.Second); time.Since(began) > time.Minute {
-				t.Fatalf("%d records ran within a minute; the topic is %+v", s.calls.Load()-good, c.Health().Topics)
-			}
-		}
-		letGo()
-		k.Conserved()
-	})
-}
-
 // No failure stops a lane while the topic is strained, though the policy says that the last attempt
 // does: it is none. A wait that a handler asks for is kept.
 func TestLane_GuardStopsNoLaneInAStrain(t *testing.T) {
@@ -450,57 +368,6 @@ func TestLane_GuardBudgetHoldsNoOtherRecordOfTheKey(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if a, b := source.Load(), redriven.Load(); a != n || b != 100 {
 			t.Errorf("%d of %d source records and %d of 100 redriven ones ran beside the retries of their keys that wait", a, n, b)
-		}
-	})
-}
-
-// Half of the retries succeed, and the source is idle: the budget's one a second is earned all the
-// same, and the last of them runs.
-func TestLane_GuardBudgetRunsAllRetriesWithoutTheSource(t *testing.T) {
-	each(t, orders, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
-		s, routed := &service{takes: 20 * time.Millisecond}, &copies{}
-		cfg := withBreaker(s)
-		cfg.Order, cfg.Concurrency = order, 8
-		cfg.Policy = consumer.Policy{Tiers: []time.Duration{10 * time.Second}, MaxAttempts: 4, Jitter: -1, Breaker: noBreaker}
-		cfg.Hooks = []consumer.Hook{routed}
-		inner := cfg.Handler
-		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
-			if consumer.DeliveryOf(ctx, r).Attempt == 1 {
-				return classify.Retryable(errBusy)
-			}
-			return inner(ctx, r)
-		}
-		k.Run(cfg)
-		for range 40 {
-			k.Produce(onPartition(0, "bad", 1)...)
-			k.Produce(onPartition(1, "fine", 1)...)
-		}
-		time.Sleep(3 * time.Minute) // 120 retries fail again
-		if n := routed.dead.Load(); n != 40 {
-			t.Errorf("%d of 40 records that fail for good are dead letters after three minutes", n)
-		}
-		k.Conserved()
-	})
-}
-
-// A member that joins in an outage has retries to judge by, while the source is idle: what waits in
-// the tiers of its lanes is not dead-lettered.
-func TestLane_GuardJudgesByRetriesBesideAnIdleSource(t *testing.T) {
-	each(t, orders, 4, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
-		s, routed := &service{}, &copies{}
-		cfg := withBreaker(s)
-		cfg.Order, cfg.Hooks = order, []consumer.Hook{routed}
-		k.Run(cfg)
-		s.down.Store(true)
-		all := inBatches(k, 20, 10, time.Second/2)
-		time.Sleep(time.Minute)
-		k.Run(cfg)
-		time.Sleep(30 * time.Minute)
-		s.down.Store(false)
-		s.good(t, len(all)-int(routed.dead.Load()))
-		k.Conserved()
-		if n := routed.dead.Load(); n > 0 {
-			t.Errorf("%d of %d records are dead letters", n, len(all))
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/consumer/internal/guard"
@@ -149,5 +150,48 @@ func TestLane_ProbesFollowersInTurn(t *testing.T) {
 	l.release(u)
 	if f.ready.Len() > 0 || f.queued != 0 || !f.tracker.IsFinished(u.item.offset()) {
 		t.Errorf("after the drain, %d records are ready, and %d queued", f.ready.Len(), f.queued)
+	}
+}
+
+// The guard asks what of each lane waits in a hold: that says for how long the hold goes on though
+// no record probes.
+func TestLane_SaysWhatWaitsInAHold(t *testing.T) {
+	t.Parallel()
+	record := func(l *lane) {
+		// without a guard it is round 0
+		l.enqueue(&l.source.feed, &item{rec: &kgo.Record{}, probed: -1})
+		l.source.addQueued(1, 0)
+	}
+	runs := func(l *lane) { l.units[&unit{feed: &l.source.feed}] = struct{}{} }
+	for name, c := range map[string]struct {
+		order Order
+		is    func(*lane)
+		want  guard.Waits
+	}{
+		"no record":                 {OrderNone, func(*lane) {}, guard.Nothing},
+		"one could probe":           {OrderNone, record, guard.Failing},
+		"one failed as a probe":     {OrderNone, func(l *lane) { record(l); (*l.source.ready.Head()).probed = 0 }, guard.Failing},
+		"one runs":                  {OrderNone, runs, guard.Records},
+		"one waits behind it":       {OrderPartition, func(l *lane) { l.source.busy = true; l.source.addQueued(1, 0) }, guard.Records},
+		"the source cannot be read": {OrderNone, func(l *lane) { l.source.fetchErrors.add(kerr.NotLeaderForPartition, time.Now()) }, guard.Kept},
+		"one runs, and no other can be read": {OrderNone, func(l *lane) {
+			l.source.fetchErrors.add(kerr.NotLeaderForPartition, time.Now())
+			runs(l)
+		}, guard.Records},
+		"its topic is paused":  {OrderNone, func(l *lane) { record(l); l.c.paused.Store(&map[string]bool{"orders": true}) }, guard.Kept},
+		"it cannot write":      {OrderNone, func(l *lane) { record(l); l.setState(laneStarting, "") }, guard.Kept},
+		"its room is full":     {OrderNone, func(l *lane) { record(l); l.source.full.Store(true) }, guard.Kept},
+		"suspects are first":   {OrderNone, func(l *lane) { record(l); l.source.window = isolatedWindow() }, guard.Nothing},
+		"one stopped the lane": {OrderNone, func(l *lane) { record(l); l.setState(laneHalted, "") }, guard.Over},
+	} {
+		_, lanes := pooled(t, c.order, 1, 1, nil)
+		l := lanes[0]
+		l.stopping = make(chan struct{})
+		if c.is(l); l.Waits() != c.want {
+			t.Errorf("%s: the lane says %v, want %v", name, l.Waits(), c.want)
+		}
+		if could := l.CouldProbe(); could != (name == "one could probe" || name == "its room is full") {
+			t.Errorf("%s: a record could probe: %v", name, could)
+		}
 	}
 }

@@ -21,37 +21,6 @@ import (
 	"github.com/sidingkafka/siding/internal/cases"
 )
 
-// Records that fail for good in front of a partition, or of a key, do not keep the topic from
-// running: those behind them run within half a minute of the outage's end, and the bad ones end as
-// the policy says.
-func TestLane_GuardPoisonInFront(t *testing.T) {
-	each(t, orders, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
-		s, routed := &service{}, &copies{}
-		cfg := withBreaker(s)
-		cfg.Order = order
-		cfg.Hooks = []consumer.Hook{routed}
-		c := k.Run(cfg)
-		s.hold(k, c)
-		var bad []*kgo.Record
-		key := []byte("key-0") // that of each twentieth of the others, too
-		for range 12 {
-			bad = append(bad, k.Produce(&kgo.Record{Topic: "orders", Key: key, Value: []byte("bad")})...)
-		}
-		records := k.Produce(many(100)...)
-		time.Sleep(5 * time.Minute)
-		s.down.Store(false)
-		time.Sleep(30 * time.Second)
-		if l := c.Health().Lanes[0]; l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
-			t.Errorf("the lane is %+v, behind %d bad ones of %d", l, len(bad), len(records)+len(bad))
-		}
-		deadLettered(k, bad, headers.ReasonExhausted)
-		k.Conserved()
-		if n := routed.dead.Load(); n != int64(len(bad)) {
-			t.Errorf("%d records are dead letters, want the %d that fail for good", n, len(bad))
-		}
-	})
-}
-
 // Records that fail for good fill the room of a lane, so no other one can be read and probed. They
 // give way after MaxOutage, and no earlier: until then an outage may be what fails.
 func TestLane_GuardRoomFullOfPoison(t *testing.T) {
@@ -62,19 +31,14 @@ func TestLane_GuardRoomFullOfPoison(t *testing.T) {
 		cfg.Policy.Breaker.MaxOutage = 5 * time.Minute
 		cfg.Hooks = []consumer.Hook{routed}
 		c := k.Run(cfg)
-		poison := func(n int) {
-			for range n {
+		poison := func() {
+			for range 15 {
 				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("key-0"), Value: []byte("bad")})
 			}
-			time.Sleep(time.Second / 2)
 		}
-		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
-			poison(15)
-		}
+		holdBy(c, poison)
 		since := c.Health().Topics[0].Since
-		for range 20 {
-			poison(1)
-		}
+		poison()
 		k.Produce(many(20)...)
 		parked := routed.parked.Load()
 		time.Sleep(time.Until(since.Add(5*time.Minute - time.Second)))
@@ -84,34 +48,6 @@ func TestLane_GuardRoomFullOfPoison(t *testing.T) {
 		s.good(t, 20)
 		if took := time.Since(since); took > 12*time.Minute {
 			t.Errorf("the last healthy record ran %v after the beginning of the hold", took)
-		}
-		k.Conserved()
-	})
-}
-
-// The first record of a partition fails for good as an outage ends. All others failed as probes,
-// and no more come. They run within half a minute all the same.
-func TestLane_GuardPoisonInFrontOfAnIdleSource(t *testing.T) {
-	each(t, map[string]error{"retryable": classify.Retryable(errBusy), "unnamed": errBusy}, 1, func(t *testing.T, k *consumertest.Kafka, poison error) {
-		s := &service{}
-		cfg := withBreaker(s)
-		var held atomic.Bool
-		var first atomic.Int64 // behind the record that is the first probe
-		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
-			if held.Load() && first.CompareAndSwap(0, r.Offset+1) || first.Load() == r.Offset+1 {
-				return poison
-			}
-			return s.handle(ctx, r)
-		}
-		c := k.Run(cfg)
-		s.hold(k, c)
-		held.Store(true)
-		k.Produce(many(30)...)
-		time.Sleep(10 * time.Minute)
-		s.down.Store(false)
-		time.Sleep(30 * time.Second)
-		if l := c.Health().Lanes[0]; first.Load() == 0 || l.Offsets[0].Next-l.Offsets[0].Floor > 0 || l.State == consumer.StateHeld {
-			t.Errorf("the lane is %+v, behind offset %d", l, first.Load()-1)
 		}
 		k.Conserved()
 	})
@@ -206,24 +142,37 @@ func TestLane_GuardFinishesNoneBetweenFailedProbes(t *testing.T) {
 	})
 }
 
-// The first record of a partition, or of the only key, fails for good, and takes longer for that
-// than it is from one round of probes to the next. Those behind it are probes all the same.
-func TestLane_GuardSlowPoisonInFront(t *testing.T) {
-	takes := map[string]time.Duration{"16 s": 16 * time.Second, "its timeout": 2 * time.Hour}
-	each(t, cases.Cross(orders, takes), 1, func(t *testing.T, k *consumertest.Kafka, is cases.Pair[consumer.Order, time.Duration]) {
+// The first record of a partition, or of the only key, fails for good as an outage ends, at once or
+// after more than the time from one round of probes to the next. All others failed as probes, and
+// no more come. They run soon all the same.
+func TestLane_GuardPoisonInFront(t *testing.T) {
+	type poison struct {
+		order consumer.Order
+		err   error
+		takes time.Duration
+	}
+	table := map[string]poison{
+		"partition, at once":          {consumer.OrderPartition, classify.Retryable(errBusy), 0},
+		"partition, at once, unnamed": {consumer.OrderPartition, errBusy, 0},
+	}
+	for name, order := range orders {
+		table[name+", 16 s"] = poison{order, classify.Retryable(errBusy), 16 * time.Second}
+		table[name+", its timeout"] = poison{order, classify.Retryable(errBusy), 2 * time.Hour}
+	}
+	each(t, table, 1, func(t *testing.T, k *consumertest.Kafka, is poison) {
 		s := &service{}
 		cfg := withBreaker(s)
-		cfg.Order = is.A
+		cfg.Order = is.order
 		var held atomic.Bool
-		var first, good atomic.Int64
+		var first, good atomic.Int64 // first is behind the record that is the first probe
 		cfg.Handler = func(ctx context.Context, r *kgo.Record) error {
 			source := consumer.DeliveryOf(ctx, r).Tier == 0
 			if source && held.Load() && (first.CompareAndSwap(0, r.Offset+1) || first.Load() == r.Offset+1) {
 				select {
-				case <-time.After(is.B):
+				case <-time.After(is.takes):
 				case <-ctx.Done():
 				}
-				return classify.Retryable(errBusy)
+				return is.err
 			}
 			err := s.handle(ctx, r)
 			if err == nil && source {
@@ -238,17 +187,21 @@ func TestLane_GuardSlowPoisonInFront(t *testing.T) {
 				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("only")})
 			}
 		}
-		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
-			produce(15)
-			time.Sleep(time.Second / 2)
-		}
+		holdBy(c, func() { produce(15) })
 		held.Store(true)
 		produce(60)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(10 * time.Minute)
 		s.down.Store(false)
-		time.Sleep(4 * time.Minute)
-		if good.Load() < 59 {
-			t.Errorf("%d of 60 ran within four minutes of the outage's end; %+v", good.Load(), c.Health().Topics)
+		within := 4 * time.Minute
+		if is.takes == 0 {
+			within = 30 * time.Second
+		}
+		time.Sleep(within)
+		if l := c.Health().Lanes[0]; good.Load() < 59 || is.takes == 0 && (l.Offsets[0].Next > l.Offsets[0].Floor || l.State == consumer.StateHeld) {
+			t.Errorf("%d of 60 ran within %v of the outage's end; the lane is %+v", good.Load(), within, l)
+		}
+		if is.takes == 0 {
+			k.Conserved()
 		}
 	})
 }
@@ -274,12 +227,11 @@ func TestLane_GuardRedrivenRecordHoldsUpNoKey(t *testing.T) {
 		}
 		c := k.Run(cfg)
 		s.down.Store(true)
-		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
+		holdBy(c, func() {
 			for range 15 {
 				k.Produce(&kgo.Record{Topic: "orders", Key: []byte("poison"), Value: []byte("bad")})
 			}
-			time.Sleep(time.Second / 2)
-		}
+		})
 		time.Sleep(2 * time.Minute)
 		m := headers.Meta{
 			Group: cfg.Group, NotBefore: time.Now(), Original: headers.Position{Topic: "orders", Offset: 3, Timestamp: time.Now()},
@@ -299,8 +251,8 @@ func TestLane_GuardRedrivenRecordHoldsUpNoKey(t *testing.T) {
 	})
 }
 
-// An operator pauses the topic in an outage, or the member rejoins: no record can be a probe then,
-// and the hold goes on.
+// An operator pauses the topic in an outage, or the member rejoins: no record is a probe then, and
+// the hold goes on.
 func TestLane_GuardPauseEndsNoHold(t *testing.T) {
 	each(t, cases.Cross(orders, map[string]bool{"pause": true, "rejoin": false}), 1, func(t *testing.T, k *consumertest.Kafka, is cases.Pair[consumer.Order, bool]) {
 		s, routed := &service{}, &copies{}
@@ -314,7 +266,13 @@ func TestLane_GuardPauseEndsNoHold(t *testing.T) {
 		for range 3 {
 			if is.B {
 				c.Pause("orders")
+				time.Sleep(time.Second)
+				calls := s.calls.Load()
 				time.Sleep(20 * time.Minute)
+				if n := s.calls.Load() - calls; n > 0 {
+					t.Errorf("%d probes of a paused topic", n)
+				}
+				allAre(t, c, consumer.StatePaused)
 				c.Resume("orders")
 			} else {
 				fault := k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Count: -1, Err: kerr.CoordinatorLoadInProgress})
@@ -361,21 +319,18 @@ func TestLane_GuardPoisonInFrontOfAllKeys(t *testing.T) {
 		c := k.Run(cfg)
 		s.down.Store(true)
 		produced := 0
-		produce := func(n int, wait time.Duration) {
+		produce := func(n int) {
 			for i := range n * is.B {
 				k.Produce(&kgo.Record{Topic: "orders", Key: fmt.Append(nil, i%is.B)})
 				produced++
 			}
-			time.Sleep(wait)
 		}
-		for h := c.Health(); len(h.Topics) == 0 || h.Topics[0].State != consumer.StateHeld; h = c.Health() {
-			produce(5, time.Second/2)
-		}
+		holdBy(c, func() { produce(5) })
 		held.Store(true) // before the first round of probes
-		produce(20, 0)
+		produce(20)
 		for range 60 {
 			if is.A.B {
-				produce(1, 0)
+				produce(1)
 			}
 			time.Sleep(10 * time.Second)
 		}

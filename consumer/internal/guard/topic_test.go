@@ -247,6 +247,25 @@ func TestTopic_WaitingLanesRunInOrder(t *testing.T) {
 	})
 }
 
+// Beside a good probe there are no rounds: a record whose probe fails then runs again at once.
+func TestTopic_ProbeThatFailsBesideAGoodOneRunsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakeLane{records: 90}
+		topic, _ := topicOf(t, l)
+		topic.hold()
+		time.Sleep(time.Second)
+		good, _ := topic.Source(l, false)
+		if failed, round := topic.Failed(), topic.Round(); failed != round {
+			t.Errorf("a probe fails in round %d, and that is of %d", round, failed)
+		}
+		topic.End(good, Good, nil)
+		if failed, round := topic.Failed(), topic.Round(); failed >= round {
+			t.Errorf("a probe fails in round %d beside a good one, and that is of %d", round, failed)
+		}
+	})
+}
+
 // The budget is used up, and earns a retry a second. The timer wakes the lanes, which take turns
 // with the budget: the first one that is woken may use it up.
 func TestTopic_WakesRetriesOnceTheBudgetHasRoom(t *testing.T) {
