@@ -244,6 +244,9 @@ func TestIsolator_StuckDecoderIsToldFromItsHandler(t *testing.T) {
 		guilty, others := k.Produce(onPartition(0, "guilty", 10)...), k.Produce(onPartition(1, "fine", 10)...)
 		left(t, k, "orders", 0, "n=2 s=3 g=AAM")
 		decode, release := make(chan struct{}), make(chan struct{})
+		endDecoding, endHandling := sync.OnceFunc(func() { close(decode) }), sync.OnceFunc(func() { close(release) })
+		defer endHandling() // also where the test fails
+		defer endDecoding()
 		var done ran
 		cfg := config(consumer.Decode(func(_ context.Context, r *kgo.Record) (int, error) {
 			if r.Partition == 0 && r.Offset == 1 {
@@ -261,11 +264,11 @@ func TestIsolator_StuckDecoderIsToldFromItsHandler(t *testing.T) {
 		eventually(t, "it is decoded", func() bool { return strings.Contains(said(k, "orders", 0), " x=0d") })
 		time.Sleep(stuckTimeout + 4*time.Second)
 		done.all(t, others)
-		close(decode)
+		endDecoding()
 		// Its time is over: it goes to a retry topic, and is named no longer.
 		k.Parked(guilty[1], tier1, "decode.timeout")
 		eventually(t, "it is named no longer", func() bool { return !strings.Contains(said(k, "orders", 0), " x=") })
-		close(release)
+		endHandling()
 		done.all(t, guilty)
 	})
 }
