@@ -22,6 +22,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	clients "github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // oversizeConfig retries a record once whose value begins with "busy", and fails a record
@@ -318,7 +319,7 @@ func TestLane_LargeMalformedRecordOmitsItsValue(t *testing.T) {
 		cfg := oversizeConfig()
 		cfg.Policy.OnOversize = tt.how
 		c := k.Run(cfg)
-		h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine"}, {Key: headers.History, Value: []byte(prose(400))}}
+		h := []kgo.RecordHeader{{Key: headers.Attempts, Value: []byte("-1")}, {Key: "mine"}, {Key: reserved.History.String(), Value: []byte(prose(400))}}
 		k.Produce(&kgo.Record{Topic: "orders.retry.300ms", Partition: 1, Key: []byte("k"), Value: noise(10_000), Headers: h})
 		if tt.how == consumer.Stop {
 			eventually(t, "the lane halts", func() bool { return c.Health().Lanes[1].State == consumer.StateStopped })

@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/internal/ledgerrecord"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // broughtBack is a record on the first retry topic as a redrive run writes it: from a letter, due
@@ -139,7 +140,7 @@ func TestLane_ReportsNoOtherDiscardToTheLedger(t *testing.T) {
 		last := k.Produce(
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard")},
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: mark(other)},
-			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: mark(letter)[:2]},
+			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: reserved.Without(mark(letter), reserved.SetOf(reserved.RedriveFrom))},
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: append(mark(letter), mark(letter)...)},
 			broughtBack(other, []byte("discard")),
 			&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("discard"), Headers: (&headers.Meta{Redrive: headers.Redrive{ID: "run-1/selection/0", Count: 1, From: letter}}).AppendSource(nil)},
@@ -399,7 +400,7 @@ func TestLane_NotesABrokenRecordWhereItIs(t *testing.T) {
 			}
 		}
 		// as if it had been redriven to its source before
-		broken.Headers = append(broken.Headers, kgo.RecordHeader{Key: headers.RedriveOriginal, Value: []byte("orders/1/0")})
+		broken.Headers = append(broken.Headers, kgo.RecordHeader{Key: reserved.RedriveOriginal.String(), Value: []byte("orders/1/0")})
 		k.Produce(broken)
 		committed(t, k, "orders.retry.300ms", 1, 1)
 		if got, want := discardNotes(t, k), []string{"billing orders.retry.300ms/1/0, 1/0 malformed 0"}; !slices.Equal(got, want) {

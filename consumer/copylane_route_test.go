@@ -11,6 +11,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // A tool copied dead letters back to the source with all headers, the mark of an earlier redrive
@@ -24,7 +25,7 @@ func TestLane_HeadersOnASourceCannotSetTheAge(t *testing.T) {
 		m.Redrive.At = at
 		return m.AppendSource(nil)
 	}
-	firstFailed := kgo.RecordHeader{Key: headers.FirstFailedAt, Value: []byte("1")}
+	firstFailed := kgo.RecordHeader{Key: reserved.FirstFailedAt.String(), Value: []byte("1")}
 	each(t, map[string]func(now time.Time) *kgo.Record{
 		"first failed long ago": func(time.Time) *kgo.Record {
 			return &kgo.Record{Headers: []kgo.RecordHeader{firstFailed}}

@@ -95,7 +95,11 @@ func between(since, at, until time.Time) bool {
 
 func (f *Filter) carries(h []kgo.RecordHeader) bool {
 	for key, values := range f.Headers {
-		if !slices.ContainsFunc(h, func(h kgo.RecordHeader) bool { return h.Key == key && oneOf(values, string(h.Value)) }) {
+		found := false
+		for k, value := range headers.Values(h) {
+			found = found || k == key && oneOf(values, string(value))
+		}
+		if !found {
 			return false
 		}
 	}

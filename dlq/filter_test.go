@@ -15,7 +15,7 @@ func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 	letter := &Letter{
 		Record: &kgo.Record{
 			Timestamp: at.Add(time.Hour), Partition: 2, Offset: 7, Key: []byte("order-7"),
-			Headers: []kgo.RecordHeader{header("tenant", "7"), header("tenant", "8"), header("empty", ""), {Key: "null"}, header(headers.Host, "h")},
+			Headers: []kgo.RecordHeader{header("tenant", "7"), header("tenant", "8"), header("empty", ""), {Key: "null"}, header(headers.MetaFields, "env=e%3B;host=h;")},
 		},
 		Meta: headers.Meta{
 			Class: "net.timeout", Fingerprint: "0123456789abcdef", Group: "billing", Reason: headers.ReasonExhausted, FailedAt: at, Attempts: 4,
@@ -69,7 +69,7 @@ func TestFilter_SelectsWhatFitsAllItsFields(t *testing.T) {
 		{"from behind", Filter{Ranges: []Range{{Partition: 2, From: 8}}}, letter, false},
 		{"until there", Filter{Ranges: []Range{{Partition: 2, Until: 7}}}, letter, false},
 		{"until behind", Filter{Ranges: []Range{{Partition: 2, Until: 8}}}, letter, true},
-		{"header", Filter{Headers: map[string][]string{"tenant": {"8"}, headers.Host: {"g", "h"}}}, letter, true},
+		{"header", Filter{Headers: map[string][]string{"tenant": {"8"}, "dlq-host": {"g", "h"}, "dlq-environment": {"e;"}}}, letter, true},
 		{"header whatever its value", Filter{Headers: map[string][]string{"null": nil, "empty": {}}}, letter, true},
 		{"another value of a header", Filter{Headers: map[string][]string{"tenant": {"9"}}}, letter, false},
 		{"one header fits, one does not", Filter{Headers: map[string][]string{"tenant": {"7"}, "region": nil}}, letter, false},

@@ -17,14 +17,14 @@ import (
 // FuzzHeaderView_AgreesWithParse guards that the two agree about a letter's place and time.
 type headerView struct {
 	group, class, fingerprint, message, reason []byte
-	// dlq-original-topic, dlq-original-topic-id, dlq-redrive-id
+	// the original topic and its id, and the run of the last redrive
 	topic, source, redrive []byte
 	// dlq-original-partition and -offset; -1 if missing
 	partition int64
 	offset    int64
 	failedAt  int64 // Unix milliseconds; -1 if missing
-	// broken reports that one of these headers is repeated or malformed.
-	broken bool
+	// meta reports that dlq-meta was read, broken that one of these values is repeated or malformed.
+	meta, broken bool
 }
 
 // read fills the view from headers. Of a repeated header the first counts, as for headers.Parse.
@@ -40,25 +40,52 @@ func (g *headerView) read(h []kgo.RecordHeader) {
 			g.text(&g.group, value)
 		case headers.ErrorClass:
 			g.text(&g.class, value)
-		case headers.ErrorFingerprint:
-			g.text(&g.fingerprint, value)
 		case headers.ErrorMessage:
 			g.text(&g.message, value)
 		case headers.FailureReason:
 			g.text(&g.reason, value)
 		case headers.OriginalTopic:
 			g.text(&g.topic, value)
-		case headers.OriginalTopicID:
-			g.text(&g.source, value)
-		case headers.RedriveID:
-			g.text(&g.redrive, value)
 		case headers.OriginalPartition:
 			g.number(&g.partition, value, math.MaxInt32)
 		case headers.OriginalOffset:
 			g.number(&g.offset, value, math.MaxInt64)
 		case headers.FailedAt:
 			g.number(&g.failedAt, value, reserved.MaxMillis)
+		case headers.MetaFields:
+			g.fields(value)
+		default: // before there was dlq-meta
+			g.field(reserved.Of(key), value)
 		}
+	}
+}
+
+// fields reads dlq-meta.
+func (g *headerView) fields(text []byte) {
+	if g.meta {
+		g.broken = true
+		return
+	}
+	g.meta = true
+	for len(text) > 0 {
+		f, rest, ok := reserved.NextField(text)
+		if !ok {
+			g.broken = true
+			return
+		}
+		g.field(f.Key, f.Value)
+		text = rest
+	}
+}
+
+func (g *headerView) field(k reserved.Key, value []byte) {
+	switch k {
+	case reserved.ErrorFingerprint:
+		g.text(&g.fingerprint, value)
+	case reserved.OriginalTopicID:
+		g.text(&g.source, value)
+	case reserved.RedriveID:
+		g.text(&g.redrive, value)
 	}
 }
 

@@ -7,13 +7,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 func FuzzHeaderView_AgreesWithParse(f *testing.F) {
 	keys := []string{
-		headers.Group, headers.ErrorClass, headers.ErrorFingerprint, headers.FailureReason, headers.OriginalTopic, headers.OriginalPartition,
-		headers.OriginalOffset, headers.FailedAt, headers.RedriveID, "dlq-mine", "x",
+		headers.Group, headers.ErrorClass, reserved.ErrorFingerprint.String(), headers.FailureReason, headers.OriginalTopic, headers.OriginalPartition,
+		headers.OriginalOffset, headers.FailedAt, reserved.RedriveID.String(), headers.MetaFields, "dlq-mine", "x",
 	}
+	f.Add([]byte("\x00billing\n\x03terminal\n\x04orders\n\x050\n\x067\n\x0799\n\x09id=AQAAAAAAAAAAAAAAAAAAAA;fp=0123456789abcdef;run=r;later=1;"))
+	f.Add([]byte("\x0799\n\x02fedcba9876543210\n\x09fp=0123456789abcdef;fp=0123456789abcdef;broken"))
 	f.Add([]byte("\x00billing\n\x03terminal\n\x04orders\n\x050\n\x067\n\x0799"))
 	f.Add([]byte("\x0707\n\x07-1\n\x06-0\n\x059999999999"))
 	f.Fuzz(func(t *testing.T, b []byte) {

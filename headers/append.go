@@ -16,9 +16,9 @@ import (
 // of m. It does not change h or its array. It allocates twice: the slice, and one array for all
 // values.
 //
-// Reason decides which headers are written. Without a reason the result is for a retry topic and
-// has dlq-not-before and dlq-held. With a reason it is for a dead letter and has dlq-reason,
-// dlq-error-stack and dlq-value-omitted.
+// Reason decides what is written. Without a reason the result is for a retry topic and has the due
+// time and Held. With a reason it is for a dead letter and has the reason, the stack and
+// ValueOmitted.
 //
 // Long values are cut to their limits: the message and the stack at the end, the history at its
 // oldest entries. Text becomes valid UTF-8, classes become clean, an invalid fingerprint is
@@ -36,12 +36,11 @@ func (m *Meta) Append(h []kgo.RecordHeader) []kgo.RecordHeader {
 func (m *Meta) AppendSource(h []kgo.RecordHeader) []kgo.RecordHeader {
 	redriven := Meta{Redrive: m.Redrive, FirstFailedAt: m.FirstFailedAt, History: m.History}
 	e := encoder{buf: make([]byte, 0, redriven.estimate())}
+	if m.Redrive.At.IsZero() {
+		redriven.FirstFailedAt, redriven.History = time.Time{}, nil
+	}
 	if m.Redrive.ID != "" {
-		e.redrive(&m.Redrive)
-		if !m.Redrive.At.IsZero() {
-			e.time(reserved.FirstFailedAt, m.FirstFailedAt)
-			e.history(m.writtenHistory())
-		}
+		e.fields(&redriven)
 	}
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }
@@ -49,30 +48,31 @@ func (m *Meta) AppendSource(h []kgo.RecordHeader) []kgo.RecordHeader {
 // estimate returns the approximate size of all values: enough for one allocation in most cases, and
 // hardly more than the allocator would round up to.
 func (m *Meta) estimate() int {
-	const numbers = 22 + // topic id
-		2*10 + 13 + // partition, offset, timestamp
-		2*3 + // attempts, hops
-		3*13 // times
+	const numbers = 2*10 + 3 + 2*13 // partition, offset; attempts; times
 	n := numbers + len(m.Original.Topic) + len(m.Group) + min(len(m.Class), classify.MaxClass) +
-		len(m.Fingerprint) + min(len(m.Message), MaxMessage) +
-		min(len(m.TraceParent), maxNote) + min(len(m.Version), maxNote) +
-		min(len(m.Environment), maxNote) + min(len(m.Host), maxNote) + m.Redrive.estimate()
+		min(len(m.Message), MaxMessage) + m.most()
 	if m.Reason != "" {
 		n += min(len(m.Stack), MaxStack) + len(m.Reason)
-	}
-	for i := range m.History {
-		n += len(m.History[i].Class) + 32 + min(len(m.History[i].Message), MaxHistoryMessage)
 	}
 	return n
 }
 
-func (r *Redrive) estimate() int {
-	if r.ID == "" {
-		return 0
+// most is an upper bound of the size of dlq-meta, but for a text that has to be escaped.
+func (m *Meta) most() int {
+	const fixed = 3 + 22 + 4 + 20 + 4 + 16 + 6 + 7 + 7 + 13 + // id, ts, fp, hops, first
+		11 + 12 // held, omitted
+	n := fixed + len(m.Unknown)
+	for _, s := range [...]string{m.TraceParent, m.Version, m.Environment, m.Host} {
+		if s != "" {
+			n += 9 + min(len(s), maxNote)
+		}
 	}
-	n := min(len(r.ID), maxRedriveID) + len(r.From.Topic) + 24 + 13 // time
-	if r.Original.Topic != "" {
-		n += len(r.Original.Topic) + 24
+	if len(m.History) > 0 {
+		n += mostHistory(m.History)
+	}
+	if r := &m.Redrive; r.ID != "" {
+		const fixed = 5 + 6 + 7 + 6 + 30 + 8 + 30 + 6 + 7 + 6 + 13 // run, runs, from, origin, max, sent
+		n += fixed + min(len(r.ID), maxRedriveID) + len(r.From.Topic) + len(r.Original.Topic)
 	}
 	return n
 }
@@ -91,41 +91,74 @@ type encoder struct {
 func (e *encoder) meta(m *Meta) {
 	if o := &m.Original; o.Topic != "" {
 		e.raw(reserved.OriginalTopic, o.Topic)
-		e.topicID(o.TopicID)
 		e.number(reserved.OriginalPartition, int64(o.Partition))
 		e.number(reserved.OriginalOffset, o.Offset)
-		if !o.Timestamp.IsZero() {
-			e.number(reserved.OriginalTimestamp, o.Timestamp.UnixMilli())
-		}
 	}
 	e.raw(reserved.Group, m.Group)
 	e.number(reserved.Attempts, int64(clamp(m.Attempts)))
 	e.class(reserved.ErrorClass, m.Class)
-	if validFingerprint(m.Fingerprint) {
-		e.raw(reserved.ErrorFingerprint, m.Fingerprint)
-	}
 	e.text(reserved.ErrorMessage, m.Message, MaxMessage)
 	if m.Reason != "" {
 		e.text(reserved.ErrorStack, m.Stack, MaxStack)
 		e.class(reserved.FailureReason, string(m.Reason))
 	}
-	e.time(reserved.FirstFailedAt, m.FirstFailedAt)
 	e.time(reserved.FailedAt, m.FailedAt)
 	if m.Reason == "" {
 		e.time(reserved.NotBefore, m.NotBefore)
-		e.flag(reserved.Held, m.Held)
 	}
-	if m.Hops > 0 {
-		e.number(reserved.Hops, int64(clamp(m.Hops)))
+	e.fields(m)
+}
+
+// fields adds dlq-meta. Two values are left out if they are the usual ones: the first failure that is
+// the last one too, and as many copies as deliveries.
+func (e *encoder) fields(m *Meta) {
+	start := e.room(m.most())
+	if o := &m.Original; o.Topic != "" {
+		if o.TopicID != ([16]byte{}) {
+			e.buf = reserved.BeginField(e.buf, reserved.OriginalTopicID)
+			e.buf = append(base64.RawURLEncoding.AppendEncode(e.buf, o.TopicID[:]), ';')
+		}
+		if !o.Timestamp.IsZero() {
+			e.field(reserved.OriginalTimestamp, o.Timestamp.UnixMilli())
+		}
+	}
+	if validFingerprint(m.Fingerprint) {
+		e.note(reserved.ErrorFingerprint, m.Fingerprint)
+	}
+	// The usual values are left out, if there is a header to leave them out of.
+	others := len(e.buf) > start
+	if hops, attempts := clamp(m.Hops), clamp(m.Attempts); hops != attempts || hops > 0 && !others {
+		e.field(reserved.Hops, int64(hops))
+	}
+	e.firstFailure(m, others || len(e.buf) > start)
+	e.note(reserved.TraceParent, m.TraceParent)
+	e.note(reserved.ConsumerVersion, m.Version)
+	e.note(reserved.Environment, m.Environment)
+	e.note(reserved.Host, m.Host)
+	if m.Held && m.Reason == "" {
+		e.note(reserved.Held, "true")
+	}
+	if m.ValueOmitted && m.Reason != "" {
+		e.note(reserved.ValueOmitted, "true")
 	}
 	e.history(m.writtenHistory())
-	e.text(reserved.TraceParent, m.TraceParent, maxNote)
-	e.text(reserved.ConsumerVersion, m.Version, maxNote)
-	e.text(reserved.Environment, m.Environment, maxNote)
-	e.text(reserved.Host, m.Host, maxNote)
+	e.buf = append(e.buf, m.Unknown...)
 	e.redrive(&m.Redrive)
-	if m.Reason != "" {
-		e.flag(reserved.ValueOmitted, m.ValueOmitted)
+	if len(e.buf) > start {
+		e.add(reserved.Meta, start)
+	}
+}
+
+// noTime stands for a time that is not known, where none would mean another time.
+const noTime = "-"
+
+func (e *encoder) firstFailure(m *Meta, follows bool) {
+	switch first, last := m.FirstFailedAt, m.FailedAt; {
+	case !first.IsZero() && !last.IsZero() && follows && millis(first) == millis(last) && m.Reason != ReasonMalformed:
+	case !first.IsZero():
+		e.field(reserved.FirstFailedAt, millis(first))
+	case !last.IsZero():
+		e.note(reserved.FirstFailedAt, noTime)
 	}
 }
 
@@ -188,38 +221,38 @@ func (e *encoder) time(k reserved.Key, t time.Time) {
 	}
 }
 
-func (e *encoder) flag(k reserved.Key, set bool) {
-	if set {
-		e.raw(k, "true")
+// field adds a number to dlq-meta.
+func (e *encoder) field(k reserved.Key, n int64) {
+	e.buf = append(strconv.AppendInt(reserved.BeginField(e.buf, k), n, 10), ';')
+}
+
+// note adds a text to dlq-meta.
+func (e *encoder) note(k reserved.Key, s string) {
+	if s != "" {
+		e.buf = reserved.AppendField(e.buf, k, valid(s, maxNote))
 	}
 }
 
-func (e *encoder) topicID(id [16]byte) {
-	if id == ([16]byte{}) || e.memo.id(e, id) {
+func (e *encoder) position(k reserved.Key, p *Position) {
+	e.buf = append(p.append(reserved.BeginField(e.buf, k)), ';')
+}
+
+// redrive adds the fields of a redrive. The time comes last: see [SetSent].
+func (e *encoder) redrive(r *Redrive) {
+	if r.ID == "" {
 		return
 	}
-	start := e.room(22)
-	e.buf = base64.RawURLEncoding.AppendEncode(e.buf, id[:])
-	e.add(reserved.OriginalTopicID, start)
-	e.memo.keepID(e, id)
-}
-
-func (e *encoder) redrive(r *Redrive) {
-	if r.ID != "" {
-		e.text(reserved.RedriveID, r.ID, maxRedriveID)
-		e.number(reserved.RedriveCount, int64(clamp(r.Count)))
-		start := e.room(len(r.From.Topic) + 32)
-		e.buf = r.From.append(e.buf)
-		e.add(reserved.RedriveFrom, start)
-		if o := &r.Original; o.Topic != "" {
-			start := e.room(len(o.Topic) + 32)
-			e.buf = o.append(e.buf)
-			e.add(reserved.RedriveOriginal, start)
-		}
-		e.time(reserved.RedriveAt, r.At)
-		if r.MaxAttempts > 0 {
-			e.number(reserved.RedriveMaxAttempts, int64(clamp(r.MaxAttempts)))
-		}
+	e.note(reserved.RedriveID, r.ID)
+	e.field(reserved.RedriveCount, int64(clamp(r.Count)))
+	e.position(reserved.RedriveFrom, &r.From)
+	if r.Original.Topic != "" {
+		e.position(reserved.RedriveOriginal, &r.Original)
+	}
+	if r.MaxAttempts > 0 {
+		e.field(reserved.RedriveMaxAttempts, int64(clamp(r.MaxAttempts)))
+	}
+	if !r.At.IsZero() {
+		e.field(reserved.RedriveAt, millis(r.At))
 	}
 }
 
@@ -231,6 +264,14 @@ func (e *encoder) room(n int) int {
 		e.buf = make([]byte, 0, max(n, chunkBytes))
 	}
 	return len(e.buf)
+}
+
+// valid returns at most limit bytes of s as valid UTF-8.
+func valid(s string, limit int) string {
+	if len(s) <= limit && utf8.ValidString(s) {
+		return s
+	}
+	return string(appendText(nil, s, limit))
 }
 
 // appendText appends at most limit bytes of s as valid UTF-8.

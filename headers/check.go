@@ -3,6 +3,8 @@ package headers
 import (
 	"fmt"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // CheckRetry returns an error unless m is plausible on a retry topic. Parse read m from a record
@@ -29,7 +31,7 @@ func (m *Meta) CheckRetry(written time.Time, retention time.Duration) error {
 		case m.Class == "":
 			return missing(ErrorClass)
 		case m.FirstFailedAt.IsZero():
-			return missing(FirstFailedAt)
+			return missing(reserved.FirstFailedAt.String())
 		case m.FailedAt.IsZero():
 			return missing(FailedAt)
 		}

@@ -29,7 +29,7 @@ func TestCheck_BelievesOnlyWhatATierCanHold(t *testing.T) {
 		{"no group", func(m *Meta) { m.Group = "" }, Group, ErrMissing},
 		{"failed without a class", func(m *Meta) { m.Class = "" }, ErrorClass, ErrMissing},
 		{"failed at no time", func(m *Meta) { m.FailedAt = time.Time{} }, FailedAt, ErrMissing},
-		{"first failed at no time", func(m *Meta) { m.FirstFailedAt = time.Time{} }, FirstFailedAt, ErrMissing},
+		{"first failed at no time", func(m *Meta) { m.FirstFailedAt = time.Time{} }, firstFailedAtKey, ErrMissing},
 		{"redriven, never failed since", func(m *Meta) {
 			m.Attempts, m.Class, m.FailedAt, m.FirstFailedAt = 0, "", time.Time{}, time.Time{}
 		}, "", nil},

@@ -42,10 +42,10 @@ type memo struct {
 	last [reserved.Count]struct {
 		text   string
 		number int64
-		topic  [16]byte
 		value  []byte // nil: none yet
 	}
-	attempt Attempt // of the last history, if it had one entry
+	attempt Attempt // of the last history with one entry
+	field   []byte  // of that
 }
 
 func (m *memo) string(e *encoder, k reserved.Key, s string) bool {
@@ -76,36 +76,22 @@ func (m *memo) keepNumber(e *encoder, k reserved.Key, n int64) {
 	}
 }
 
-func (m *memo) id(e *encoder, id [16]byte) bool {
-	if m == nil || m.last[reserved.OriginalTopicID].value == nil || m.last[reserved.OriginalTopicID].topic != id {
-		return false
-	}
-	e.put(reserved.OriginalTopicID, m.last[reserved.OriginalTopicID].value)
-	return true
-}
-
-func (m *memo) keepID(e *encoder, id [16]byte) {
-	if m != nil {
-		m.last[reserved.OriginalTopicID].topic, m.last[reserved.OriginalTopicID].value = id, e.values[e.n-1]
-	}
-}
-
-// history finds the value of a history with one entry. In a storm, many records fail for the first
+// history finds the field of a history with one entry. In a storm, many records fail for the first
 // time with the same error in the same millisecond.
 func (m *memo) history(e *encoder, attempts []Attempt) bool {
-	if m == nil || len(attempts) != 1 || m.last[reserved.History].value == nil {
+	if m == nil || len(attempts) != 1 || m.field == nil {
 		return false
 	}
 	a, b := &attempts[0], &m.attempt
 	if a.Message != b.Message || a.Class != b.Class || a.Number != b.Number || a.Run != b.Run || a.Verdict != b.Verdict || millis(a.At) != millis(b.At) {
 		return false
 	}
-	e.put(reserved.History, m.last[reserved.History].value)
+	e.buf = append(e.buf, m.field...)
 	return true
 }
 
-func (m *memo) keepHistory(e *encoder, attempts []Attempt) {
+func (m *memo) keepHistory(attempts []Attempt, field []byte) {
 	if m != nil && len(attempts) == 1 {
-		m.attempt, m.last[reserved.History].value = attempts[0], e.values[e.n-1]
+		m.attempt, m.field = attempts[0], field
 	}
 }

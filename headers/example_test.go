@@ -35,13 +35,10 @@ func ExampleMeta_Append() {
 	// dlq-group: billing
 	// dlq-attempts: 1
 	// dlq-error-class: payment.busy
-	// dlq-error-fingerprint: 91b7a5c60d1f2e38
 	// dlq-error-msg: provider is busy
-	// dlq-first-failed-at: 1763000000000
 	// dlq-failed-at: 1763000000000
 	// dlq-not-before: 1763000005000
-	// dlq-hops: 1
-	// dlq-history: 2,1:payment.busy:1763000000000:retry:provider is busy
+	// dlq-meta: fp=91b7a5c60d1f2e38;history=2,1:payment.busy:1763000000000:retry:provider is busy;
 }
 
 // If many records fail alike, an Encoder encodes equal values once.
@@ -141,6 +138,19 @@ func ExampleStrip() {
 	// dlq-owner: the user's own
 }
 
+// A consumer that looks for a value by its key finds it in each format.
+func ExampleValues() {
+	m := headers.Meta{Group: "billing", Host: "billing-6d5f"}
+	for key, value := range headers.Values(m.Append(nil)) {
+		fmt.Printf("%s: %s\n", key, value)
+	}
+	// Output:
+	// dlq-group: billing
+	// dlq-attempts: 0
+	// dlq-meta: host=billing-6d5f;
+	// dlq-host: billing-6d5f
+}
+
 // Redrive's headers on a source topic count only if they name the source's own DLQ.
 func ExampleParseSource() {
 	m := headers.Meta{Redrive: headers.Redrive{ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12}}}
@@ -167,13 +177,7 @@ func ExampleMeta_AppendSource() {
 	}
 	show(m.AppendSource(nil))
 	// Output:
-	// dlq-redrive-id: 7f3a
-	// dlq-redrive-count: 1
-	// dlq-redrive-from: orders.dlq/3/12
-	// dlq-redrive-at: 1763003600000
-	// dlq-redrive-max-attempts: 2
-	// dlq-first-failed-at: 1763000000000
-	// dlq-history: 2,1:payment.busy:1763000000000:retry:provider is busy
+	// dlq-meta: first=1763000000000;history=2,1:payment.busy:1763000000000:retry:provider is busy;run=7f3a;runs=1;from=orders.dlq/3/12;max=2;sent=1763003600000;
 }
 
 func ExampleParsePosition() {

@@ -15,11 +15,12 @@ var (
 	ErrRange     = reserved.ErrRange
 )
 
-// FieldError is the error of one invalid header.
+// FieldError is the error of one invalid header, or field of dlq-meta.
 type FieldError struct {
 	// Key is the header's key.
 	Key string
-	// Value is the header's value, cut to 64 bytes; empty if there is none.
+	// Value is the header's value, cut to 64 bytes; empty if there is none. Of a field it is
+	// "name=value", or the name if the field is missing.
 	Value string
 	// Err is the reason: ErrMissing, ErrDuplicate, ErrSyntax or ErrRange, by errors.Is.
 	Err error

@@ -27,6 +27,9 @@ func (p *parser) time(k reserved.Key) time.Time {
 	if !p.has(k) {
 		return time.Time{}
 	}
+	if p.InMeta.Has(k) && string(p.Value[k]) == noTime {
+		return time.Time{}
+	}
 	ms, err := reserved.Int(p.Value[k], 0, reserved.MaxMillis)
 	if err != nil {
 		p.fail(k, err)

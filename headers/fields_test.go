@@ -33,7 +33,7 @@ func TestFieldError_Reads(t *testing.T) {
 	}{
 		{FieldError{Key: Attempts, Value: "-1", Err: ErrRange}, `header dlq-attempts: "-1" is out of bounds`},
 		{FieldError{Key: Group, Err: ErrMissing}, `header dlq-group: missing`},
-		{FieldError{Key: Host, Value: "\xff", Err: ErrDuplicate}, `header dlq-host: "\xff" is duplicated`},
+		{FieldError{Key: hostKey, Value: "\xff", Err: ErrDuplicate}, `header dlq-host: "\xff" is duplicated`},
 	} {
 		if got := tt.err.Error(); got != tt.want {
 			t.Errorf("Error() = %s, want %s", got, tt.want)
@@ -45,21 +45,15 @@ func TestFieldError_Reads(t *testing.T) {
 func TestKeys_AreThoseOfReserved(t *testing.T) {
 	t.Parallel()
 	keys := map[reserved.Key]string{
-		reserved.OriginalTopic: OriginalTopic, reserved.OriginalTopicID: OriginalTopicID,
-		reserved.OriginalPartition: OriginalPartition, reserved.OriginalOffset: OriginalOffset,
-		reserved.OriginalTimestamp: OriginalTimestamp, reserved.Group: Group, reserved.Attempts: Attempts,
-		reserved.ErrorClass: ErrorClass, reserved.ErrorFingerprint: ErrorFingerprint,
-		reserved.ErrorMessage: ErrorMessage, reserved.ErrorStack: ErrorStack,
-		reserved.FailureReason: FailureReason, reserved.FirstFailedAt: FirstFailedAt,
-		reserved.FailedAt: FailedAt, reserved.NotBefore: NotBefore, reserved.Held: Held,
-		reserved.Hops: Hops, reserved.History: History, reserved.TraceParent: TraceParent,
-		reserved.ConsumerVersion: ConsumerVersion, reserved.Environment: Environment,
-		reserved.Host: Host, reserved.RedriveID: RedriveID, reserved.RedriveCount: RedriveCount,
-		reserved.RedriveFrom: RedriveFrom, reserved.RedriveOriginal: RedriveOriginal,
-		reserved.RedriveAt: RedriveAt, reserved.RedriveMaxAttempts: RedriveMaxAttempts, reserved.ValueOmitted: ValueOmitted,
+		reserved.OriginalTopic: OriginalTopic, reserved.OriginalPartition: OriginalPartition, reserved.OriginalOffset: OriginalOffset,
+		reserved.Group: Group, reserved.Attempts: Attempts, reserved.ErrorClass: ErrorClass, reserved.ErrorMessage: ErrorMessage,
+		reserved.ErrorStack: ErrorStack, reserved.FailureReason: FailureReason, reserved.FailedAt: FailedAt, reserved.NotBefore: NotBefore,
+		reserved.Meta: MetaFields,
 	}
 	for k := reserved.User + 1; k < reserved.Count; k++ {
-		if keys[k] != k.String() {
+		if (keys[k] == "") != (k.FieldName() != "") {
+			t.Errorf("%s is field %q and header %q, want one of them", k, k.FieldName(), keys[k])
+		} else if keys[k] != "" && keys[k] != k.String() {
 			t.Errorf("%q is read and written, the constant is %q", k, keys[k])
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 var (
@@ -51,7 +53,7 @@ func full(r Reason) Meta {
 		},
 		Redrive:     Redrive{ID: "r-7f3a", Count: 2, From: Position{Topic: "orders.dlq", Partition: 3, Offset: 12}, At: t0.Add(-time.Hour)},
 		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-		Hops:        2,
+		Hops:        3,
 		Version:     "1.4.2",
 		Environment: "production",
 		Host:        "billing-6d5f",
@@ -103,13 +105,49 @@ func clone(h []kgo.RecordHeader) []kgo.RecordHeader {
 	return c
 }
 
-// with returns the headers of a valid retry copy with one value changed, or removed if value is
-// nil.
+// The keys that fields of dlq-meta had while each had a header of its own.
+var (
+	historyKey, hopsKey, heldKey, valueOmittedKey, firstFailedAtKey = reserved.History.String(), reserved.Hops.String(), reserved.Held.String(),
+		reserved.ValueOmitted.String(), reserved.FirstFailedAt.String()
+	originalTopicIDKey, originalTimestampKey, errorFingerprintKey = reserved.OriginalTopicID.String(), reserved.OriginalTimestamp.String(),
+		reserved.ErrorFingerprint.String()
+	traceParentKey, consumerVersionKey, environmentKey, hostKey = reserved.TraceParent.String(), reserved.ConsumerVersion.String(),
+		reserved.Environment.String(), reserved.Host.String()
+	redriveIDKey, redriveCountKey, redriveFromKey, redriveOriginalKey, redriveAtKey, redriveMaxAttemptsKey = reserved.RedriveID.String(),
+		reserved.RedriveCount.String(), reserved.RedriveFrom.String(), reserved.RedriveOriginal.String(), reserved.RedriveAt.String(),
+		reserved.RedriveMaxAttempts.String()
+)
+
+// former returns headers as they were written before there was dlq-meta: each field in a header.
+func former(h []kgo.RecordHeader) (out []kgo.RecordHeader) {
+	for key, value := range Values(h) {
+		if key != MetaFields {
+			out = append(out, kgo.RecordHeader{Key: key, Value: value})
+		}
+	}
+	return out
+}
+
+// gathered is the inverse of former: dlq-meta takes each header that is a field today.
+func gathered(h []kgo.RecordHeader) (out []kgo.RecordHeader) {
+	var fields []byte
+	for i := range h {
+		if k := reserved.Of(h[i].Key); k.FieldName() != "" {
+			fields = reserved.AppendField(fields, k, h[i].Value)
+		} else {
+			out = append(out, h[i])
+		}
+	}
+	return append(out, kgo.RecordHeader{Key: MetaFields, Value: fields})
+}
+
+// with returns the headers of a valid retry copy, in the former format, with one value changed, or
+// removed if value is nil.
 func with(key string, value []byte) []kgo.RecordHeader {
 	m := full("")
 	var out []kgo.RecordHeader
 	found := false
-	for _, h := range m.Append([]kgo.RecordHeader{{Key: "user", Value: []byte("x")}}) {
+	for _, h := range former(m.Append([]kgo.RecordHeader{{Key: "user", Value: []byte("x")}})) {
 		if h.Key == key {
 			found = true
 			if value == nil {

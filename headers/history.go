@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/internal/reserved"
@@ -70,21 +69,28 @@ func (a *Attempt) append(b []byte) []byte {
 	return appendEscaped(b, a.Message)
 }
 
+// history appends the field of a history.
 func (e *encoder) history(attempts []Attempt) {
 	if len(attempts) == 0 || e.memo.history(e, attempts) {
 		return
 	}
-	size := len(historyFormat)
-	for i := range attempts {
-		size += attempts[i].most()
-	}
-	start := e.room(size)
+	start := len(e.buf)
+	e.buf = reserved.BeginField(e.buf, reserved.History)
 	e.buf = append(e.buf, historyFormat...)
 	for i := range attempts {
 		e.buf = attempts[i].append(e.buf)
 	}
-	e.add(reserved.History, start)
-	e.memo.keepHistory(e, attempts)
+	e.buf = append(e.buf, ';')
+	e.memo.keepHistory(attempts, e.buf[start:])
+}
+
+// mostHistory is an upper bound of the field's size.
+func mostHistory(attempts []Attempt) int {
+	size := len("history=;") + len(historyFormat)
+	for i := range attempts {
+		size += attempts[i].most()
+	}
+	return size
 }
 
 // parseHistory reads both formats: "2,attempt.run:class:unixms:verdict:message,…" and
@@ -151,54 +157,28 @@ func validVerdict(s string) bool {
 	return s != "" && len(s) <= maxVerdict
 }
 
-// appendEscaped appends the first MaxHistoryMessage bytes of s as valid UTF-8. Commas, percent
-// signs and control characters are percent-encoded.
+// appendEscaped appends the first MaxHistoryMessage bytes of s as valid UTF-8, in the form of a
+// field, and without commas.
 func appendEscaped(b []byte, s string) []byte {
 	s = shown(s)
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == ',' || c == '%' || c < ' ' || c == 0x7f:
-			b = appendPercent(b, c)
-		case c == 0xc2 && i+1 < len(s) && s[i+1] < 0xa0: // U+0080 to U+009F
-			b = appendPercent(appendPercent(b, c), s[i+1])
-			i++
-		default:
-			b = append(b, c)
+	for i := range len(s) {
+		if s[i] == ',' {
+			b = reserved.AppendPercent(b, ',')
+		} else {
+			b = reserved.AppendEscaped(b, s[i])
 		}
 	}
 	return b
 }
 
-func appendPercent(b []byte, c byte) []byte {
-	const digits = "0123456789ABCDEF"
-	return append(b, '%', digits[c>>4], digits[c&15])
-}
-
-// unescaped is the inverse of appendEscaped. The text is only displayed, so it is repaired where
-// another program wrote it: a percent sign without two hex digits stands for itself.
+// unescaped is the inverse of appendEscaped.
 func unescaped(s string) string {
-	if !strings.Contains(s, "%") {
-		return shown(s)
+	if strings.Contains(s, "%") {
+		var text [3 * MaxHistoryMessage]byte
+		s = string(reserved.AppendUnescaped(text[:0], s))
 	}
-	var b strings.Builder
-	b.Grow(len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return shown(b.String())
+	return shown(s)
 }
 
 // shown returns at most MaxHistoryMessage bytes of s as valid UTF-8.
-func shown(s string) string {
-	if len(s) <= MaxHistoryMessage && utf8.ValidString(s) {
-		return s
-	}
-	return string(appendText(nil, s, MaxHistoryMessage))
-}
+func shown(s string) string { return valid(s, MaxHistoryMessage) }

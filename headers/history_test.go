@@ -48,10 +48,10 @@ func TestHistory_FirstFailureIsTheFirstCall(t *testing.T) {
 // had.
 func TestHistory_FormerFormatGoesOn(t *testing.T) {
 	t.Parallel()
-	m := mustParse(t, with(History, []byte("1:timeout:7,2:timeout:8")))
+	m := mustParse(t, with(historyKey, []byte("1:timeout:7,2:timeout:8")))
 	m.Fail(classify.Result{Verdict: classify.VerdictRetry, Class: "busy"}, "a, b", time.UnixMilli(9))
 	const want = "2,1:timeout:7::,2:timeout:8::,3:busy:9:retry:a%2C b"
-	if got, _ := valueOf(m.Append(nil), History); got != want {
+	if got, _ := valueOf(former(m.Append(nil)), historyKey); got != want {
 		t.Errorf("history %q, want %q", got, want)
 	}
 	if d := cmp.Diff(m.History, mustParse(t, m.Append(nil)).History); d != "" {
@@ -78,7 +78,7 @@ func TestHistory_ForeignMessagesAreRepaired(t *testing.T) {
 		strings.Repeat("x", 127) + "é":      strings.Repeat("x", 127),
 		strings.Repeat("x", 126) + "%C3%A9": strings.Repeat("x", 126) + "é",
 	} {
-		m := mustParse(t, with(History, []byte("2,1:a:1:retry:"+in)))
+		m := mustParse(t, with(historyKey, []byte("2,1:a:1:retry:"+in)))
 		if got := m.History[0].Message; got != want {
 			t.Errorf("%.40q is read as %.40q, want %.40q", in, got, want)
 		}
@@ -99,7 +99,7 @@ func TestHistory_HoldsAnyText(t *testing.T) {
 					strings.Repeat("x", rapid.IntRange(0, 150).Draw(t, "length")) + rapid.SampledFrom([]string{"", "\xff", "\xe2\x82"}).Draw(t, "tail"),
 			})
 		}
-		text, _ := valueOf(m.Append(nil), History)
+		text, _ := valueOf(former(m.Append(nil)), historyKey)
 		if len(text) > MaxHistory || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			t.Fatalf("%d bytes: %q", len(text), text)
 		}

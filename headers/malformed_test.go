@@ -3,6 +3,7 @@ package headers
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,7 +20,7 @@ func TestMalformed_KeepsHeadersAsFound(t *testing.T) {
 		{Key: "user", Value: []byte{}},
 		{Key: ErrorMessage, Value: []byte("old")},
 		{Key: FailedAt, Value: []byte("1")},
-		{Key: ErrorFingerprint, Value: []byte("0123456789abcdef")},
+		{Key: errorFingerprintKey, Value: []byte("0123456789abcdef")},
 		{Key: NotBefore, Value: []byte("253402300799999")},
 		{Key: FailureReason, Value: []byte("held")},
 	}
@@ -50,12 +51,31 @@ func TestMalformed_KeepsHeadersAsFound(t *testing.T) {
 	}
 }
 
+// The time of a malformed letter is that of its headers' failure, not of the record's first one.
+func TestMalformed_TheFirstFailureIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	m := full("")
+	for name, first := range map[string]time.Time{"failed twice": t0.Add(-time.Minute), "failed once": t0, "held": {}} {
+		m.FirstFailedAt, m.FailedAt = first, t0
+		if name == "held" {
+			m.FailedAt = time.Time{}
+		}
+		got := mustParse(t, Malformed(m.Append(nil), &FieldError{Key: NotBefore, Err: ErrRange}, t0.Add(time.Hour)))
+		if name != "failed twice" {
+			first = time.Time{}
+		}
+		if !got.FirstFailedAt.Equal(first) || !got.FailedAt.Equal(t0.Add(time.Hour)) {
+			t.Errorf("%s: failed first at %v and last at %v", name, got.FirstFailedAt, got.FailedAt)
+		}
+	}
+}
+
 // A consumer that reads format 1 only calls the history of format 2 malformed. Its dead letter has
 // all that a redrive needs, once a version reads it that knows the format.
 func TestMalformed_LetterOfAnOlderConsumerIsWhole(t *testing.T) {
 	t.Parallel()
 	want := full("")
-	got := mustParse(t, Malformed(want.Append(nil), &FieldError{Key: History, Err: ErrSyntax}, t0))
+	got := mustParse(t, Malformed(want.Append(nil), &FieldError{Key: historyKey, Err: ErrSyntax}, t0))
 	want.Reason, want.Class, want.Message, want.FailedAt = ReasonMalformed, ClassMalformed, got.Message, t0
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

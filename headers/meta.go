@@ -13,12 +13,13 @@ import (
 const (
 	MaxMessage        = 1024              // bytes of dlq-error-msg
 	MaxStack          = classify.MaxStack // bytes of dlq-error-stack
-	MaxHistory        = 2048              // bytes of dlq-history
-	MaxHistoryMessage = 128               // bytes of a message in dlq-history, before it is encoded
-	MaxAttempts       = 1_000_000         // the largest dlq-attempts and dlq-redrive-count
+	MaxHistory        = 2048              // bytes of the history
+	MaxHistoryMessage = 128               // bytes of a message in the history, before it is encoded
+	MaxAttempts       = 1_000_000         // the largest number of attempts, hops and redrives
 
-	MaxRedriveAttempts    = 100      // the largest dlq-redrive-max-attempts of a run
-	maxNote, maxRedriveID = 256, 256 // version, environment, host, traceparent; dlq-redrive-id
+	MaxRedriveAttempts    = 100      // the largest bound that a run may set
+	maxNote, maxRedriveID = 256, 256 // version, environment, host, traceparent; Redrive.ID
+	maxUnknown            = 4 << 10  // all fields of later versions
 )
 
 // Meta describes a record on a retry topic or in a DLQ. A zero field means that the header is
@@ -53,6 +54,9 @@ type Meta struct {
 	Hops int
 	// Version, Environment and Host identify the consumer that failed the record.
 	Version, Environment, Host string
+	// Unknown has the fields of dlq-meta that this version does not know, as text, so that a copy
+	// passes them on.
+	Unknown string
 }
 
 // Attempt is one failed call of the handler.

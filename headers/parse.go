@@ -60,6 +60,16 @@ func Parse(h []kgo.RecordHeader) (Meta, error) {
 	m.Host = p.display(reserved.Host)
 	m.Redrive = p.redrive()
 	m.ValueOmitted = p.flag(reserved.ValueOmitted)
+	m.Unknown = string(p.Unknown)
+	if p.has(reserved.Meta) {
+		// The last failure of a malformed letter is that of its headers.
+		if !p.has(reserved.FirstFailedAt) && m.Reason != ReasonMalformed {
+			m.FirstFailedAt = m.FailedAt
+		}
+		if !p.has(reserved.Hops) {
+			m.Hops = m.Attempts
+		}
+	}
 
 	if p.any(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset) {
 		p.require(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset, reserved.Attempts)
@@ -88,6 +98,9 @@ func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 			p.Seen.Remove(k)
 			p.Value[k] = nil
 		}
+	}
+	if p.Twice.Has(reserved.Meta) {
+		p.Seen &^= p.InMeta
 	}
 	p.err = nil // of other headers, which have no effect here
 	if !p.has(reserved.RedriveID) || letter {
@@ -143,10 +156,18 @@ func (p *parser) require(keys ...reserved.Key) {
 
 // fail keeps the first error.
 func (p *parser) fail(k reserved.Key, err error) {
-	if p.err == nil {
-		v := p.Value[k]
-		p.err = &FieldError{Key: k.String(), Value: string(v[:min(len(v), 64)]), Err: err}
+	if p.err != nil {
+		return
 	}
+	v := p.Value[k]
+	e := &FieldError{Key: k.String(), Value: string(v[:min(len(v), 64)]), Err: err}
+	if field := k.FieldName(); field != "" && p.has(reserved.Meta) && (p.InMeta.Has(k) || !p.has(k)) {
+		e.Key = MetaFields
+		if e.Value = field + "=" + e.Value; err == ErrMissing {
+			e.Value = field
+		}
+	}
+	p.err = e
 }
 
 // read reads the headers, and fails if a key occurs twice.
@@ -154,6 +175,13 @@ func (p *parser) read(h []kgo.RecordHeader) {
 	p.Read(h)
 	if p.Repeated != reserved.User {
 		p.fail(p.Repeated, ErrDuplicate)
+	}
+	if p.Broken {
+		p.fail(reserved.Meta, ErrSyntax)
+	}
+	if len(p.Unknown) > maxUnknown {
+		p.fail(reserved.Meta, ErrRange)
+		p.Unknown = nil
 	}
 }
 
@@ -163,6 +191,10 @@ func (p *parser) copyText() {
 	n := 0
 	for k := reserved.FirstText; k <= reserved.LastText; k++ {
 		v := p.Value[k]
+		if p.InMeta.Has(k) && k != reserved.History {
+			v = reserved.Unescape(v)
+			p.Value[k] = v
+		}
 		limit, exact := textLimit(k)
 		if len(v) > limit {
 			if exact {

@@ -56,8 +56,8 @@ func FuzzParse(f *testing.F) {
 	for _, m := range goldenCases() {
 		f.Add(bytesOf(m.Append(userHeaders())))
 	}
-	f.Add(bytesOf(with(History, []byte("1:a:1,2:b:2"))))
-	f.Add(bytesOf(with(History, []byte("2,1.1:a:1:retry:50%25%2C,2:b:2::%zz%c3"))))
+	f.Add(bytesOf(with(historyKey, []byte("1:a:1,2:b:2"))))
+	f.Add(bytesOf(with(historyKey, []byte("2,1.1:a:1:retry:50%25%2C,2:b:2::%zz%c3"))))
 	f.Add(bytesOf(with(Attempts, []byte("-1"))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h := headersFrom(data)

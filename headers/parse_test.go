@@ -3,6 +3,7 @@ package headers
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,76 +32,77 @@ func TestParse_NamesTheInvalidHeader(t *testing.T) {
 		{Attempts, " 1", ErrSyntax},
 		{Attempts, "0x1", ErrSyntax},
 		{Attempts, "-", ErrSyntax},
-		{Hops, "-1", ErrRange},
+		{hopsKey, "-1", ErrRange},
 		{OriginalTopic, "", ErrSyntax},
 		{OriginalTopic, "a/b", ErrSyntax},
 		{OriginalTopic, "..", ErrSyntax},
 		{OriginalTopic, strings.Repeat("t", 250), ErrRange},
-		{OriginalTopicID, "short", ErrSyntax},
-		{OriginalTopicID, "++++++++++++++++++++++", ErrSyntax},
-		{OriginalTopicID, "AAAAAAAAAAAAAAAAAAAAAB", ErrSyntax}, // bits behind the end
+		{originalTopicIDKey, "short", ErrSyntax},
+		{originalTopicIDKey, "++++++++++++++++++++++", ErrSyntax},
+		{originalTopicIDKey, "AAAAAAAAAAAAAAAAAAAAAB", ErrSyntax}, // bits behind the end
 		{OriginalPartition, "-1", ErrRange},
 		{OriginalPartition, "2147483648", ErrRange},
 		{OriginalOffset, "-1", ErrRange},
 		{OriginalOffset, "9223372036854775808", ErrRange},
-		{OriginalTimestamp, "-9223372036854775809", ErrRange},
-		{OriginalTimestamp, "now", ErrSyntax},
+		{originalTimestampKey, "-9223372036854775809", ErrRange},
+		{originalTimestampKey, "now", ErrSyntax},
 		{Group, "", ErrSyntax},
 		{Group, "\xff", ErrSyntax},
 		{Group, strings.Repeat("g", 40_000), ErrRange},
 		{ErrorClass, "", ErrSyntax},
 		{ErrorClass, "tax table", ErrSyntax},
 		{ErrorClass, strings.Repeat("c", 129), ErrRange},
-		{ErrorFingerprint, "0123", ErrSyntax},
-		{ErrorFingerprint, "0123456789ABCDEF", ErrSyntax},
-		{ErrorFingerprint, "0123456789abcdef0", ErrRange},
+		{errorFingerprintKey, "0123", ErrSyntax},
+		{errorFingerprintKey, "0123456789ABCDEF", ErrSyntax},
+		{errorFingerprintKey, "0123456789abcdef0", ErrRange},
 		{FailureReason, "no reason", ErrSyntax},
-		{FirstFailedAt, "-1", ErrRange},
+		{firstFailedAtKey, "-1", ErrRange},
 		{FailedAt, "253402300800000", ErrRange},
 		{NotBefore, "tomorrow", ErrSyntax},
 		{NotBefore, strconv.Itoa(math.MaxInt64), ErrRange},
-		{Held, "1", ErrSyntax},
-		{Held, "", ErrSyntax},
-		{ValueOmitted, "false", ErrSyntax},
-		{History, "", ErrSyntax},
-		{History, "1:a", ErrSyntax},
-		{History, "1:a:1,", ErrSyntax},
-		{History, "1:a:1:1", ErrSyntax},
-		{History, "1:a b:1", ErrSyntax},
-		{History, "-1:a:1", ErrRange},
-		{History, "1:a:99999999999999999", ErrRange},
-		{History, strings.Repeat("1:a:1,", 400) + "1:a:1", ErrRange},
-		{History, strings.Repeat(",", MaxHistory), ErrSyntax},
-		{History, "2" + strings.Repeat(",", MaxHistory-1), ErrSyntax},
-		{History, "2", ErrSyntax},
-		{History, "2,", ErrSyntax},
-		{History, "2,1:a:1", ErrSyntax},
-		{History, "2,1:a:1:retry", ErrSyntax},
-		{History, "2,1:a:1:Retry:", ErrSyntax},
-		{History, "2,1:a:1:" + strings.Repeat("r", 17) + ":", ErrSyntax},
-		{History, "2,1.0:a:1:retry:", ErrRange},
-		{History, "2,1.:a:1:retry:", ErrSyntax},
-		{History, "2,1.1000001:a:1:retry:", ErrRange},
-		{History, "2,1.1.1:a:1:retry:", ErrSyntax},
-		{History, "3,1:a:1:retry:", ErrSyntax},
-		{History, "1.1:a:1", ErrSyntax},
-		{History, "2,1:a:1:retry:,", ErrSyntax},
-		{RedriveID, "", ErrSyntax},
-		{RedriveCount, "-1", ErrRange},
-		{RedriveFrom, "orders.dlq", ErrSyntax},
-		{RedriveFrom, "orders.dlq/3", ErrSyntax},
-		{RedriveFrom, "orders.dlq/3/x", ErrSyntax},
-		{RedriveFrom, "orders.dlq/-3/1", ErrRange},
-		{RedriveFrom, "/3/1", ErrSyntax},
-		{RedriveFrom, "a/1/2/3", ErrSyntax},
-		{RedriveOriginal, "orders/3", ErrSyntax},
-		{RedriveOriginal, "orders/3/-1", ErrRange},
-		{RedriveAt, "now", ErrSyntax},
-		{RedriveAt, "-1", ErrRange},
-		{RedriveMaxAttempts, "0", ErrRange},
-		{RedriveMaxAttempts, "1000001", ErrRange},
+		{heldKey, "1", ErrSyntax},
+		{heldKey, "", ErrSyntax},
+		{valueOmittedKey, "false", ErrSyntax},
+		{historyKey, "", ErrSyntax},
+		{historyKey, "1:a", ErrSyntax},
+		{historyKey, "1:a:1,", ErrSyntax},
+		{historyKey, "1:a:1:1", ErrSyntax},
+		{historyKey, "1:a b:1", ErrSyntax},
+		{historyKey, "-1:a:1", ErrRange},
+		{historyKey, "1:a:99999999999999999", ErrRange},
+		{historyKey, strings.Repeat("1:a:1,", 400) + "1:a:1", ErrRange},
+		{historyKey, strings.Repeat(",", MaxHistory), ErrSyntax},
+		{historyKey, "2" + strings.Repeat(",", MaxHistory-1), ErrSyntax},
+		{historyKey, "2", ErrSyntax},
+		{historyKey, "2,", ErrSyntax},
+		{historyKey, "2,1:a:1", ErrSyntax},
+		{historyKey, "2,1:a:1:retry", ErrSyntax},
+		{historyKey, "2,1:a:1:Retry:", ErrSyntax},
+		{historyKey, "2,1:a:1:" + strings.Repeat("r", 17) + ":", ErrSyntax},
+		{historyKey, "2,1.0:a:1:retry:", ErrRange},
+		{historyKey, "2,1.:a:1:retry:", ErrSyntax},
+		{historyKey, "2,1.1000001:a:1:retry:", ErrRange},
+		{historyKey, "2,1.1.1:a:1:retry:", ErrSyntax},
+		{historyKey, "3,1:a:1:retry:", ErrSyntax},
+		{historyKey, "1.1:a:1", ErrSyntax},
+		{historyKey, "2,1:a:1:retry:,", ErrSyntax},
+		{redriveIDKey, "", ErrSyntax},
+		{redriveCountKey, "-1", ErrRange},
+		{redriveFromKey, "orders.dlq", ErrSyntax},
+		{redriveFromKey, "orders.dlq/3", ErrSyntax},
+		{redriveFromKey, "orders.dlq/3/x", ErrSyntax},
+		{redriveFromKey, "orders.dlq/-3/1", ErrRange},
+		{redriveFromKey, "/3/1", ErrSyntax},
+		{redriveFromKey, "a/1/2/3", ErrSyntax},
+		{redriveOriginalKey, "orders/3", ErrSyntax},
+		{redriveOriginalKey, "orders/3/-1", ErrRange},
+		{redriveAtKey, "now", ErrSyntax},
+		{redriveAtKey, "-1", ErrRange},
+		{redriveMaxAttemptsKey, "0", ErrRange},
+		{redriveMaxAttemptsKey, "1000001", ErrRange},
 	} {
-		_, err := Parse(with(tt.key, []byte(tt.value)))
+		h := with(tt.key, []byte(tt.value))
+		_, err := Parse(h)
 		fe, ok := errors.AsType[*FieldError](err)
 		if !ok || fe.Key != tt.key || !errors.Is(err, tt.want) {
 			t.Errorf("%s = %.40q: error %v, want %q about this key", tt.key, tt.value, err, tt.want)
@@ -109,26 +111,45 @@ func TestParse_NamesTheInvalidHeader(t *testing.T) {
 		if len(fe.Value) > 64 || !strings.HasPrefix(tt.value, fe.Value) {
 			t.Errorf("%s = %.40q: the error shows %q", tt.key, tt.value, fe.Value)
 		}
+
+		_, err = Parse(gathered(h))
+		if field := reserved.Of(tt.key).FieldName(); field != "" {
+			fe, ok := errors.AsType[*FieldError](err)
+			if !ok || fe.Key != MetaFields || !errors.Is(err, tt.want) || !strings.HasPrefix(fe.Value, field+"=") || len(fe.Value) > 100 {
+				t.Errorf("field %s = %.40q: error %v, want %q about this field", field, tt.value, err, tt.want)
+			}
+		} else if got := err.(*FieldError); *got != *fe {
+			t.Errorf("%s = %.40q beside fields: error %v, want %v", tt.key, tt.value, err, fe)
+		}
 	}
 }
 
 func TestParse_WantsCompleteParts(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
-		OriginalTopic, OriginalPartition, OriginalOffset, Attempts, RedriveID, RedriveCount, RedriveFrom,
+		OriginalTopic, OriginalPartition, OriginalOffset, Attempts, redriveIDKey, redriveCountKey, redriveFromKey,
 	} {
 		_, err := Parse(with(key, nil))
 		fe, ok := errors.AsType[*FieldError](err)
 		if !ok || fe.Key != key || !errors.Is(err, ErrMissing) {
 			t.Errorf("without %s: error %v, want it to be missing", key, err)
 		}
+		want := FieldError{Key: key, Err: ErrMissing}
+		if field := reserved.Of(key).FieldName(); field != "" {
+			want.Key, want.Value = MetaFields, field
+		}
+		if _, err := Parse(gathered(with(key, nil))); *err.(*FieldError) != want {
+			t.Errorf("without %s beside fields: error %v, want %v", key, err, &want)
+		}
 	}
 	for key := range reserved.Count {
 		switch name := key.String(); name {
-		case "", OriginalTopic, OriginalPartition, OriginalOffset, Attempts, RedriveID, RedriveCount, RedriveFrom:
+		case "", OriginalTopic, OriginalPartition, OriginalOffset, Attempts, redriveIDKey, redriveCountKey, redriveFromKey:
 		default:
-			if _, err := Parse(with(name, nil)); err != nil {
-				t.Errorf("without %s: %v, want none", name, err)
+			for _, h := range [][]kgo.RecordHeader{with(name, nil), gathered(with(name, nil))} {
+				if _, err := Parse(h); err != nil {
+					t.Errorf("without %s: %v, want none", name, err)
+				}
 			}
 		}
 	}
@@ -137,15 +158,69 @@ func TestParse_WantsCompleteParts(t *testing.T) {
 func TestParse_RefusesDuplicates(t *testing.T) {
 	t.Parallel()
 	m := full("")
-	for _, h := range m.Append(nil) {
-		twice := append(m.Append(nil), kgo.RecordHeader{Key: h.Key, Value: []byte("7")})
+	written := m.Append(nil)
+	check := func(key string, twice []kgo.RecordHeader, want string) {
+		t.Helper()
 		got, err := Parse(twice)
-		if fe, ok := errors.AsType[*FieldError](err); !ok || fe.Key != h.Key || !errors.Is(err, ErrDuplicate) {
-			t.Errorf("%s twice: error %v, want ErrDuplicate", h.Key, err)
+		if fe, ok := errors.AsType[*FieldError](err); !ok || fe.Key != want || !errors.Is(err, ErrDuplicate) {
+			t.Errorf("%s twice: error %v, want ErrDuplicate about %s", key, err, want)
 		}
 		if d := cmp.Diff(m, got); d != "" {
-			t.Errorf("%s twice: the first counts (-want +got):\n%s", h.Key, d)
+			t.Errorf("%s twice: the first counts (-want +got):\n%s", key, d)
 		}
+	}
+	for _, h := range written {
+		check(h.Key, append(clone(written), kgo.RecordHeader{Key: h.Key, Value: []byte("7")}), h.Key)
+	}
+	for _, h := range former(written) {
+		again := kgo.RecordHeader{Key: h.Key, Value: []byte("7")}
+		check(h.Key, append(former(written), again), h.Key)
+		if reserved.Of(h.Key).FieldName() != "" {
+			check("field "+h.Key, gathered(append(former(written), again)), MetaFields)
+			check("header and field "+h.Key, append(clone(written), again), MetaFields)
+		}
+	}
+}
+
+// A later version's fields go on with the record, in a copy as in a letter.
+func TestParse_KeepsFieldsOfLaterVersions(t *testing.T) {
+	t.Parallel()
+	const later = "a=1;b.c=x%3By;"
+	m := full("")
+	h := m.Append(nil)
+	meta := &h[len(h)-1].Value
+	*meta = append([]byte("a=1;"), append(*meta, "b.c=x%3By;"...)...)
+	got := mustParse(t, h)
+	if got.Unknown != later {
+		t.Errorf("unknown fields %q, want %q", got.Unknown, later)
+	}
+	got.Unknown = ""
+	if d := cmp.Diff(m, got); d != "" {
+		t.Errorf("the known ones (-want +got):\n%s", d)
+	}
+	got.Unknown = later
+	for _, reason := range []Reason{"", ReasonTerminal} {
+		got.Reason = reason
+		if again := mustParse(t, got.Append(nil)).Unknown; again != later {
+			t.Errorf("reason %q: written and read again: %q", reason, again)
+		}
+	}
+	*meta = append(*meta, strings.Repeat("a=1;", maxUnknown/4)...)
+	if _, err := Parse(h); !errors.Is(err, ErrRange) {
+		t.Errorf("more unknown fields than a record may have: %v", err)
+	}
+}
+
+func TestParse_RefusesWhatIsNoField(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"x", "hops=1", ";", "=1;", "hops;", "hops;=1", "hops=1;;", "hops=1;x", strings.Repeat("n", 17) + "=1;", "hops=1;\x00"} {
+		_, err := Parse([]kgo.RecordHeader{{Key: MetaFields, Value: []byte(text)}})
+		if fe, ok := errors.AsType[*FieldError](err); !ok || fe.Key != MetaFields || !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: error %v, want ErrSyntax", text, err)
+		}
+	}
+	if m, err := Parse([]kgo.RecordHeader{{Key: MetaFields}}); err != nil || !reflect.DeepEqual(m, Meta{}) {
+		t.Errorf("no field at all: %v", err)
 	}
 }
 
@@ -156,7 +231,7 @@ func TestParse_ReturnsWhatItCouldRead(t *testing.T) {
 	want.Attempts, want.History = 0, nil
 	h := with(Attempts, []byte("many"))
 	for i := range h {
-		if h[i].Key == History {
+		if h[i].Key == historyKey {
 			h[i].Value = []byte("?")
 		}
 	}
@@ -199,10 +274,10 @@ func TestParse_CutsTextThatIsOnlyShown(t *testing.T) {
 	}{
 		{ErrorMessage, MaxMessage, func(m *Meta) string { return m.Message }},
 		{ErrorStack, MaxStack, func(m *Meta) string { return m.Stack }},
-		{TraceParent, 256, func(m *Meta) string { return m.TraceParent }},
-		{ConsumerVersion, 256, func(m *Meta) string { return m.Version }},
-		{Environment, 256, func(m *Meta) string { return m.Environment }},
-		{Host, 256, func(m *Meta) string { return m.Host }},
+		{traceParentKey, 256, func(m *Meta) string { return m.TraceParent }},
+		{consumerVersionKey, 256, func(m *Meta) string { return m.Version }},
+		{environmentKey, 256, func(m *Meta) string { return m.Environment }},
+		{hostKey, 256, func(m *Meta) string { return m.Host }},
 	} {
 		m := mustParse(t, with(tt.key, []byte(strings.Repeat("x", 10_000))))
 		if got := tt.get(&m); got != strings.Repeat("x", tt.limit) {
@@ -235,12 +310,14 @@ func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 	t.Parallel()
 	want := Meta{Redrive: full("").Redrive}
 	want.Redrive.At = time.Time{}
-	good := want.AppendSource([]kgo.RecordHeader{{Key: "user"}})
+	good := former(want.AppendSource([]kgo.RecordHeader{{Key: "user"}}))
 	read := func(name string, h []kgo.RecordHeader, topic string, want Meta) {
 		t.Helper()
-		got, ok := ParseSource(h, topic)
-		if d := cmp.Diff(want, got); d != "" || ok != (want.Redrive.ID != "") {
-			t.Errorf("%s: %v (-want +got):\n%s", name, ok, d)
+		for format, h := range map[string][]kgo.RecordHeader{"in headers": h, "in fields": gathered(h)} {
+			got, ok := ParseSource(h, topic)
+			if d := cmp.Diff(want, got); d != "" || ok != (want.Redrive.ID != "") {
+				t.Errorf("%s, %s: %v (-want +got):\n%s", name, format, ok, d)
+			}
 		}
 	}
 	read("a run's", good, "orders.dlq", want)
@@ -250,16 +327,16 @@ func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 	whole := want
 	whole.Redrive.Original, whole.Redrive.At, whole.Redrive.MaxAttempts = Position{Topic: "orders", Partition: 3, Offset: 7}, t0, 2
 	whole.FirstFailedAt, whole.History = t0, full("").History
-	all := whole.AppendSource(nil)
+	all := former(whole.AppendSource(nil))
 	read("with a story", all, "orders.dlq", whole)
 	for name, h := range map[string][]kgo.RecordHeader{
 		"none":                      nil,
 		"no id":                     good[:1:1],
 		"part":                      good[:3:3],
-		"duplicate":                 append(clone(good), kgo.RecordHeader{Key: RedriveCount, Value: []byte("2")}),
-		"broken":                    append(clone(good[:3]), kgo.RecordHeader{Key: RedriveFrom, Value: []byte("orders.dlq/x/1")}),
-		"too long":                  append(clone(good[:3]), kgo.RecordHeader{Key: RedriveFrom, Value: []byte(strings.Repeat("x", 10_000))}),
-		"a story without a redrive": all[3:],
+		"duplicate":                 append(clone(good), kgo.RecordHeader{Key: redriveCountKey, Value: []byte("2")}),
+		"broken":                    append(clone(good[:3]), kgo.RecordHeader{Key: redriveFromKey, Value: []byte("orders.dlq/x/1")}),
+		"too long":                  append(clone(good[:3]), kgo.RecordHeader{Key: redriveFromKey, Value: []byte(strings.Repeat("x", 10_000))}),
+		"a story without a redrive": all[:2:2],
 	} {
 		read(name, h, "orders.dlq", Meta{})
 	}
@@ -270,19 +347,19 @@ func TestParseSource_TrustsTheSourcesOwnDLQOnly(t *testing.T) {
 	epoch.Redrive.At, epoch.FirstFailedAt = time.UnixMilli(0), time.UnixMilli(0)
 	timeless := whole
 	timeless.Redrive.At, timeless.FirstFailedAt, timeless.History = time.Time{}, time.Time{}, nil
-	read("with times at the epoch", epoch.AppendSource(nil), "orders.dlq", timeless)
+	read("with times at the epoch", former(epoch.AppendSource(nil)), "orders.dlq", timeless)
 
 	// Each of the others counts for itself: without what is broken, the rest stays. But no run
 	// writes the story without the time of the redrive, and without that time MaxAge would count
 	// from a first failure that any producer could make up.
 	for key, without := range map[string]func(*Meta){
-		RedriveOriginal: func(m *Meta) { m.Redrive.Original = Position{} },
-		RedriveAt: func(m *Meta) {
+		redriveOriginalKey: func(m *Meta) { m.Redrive.Original = Position{} },
+		redriveAtKey: func(m *Meta) {
 			m.Redrive.At, m.FirstFailedAt, m.History = time.Time{}, time.Time{}, nil
 		},
-		RedriveMaxAttempts: func(m *Meta) { m.Redrive.MaxAttempts = 0 },
-		FirstFailedAt:      func(m *Meta) { m.FirstFailedAt = time.Time{} },
-		History:            func(m *Meta) { m.History = nil },
+		redriveMaxAttemptsKey: func(m *Meta) { m.Redrive.MaxAttempts = 0 },
+		firstFailedAtKey:      func(m *Meta) { m.FirstFailedAt = time.Time{} },
+		historyKey:            func(m *Meta) { m.History = nil },
 	} {
 		want := whole
 		without(&want)

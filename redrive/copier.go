@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -23,14 +22,13 @@ import (
 //
 // A copier is not safe for concurrent use.
 type copier struct {
-	run         *ownedRun
-	runID       []byte
-	maxAttempts []byte // nil without a bound
-	edited      bool   // the user's headers
-	originals   *originals
-	targetID    [16]byte // of the named target; zero if unknown
-	partitions  int      // of the source, or of the named target; -1 if unknown
-	tiers       map[destination]string
+	run        *ownedRun
+	mark       []byte // the fields of the run
+	edited     bool   // the user's headers
+	originals  *originals
+	targetID   [16]byte // of the named target; zero if unknown
+	partitions int      // of the source, or of the named target; -1 if unknown
+	tiers      map[destination]string
 
 	out  []outgoing
 	all  []kgo.RecordHeader
@@ -44,21 +42,25 @@ const (
 	chunkText    = 16 << 10
 )
 
-// Headers of a copy on a tier: it has no attempts yet, and is due at the epoch. That is past by
-// every clock, so a clock that is hours wrong delays nothing.
+// A copy on a tier has no attempts yet, and is due at the epoch. That is past by every clock, so a
+// clock that is hours wrong delays nothing.
 var (
 	untried   = []byte("0")
 	dueAtOnce = []byte("0") // of 1970
-	unsentAt  = []byte("0") // until a transaction sends the copy
-	firstHop  = []byte("1")
 )
 
+// notSent stands for the time of a redrive until a transaction sends the copy. No time until 2286
+// has more digits.
+const notSent = "1000000000000"
+
+var notSentAt = time.UnixMilli(1_000_000_000_000)
+
 func newCopier(run *ownedRun) *copier {
-	c := &copier{run: run, runID: []byte(run.rec.ID), edited: run.rec.Edit.headers(), originals: &originals{run: run}, partitions: -1, tiers: map[destination]string{}}
+	mark := reserved.AppendField(nil, reserved.RedriveID, run.rec.ID)
 	if n := run.rec.MaxAttempts; n > 0 {
-		c.maxAttempts = strconv.AppendInt(nil, int64(n), 10)
+		mark = reserved.AppendField(mark, reserved.RedriveMaxAttempts, strconv.Itoa(n))
 	}
-	return c
+	return &copier{run: run, mark: mark, edited: run.rec.Edit.headers(), originals: &originals{run: run}, partitions: -1, tiers: map[destination]string{}}
 }
 
 // copy makes the copy of a letter, or returns the reason for skipping it. After an error it returns
@@ -97,33 +99,18 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 	return o, "", nil
 }
 
-// The treatment of each of siding's headers in a copy for a tier.
-const (
-	drops = iota
-	keeps
-	keepsPartition
-	keepsGroup
-	dropsCount
-	dropsOmitted
+// A copy for a tier keeps these headers of the letter, and these fields.
+var (
+	keptHeaders = reserved.SetOf(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset, reserved.Group)
+	keptFields  = reserved.SetOf(reserved.OriginalTopicID, reserved.OriginalTimestamp, reserved.FirstFailedAt, reserved.History,
+		reserved.TraceParent, reserved.ConsumerVersion, reserved.Environment, reserved.Host, reserved.RedriveOriginal)
 )
-
-var does = func() (t [256]uint8) {
-	for key, what := range map[string]uint8{
-		headers.OriginalTopic: keeps, headers.OriginalOffset: keeps, headers.OriginalTopicID: keeps, headers.OriginalTimestamp: keeps,
-		headers.FirstFailedAt: keeps, headers.History: keeps,
-		headers.TraceParent: keeps, headers.ConsumerVersion: keeps, headers.Environment: keeps, headers.Host: keeps, headers.RedriveOriginal: keeps,
-		headers.OriginalPartition: keepsPartition, headers.Group: keepsGroup, headers.RedriveCount: dropsCount, headers.ValueOmitted: dropsOmitted,
-	} {
-		t[reserved.Of(key)] = what
-	}
-	return t
-}()
 
 // forTier addresses a copy to its group's tier and writes its headers, as for a record that has yet
 // to fail there. The copy's topic stays empty if the run has no tier for it. forTier reports
 // whether the letter lacks its value.
 func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
-	const added = 8
+	const added = 3
 	if need := len(r.Headers) + len(c.run.rec.Edit.Set) + added; cap(c.all)-len(c.all) < need {
 		c.all = make([]kgo.RecordHeader, 0, max(chunkHeaders, need))
 	}
@@ -131,10 +118,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	if c.edited {
 		all = append(all, c.run.rec.Edit.headersOf(headers.Strip(r.Headers))...)
 	}
-	var (
-		to       destination
-		redrives int64
-	)
+	var letter reserved.Fields
 	for _, h := range r.Headers {
 		code := reserved.Of(h.Key)
 		if code == reserved.User {
@@ -143,44 +127,60 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 			}
 			continue
 		}
-		switch does[code] {
-		case keeps:
-		case keepsPartition:
-			to.partition = int32(number(h.Value))
-		case keepsGroup:
-			to.group = c.group(h.Value)
-		case dropsCount:
-			redrives = number(h.Value)
-			continue
-		case dropsOmitted:
-			omitted = true
-			continue
-		default:
-			continue
+		if keptHeaders.Has(code) {
+			// The key is a constant, so the letter's own bytes can be freed.
+			all = append(all, kgo.RecordHeader{Key: code.String(), Value: h.Value})
 		}
-		// The key is a constant, so the letter's own bytes can be freed.
-		all = append(all, kgo.RecordHeader{Key: code.String(), Value: h.Value})
 	}
-	count := firstHop
-	if redrives > 0 {
-		count = strconv.AppendInt(nil, min(redrives+1, headers.MaxAttempts), 10)
-	}
+	letter.Read(r.Headers)
 	all = append(all,
 		kgo.RecordHeader{Key: headers.Attempts, Value: untried},
 		kgo.RecordHeader{Key: headers.NotBefore, Value: dueAtOnce},
-		kgo.RecordHeader{Key: headers.Hops, Value: firstHop},
-		kgo.RecordHeader{Key: headers.RedriveID, Value: c.runID},
-		kgo.RecordHeader{Key: headers.RedriveCount, Value: count},
-		kgo.RecordHeader{Key: headers.RedriveFrom, Value: c.from(r)},
-		kgo.RecordHeader{Key: headers.RedriveAt, Value: unsentAt})
-	o.redriveAt = len(all) - 1
-	if c.maxAttempts != nil {
-		all = append(all, kgo.RecordHeader{Key: headers.RedriveMaxAttempts, Value: c.maxAttempts})
-	}
+		kgo.RecordHeader{Key: headers.MetaFields, Value: c.metaOf(r, &letter)})
+	o.meta = len(all) - 1
 	c.all = c.all[:len(c.all)+len(all)]
+	to := destination{group: c.group(letter.Value[reserved.Group]), partition: int32(number(letter.Value[reserved.OriginalPartition]))}
 	o.group = to.group
 	o.copy.Topic, o.copy.Partition, o.copy.Headers = c.tier(to), to.partition, all[:len(all):len(all)]
-	return omitted
+	return letter.Seen.Has(reserved.ValueOmitted)
+}
+
+// metaOf returns the fields of a copy for a tier: those of the letter that it keeps, those that
+// this version does not know, and the run's. Its time comes last, where [outgoing.setSent] finds
+// it.
+func (c *copier) metaOf(r *kgo.Record, letter *reserved.Fields) []byte {
+	need := len(c.mark) + len(r.Topic) + 128
+	for k := range reserved.Count {
+		if keptFields.Has(k) && letter.Seen.Has(k) {
+			need += 3*len(letter.Value[k]) + 16
+		}
+	}
+	if need += len(letter.Unknown); cap(c.text)-len(c.text) < need {
+		c.text = make([]byte, 0, max(chunkText, need))
+	}
+	b := c.text[len(c.text):]
+	for k := range reserved.Count {
+		switch {
+		case !keptFields.Has(k) || !letter.Seen.Has(k):
+		case letter.InMeta.Has(k):
+			b = append(append(reserved.BeginField(b, k), letter.Value[k]...), ';')
+		default:
+			b = reserved.AppendField(b, k, letter.Value[k])
+		}
+	}
+	if letter.Seen.Has(reserved.Meta) && !letter.Seen.Has(reserved.FirstFailedAt) && letter.Seen.Has(reserved.FailedAt) &&
+		string(letter.Value[reserved.FailureReason]) != string(headers.ReasonMalformed) {
+		b = reserved.AppendField(b, reserved.FirstFailedAt, letter.Value[reserved.FailedAt])
+	}
+	b = append(append(b, "hops=1;"...), letter.Unknown...)
+	b = append(append(b, c.mark...), "runs="...)
+	b = strconv.AppendInt(b, min(max(number(letter.Value[reserved.RedriveCount]), 0)+1, headers.MaxAttempts), 10)
+	b = append(append(b, ";from="...), r.Topic...)
+	b = strconv.AppendInt(append(b, '/'), int64(r.Partition), 10)
+	b = strconv.AppendInt(append(b, '/'), r.Offset, 10)
+	b = append(b, ";sent="+notSent+";"...)
+	c.text = c.text[:len(c.text)+len(b)]
+	return b[:len(b):len(b)]
 }
 
 // forTopic addresses a copy to the named target: the user's record, with the mark of the run. On
@@ -193,7 +193,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	target, user := c.run.rec.Target, r.Headers
 	mark := headers.Redrive{
 		ID: c.run.rec.ID, Count: m.Redrive.Count + 1, From: o.In(r.Topic), Original: m.Redrive.Original,
-		At: time.UnixMilli(0), MaxAttempts: c.run.rec.MaxAttempts,
+		At: notSentAt, MaxAttempts: c.run.rec.MaxAttempts,
 	}
 	if mark.Original.Topic == "" {
 		mark.Original = m.Original
@@ -210,7 +210,7 @@ func (c *copier) forTopic(o *outgoing, r *kgo.Record) (omitted bool) {
 	}
 	o.group = c.group([]byte(m.Group))
 	o.copy.Topic, o.copy.Partition, o.copy.Headers = target.Topic, homeOf(l, c.run.topics.source), back.AppendSource(user)
-	o.redriveAt = slices.IndexFunc(o.copy.Headers, isRedriveAt)
+	o.meta = len(o.copy.Headers) - 1
 	if target.KeepTimestamp {
 		o.copy.Timestamp = originalTime(l)
 	}
@@ -236,20 +236,6 @@ func (c *copier) tier(to destination) string {
 		c.tiers[to] = tier
 	}
 	return tier
-}
-
-// from returns the value of the header that names the letter.
-func (c *copier) from(r *kgo.Record) []byte {
-	if need := len(r.Topic) + 40; cap(c.text)-len(c.text) < need {
-		c.text = make([]byte, 0, max(chunkText, need))
-	}
-	begin := len(c.text)
-	c.text = append(c.text, r.Topic...)
-	c.text = append(c.text, '/')
-	c.text = strconv.AppendInt(c.text, int64(r.Partition), 10)
-	c.text = append(c.text, '/')
-	c.text = strconv.AppendInt(c.text, r.Offset, 10)
-	return c.text[begin:len(c.text):len(c.text)]
 }
 
 // number parses a number that the plan has checked.

@@ -120,7 +120,7 @@ func TestCopier_AHistoryThatDoesNotFitStaysBehind(t *testing.T) {
 			if target.Topic != "" {
 				topic = target.Topic
 			}
-			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.MessageTooLarge, Count: -1, When: writes(headers.History)})
+			k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.MessageTooLarge, Count: -1, When: writes("history=")})
 			r := redriver(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 			p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: target})
 			succeeds(t, 3)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1}, nil)))

@@ -75,8 +75,14 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 				},
 			}
 			got, err := headers.Parse(c.copy.copy.Headers)
-			if at := got.Redrive.At; at.UnixMilli() != 0 || c.copy.copy.Headers[c.copy.redriveAt].Key != headers.RedriveAt {
-				t.Fatalf("redriven at %v, header %d; want that its transaction sets it", at, c.copy.redriveAt)
+			if at := got.Redrive.At; !at.Equal(notSentAt) {
+				t.Fatalf("redriven at %v, before its transaction set that", at)
+			}
+			c.copy.setSent([]byte("946684800000"))
+			c.copy.setSent([]byte("1763000000123"))
+			got, err = headers.Parse(c.copy.copy.Headers)
+			if at := got.Redrive.At; at.UnixMilli() != 1_763_000_000_123 {
+				t.Fatalf("redriven at %v, want the time that its transaction set", at)
 			}
 			got.Redrive.At = time.Time{}
 			if d := cmp.Diff(want, got); d != "" || err != nil {
@@ -114,7 +120,19 @@ func someHeaders(t *rapid.T) []kgo.RecordHeader {
 	if m.ValueOmitted { // it would be read at its original place
 		m.Group = "others"
 	}
+	if rapid.Bool().Draw(t, "failed once") {
+		m.FailedAt = m.FirstFailedAt
+	}
 	h := m.Append(users[:rapid.IntRange(0, len(users)).Draw(t, "users")])
+	if rapid.Bool().Draw(t, "before dlq-meta") {
+		var each []kgo.RecordHeader
+		for key, value := range headers.Values(h) {
+			if key != headers.MetaFields {
+				each = append(each, kgo.RecordHeader{Key: key, Value: value})
+			}
+		}
+		h = each
+	}
 	if rapid.IntRange(0, 4).Draw(t, "broken") == 0 {
 		i := rapid.IntRange(0, len(h)-1).Draw(t, "which")
 		switch rapid.IntRange(0, 2).Draw(t, "how") {

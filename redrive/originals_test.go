@@ -15,6 +15,7 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -134,7 +135,7 @@ func TestOriginals_ALetterWithoutValueAndOriginStays(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		letters(t, k, 1, nil)
 		k.CreateTopic("replay", 1)
-		omitted := kgo.RecordHeader{Key: headers.ValueOmitted, Value: []byte("true")}
+		omitted := kgo.RecordHeader{Key: reserved.ValueOmitted.String(), Value: []byte("true")}
 		k.Produce(&kgo.Record{Topic: "orders.dlq", Headers: []kgo.RecordHeader{omitted}})
 		r := redriver(t, k)
 		p := planOf(t, r, redrive.Selection{Topic: "orders.dlq", Target: redrive.Target{Topic: "replay"}, Filter: groupless})

@@ -214,9 +214,9 @@ func TestOutcomes_EachLetterOfAMixtureHasOne(t *testing.T) {
 					value = "null"
 				}
 				copies[value]++
-				for _, h := range c.Headers {
-					if headers.Reserved(h.Key) && !strings.HasPrefix(h.Key, "dlq-redrive-") {
-						t.Errorf("a copy has the header %s", h.Key)
+				for key := range headers.Values(c.Headers) {
+					if headers.Reserved(key) && key != headers.MetaFields && !strings.HasPrefix(key, "dlq-redrive-") {
+						t.Errorf("a copy says %s", key)
 					}
 				}
 			}

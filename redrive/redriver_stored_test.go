@@ -2,8 +2,8 @@ package redrive_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -116,11 +116,7 @@ func TestRedriver_StoresAPlanWithAnyTime(t *testing.T) {
 		letters(t, k, 1, nil)
 		for _, ms := range []int64{math.MinInt64, -62167219200001, math.MaxInt64} {
 			l := on(t, k, "orders.dlq")[0]
-			for i, h := range l.Headers {
-				if h.Key == headers.OriginalTimestamp {
-					l.Headers[i].Value = fmt.Append(nil, ms)
-				}
-			}
+			l.Headers = reserved.With(l.Headers, reserved.OriginalTimestamp, strconv.FormatInt(ms, 10))
 			k.DeleteTopic("orders.dlq")
 			k.CreateTopic("orders.dlq", 1)
 			k.Produce(&kgo.Record{Topic: "orders.dlq", Value: l.Value, Headers: l.Headers})

@@ -3,10 +3,10 @@ package redrive
 // The letters of one transaction.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 	"github.com/sidingkafka/siding/redrive/internal/txn"
@@ -34,7 +35,7 @@ type transaction struct {
 	which     int
 	cl        *kgo.Client
 	began     time.Time
-	redriveAt []byte // the value of the copies' header
+	redriveAt []byte // the time in the copies' fields
 	copies    []*outgoing
 	held      int64 // bytes of the copies
 	bytes     int64 // bytes of all other records
@@ -61,11 +62,11 @@ type outgoing struct {
 	letters.Place
 	group string // the failing group; empty if unknown
 	size  int    // bytes, with the entry
-	// index of the header with the time of the redrive, which is that of the transaction: a copy
-	// may wait for hours until the run goes on
-	redriveAt int
-	tight     bool // it was refused alone, and is compressed with more effort since
-	copy      kgo.Record
+	// index of the header with the fields; the last one is the time of the redrive, which is that
+	// of the transaction: a copy may wait for hours until the run goes on
+	meta  int
+	tight bool // it was refused alone, and is compressed with more effort since
+	copy  kgo.Record
 }
 
 // entryBytes is the approximate size of a letter's entry and of the letter's other memory.
@@ -100,18 +101,23 @@ func (o *outgoing) tightened() *outgoing {
 	return c
 }
 
-func (o *outgoing) hasHistory() bool { return slices.ContainsFunc(o.copy.Headers, isHistory) }
+var history = reserved.SetOf(reserved.History)
+
+func (o *outgoing) hasHistory() bool { return reserved.Any(o.copy.Headers, history) }
 
 // withoutHistory is fresh without the history, which the letter keeps.
 func (o *outgoing) withoutHistory() *outgoing {
 	c := o.fresh()
-	c.copy.Headers = slices.DeleteFunc(slices.Clone(c.copy.Headers), isHistory)
-	c.redriveAt = slices.IndexFunc(c.copy.Headers, isRedriveAt)
+	c.copy.Headers = reserved.Without(c.copy.Headers, history)
 	return c
 }
 
-func isHistory(h kgo.RecordHeader) bool   { return h.Key == headers.History }
-func isRedriveAt(h kgo.RecordHeader) bool { return h.Key == headers.RedriveAt }
+// setSent sets the time of the redrive, in Unix milliseconds.
+func (o *outgoing) setSent(at []byte) {
+	meta := &o.copy.Headers[o.meta].Value
+	begin := bytes.LastIndexByte(*meta, '=') + 1
+	*meta = append(append((*meta)[:begin], at...), ';')
+}
 
 // unsent returns copies of records for another try.
 func unsent(notes []*kgo.Record) []*kgo.Record {
@@ -127,7 +133,7 @@ func (t *transaction) add(o *outgoing) {
 	if t.redriveAt == nil {
 		t.redriveAt = strconv.AppendInt(nil, t.began.UnixMilli(), 10)
 	}
-	o.copy.Headers[o.redriveAt].Value = t.redriveAt
+	o.setSent(t.redriveAt)
 	t.copies = append(t.copies, o)
 	t.held += int64(o.size)
 	t.bytes = t.held

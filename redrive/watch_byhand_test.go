@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 	"github.com/sidingkafka/siding/redrive"
 )
 
@@ -114,7 +115,7 @@ func TestWatch_ALetterWithBrokenHeadersHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string][]kgo.RecordHeader{
 		"out of bounds": nil,
-		"broken":        {{Key: headers.FirstFailedAt, Value: []byte("yesterday")}},
+		"broken":        {{Key: reserved.FirstFailedAt.String(), Value: []byte("yesterday")}},
 	} {
 		virtual(t, name, func(t *testing.T, k *consumertest.Kafka) {
 			h := takeOver(t, k, letters(t, k, 1, nil))

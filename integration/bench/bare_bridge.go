@@ -89,23 +89,24 @@ func readBack(ctx context.Context, j job) error {
 // each for the records, the headers and the text of the numbers.
 func copyBatch(records []*kgo.Record, j job) []kgo.Record {
 	const digits = 8 + 13 // of an offset and of a timestamp
+	before, after := copyFields(time.Now())
 	var (
 		slab    = make([]kgo.Record, len(records))
 		headers = make([]kgo.RecordHeader, 0, len(records)*(j.Headers+len(records[0].Headers)))
-		text    = make([]byte, 0, len(records)*digits)
+		text    = make([]byte, 0, len(records)*(digits+len(before)+len(after)))
 		shared  = copyHeaders(records[0], j.Group, time.Now())[:j.Headers-2]
 	)
-	number := func(v int64) []byte {
+	number := func(before string, v int64, after string) []byte {
 		from := len(text)
-		text = strconv.AppendInt(text, v, 10)
+		text = append(strconv.AppendInt(append(text, before...), v, 10), after...)
 		return text[from:len(text):len(text)]
 	}
 	for i, r := range records {
 		from := len(headers)
 		headers = append(headers, r.Headers...)
 		headers = append(headers,
-			kgo.RecordHeader{Key: "dlq-original-offset", Value: number(r.Offset)},
-			kgo.RecordHeader{Key: "dlq-original-timestamp", Value: number(r.Timestamp.UnixMilli())})
+			kgo.RecordHeader{Key: "dlq-original-offset", Value: number("", r.Offset, "")},
+			kgo.RecordHeader{Key: "dlq-meta", Value: number(before, r.Timestamp.UnixMilli(), after)})
 		headers = append(headers, shared...)
 		slab[i] = kgo.Record{
 			Topic:     j.To,
@@ -126,12 +127,11 @@ const (
 
 // allHeaders is the number of headers that siding writes on a record's way into its first tier, and
 // that the bare bridge adds.
-const allHeaders = 16
+const allHeaders = 10
 
 // copyHeaders are the headers that all records of a batch have in common,
 // with the keys and sizes of siding's.
 func copyHeaders(r *kgo.Record, group string, now time.Time) []kgo.RecordHeader {
-	host, _ := os.Hostname()
 	at := strconv.FormatInt(now.UnixMilli(), 10)
 	return []kgo.RecordHeader{
 		{Key: "dlq-original-topic", Value: []byte(r.Topic)},
@@ -142,11 +142,13 @@ func copyHeaders(r *kgo.Record, group string, now time.Time) []kgo.RecordHeader 
 		{Key: "dlq-error-msg", Value: []byte(failingMessage)},
 		{Key: "dlq-failed-at", Value: []byte(at)},
 		{Key: "dlq-not-before", Value: []byte(at)},
-		{Key: "dlq-error-fingerprint", Value: []byte("5f0d9c51a3b2e764")},
-		{Key: "dlq-first-failed-at", Value: []byte(at)},
-		{Key: "dlq-original-topic-id", Value: []byte("C59fTJPxTV6jpqT24ajJ0g")},
-		{Key: "dlq-hops", Value: []byte("1")},
-		{Key: "dlq-history", Value: []byte("2,1:" + failingClass + ":" + at + ":retry:" + failingMessage)},
-		{Key: "dlq-host", Value: []byte(host)},
 	}
+}
+
+// copyFields are the fields of dlq-meta before and after the record's timestamp.
+func copyFields(now time.Time) (before, after string) {
+	host, _ := os.Hostname()
+	at := strconv.FormatInt(now.UnixMilli(), 10)
+	return "id=C59fTJPxTV6jpqT24ajJ0g;ts=",
+		";fp=5f0d9c51a3b2e764;host=" + host + ";history=2,1:" + failingClass + ":" + at + ":retry:" + failingMessage + ";"
 }

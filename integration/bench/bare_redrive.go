@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // A transaction of the bare program is as long as one of siding's.
@@ -129,27 +130,20 @@ func (w *bareWriters) commit(ctx context.Context, cancel context.CancelCauseFunc
 
 // keeps reports whether a letter's copy has a header of it as it is.
 func keeps(key string) bool {
-	switch key {
-	case headers.OriginalTopic, headers.OriginalTopicID, headers.OriginalPartition, headers.OriginalOffset, headers.OriginalTimestamp, headers.Group, headers.Host,
-		headers.FirstFailedAt, headers.History:
-		return true
-	}
-	return false
+	return key == headers.OriginalTopic || key == headers.OriginalPartition || key == headers.OriginalOffset || key == headers.Group
 }
 
 // bareCopies builds the copies of one partition's letters, with the headers
 // that siding gives them: one allocation each for the records, the headers and
-// the text of the numbers.
+// the text of the fields.
 func bareCopies(records []*kgo.Record, j job) []kgo.Record {
-	const kept, own = 9, 7
+	const kept, own, field = 4, 3, 300
 	var (
 		slab = make([]kgo.Record, len(records))
 		all  = make([]kgo.RecordHeader, 0, len(records)*(kept+own))
-		text = make([]byte, 0, len(records)*(len(j.Data.Topic)+16))
+		text = make([]byte, 0, len(records)*(len(j.Data.Topic)+field))
 		now  = strconv.AppendInt(nil, time.Now().UnixMilli(), 10)
-		run  = []byte("20260102-150405-0a1b2c")
 		zero = []byte("0")
-		one  = []byte("1")
 	)
 	for i, r := range records {
 		from := len(all)
@@ -159,19 +153,29 @@ func bareCopies(records []*kgo.Record, j job) []kgo.Record {
 			}
 		}
 		begin := len(text)
+		for _, h := range r.Headers {
+			if h.Key != headers.MetaFields {
+				continue
+			}
+			for rest := h.Value; len(rest) > 0; {
+				var f reserved.Field
+				if f, rest, _ = reserved.NextField(rest); f.Key != reserved.Hops && f.Key != reserved.ErrorFingerprint {
+					text = append(text, f.Text...)
+				}
+			}
+		}
+		text = append(text, "hops=1;run=20260102-150405-0a1b2c;runs=1;from="...)
 		text = append(text, r.Topic...)
 		text = append(text, '/')
 		text = strconv.AppendInt(text, int64(r.Partition), 10)
 		text = append(text, '/')
 		text = strconv.AppendInt(text, r.Offset, 10)
+		text = append(text, ";sent="...)
+		text = append(append(text, now...), ';')
 		all = append(all,
 			kgo.RecordHeader{Key: headers.Attempts, Value: zero},
 			kgo.RecordHeader{Key: headers.NotBefore, Value: now},
-			kgo.RecordHeader{Key: headers.Hops, Value: one},
-			kgo.RecordHeader{Key: headers.RedriveID, Value: run},
-			kgo.RecordHeader{Key: headers.RedriveAt, Value: now},
-			kgo.RecordHeader{Key: headers.RedriveCount, Value: one},
-			kgo.RecordHeader{Key: headers.RedriveFrom, Value: text[begin:len(text):len(text)]})
+			kgo.RecordHeader{Key: headers.MetaFields, Value: text[begin:len(text):len(text)]})
 		slab[i] = kgo.Record{Topic: j.To, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: all[from:len(all):len(all)]}
 	}
 	return slab

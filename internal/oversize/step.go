@@ -8,12 +8,12 @@ package oversize
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Refused reports whether err means that the batch was too large. The client counts bytes before
@@ -40,7 +40,7 @@ const (
 func (s Step) Next(h []kgo.RecordHeader, value []byte, omit bool) (next Step, more bool) {
 	for next := s + 1; next <= Bare; next++ {
 		switch {
-		case next != Omitted && !slices.ContainsFunc(h, shrinks):
+		case next != Omitted && !reserved.Any(h, shrinks):
 		case next >= Omitted && (!omit || len(value) == 0):
 		default:
 			return next, true
@@ -52,12 +52,12 @@ func (s Step) Next(h []kgo.RecordHeader, value []byte, omit bool) (next Step, mo
 // Of returns the headers and the value of a copy at step s. It does not change its arguments.
 func (s Step) Of(h []kgo.RecordHeader, value []byte) ([]kgo.RecordHeader, []byte) {
 	if s == Shrunk || s == Bare {
-		h = slices.DeleteFunc(slices.Clone(h), shrinks)
+		h = reserved.Without(h, shrinks)
 	}
 	if s < Omitted {
 		return h, value
 	}
-	return set(h, headers.ValueOmitted, "true"), nil
+	return reserved.With(h, reserved.ValueOmitted, "true"), nil
 }
 
 // Omits reports whether a copy at step s is written without its value.
@@ -65,18 +65,10 @@ func (s Step) Omits() bool { return s >= Omitted }
 
 // Letter returns the headers of the dead letter of a copy that is too large for a retry topic.
 func Letter(h []kgo.RecordHeader) []kgo.RecordHeader {
-	h = slices.DeleteFunc(slices.Clone(h), func(h kgo.RecordHeader) bool { return h.Key == headers.NotBefore || h.Key == headers.Held })
-	return set(h, headers.FailureReason, string(headers.ReasonTooLarge))
+	h = reserved.Without(h, reserved.SetOf(reserved.NotBefore, reserved.Held))
+	return reserved.With(h, reserved.FailureReason, string(headers.ReasonTooLarge))
 }
 
-// shrinks selects the headers that [headers.Meta.Shrink] drops. It uses the keys alone: a record
+// shrinks are the keys of what [headers.Meta.Shrink] drops. It goes by the keys alone: a record
 // with invalid headers has to fit too, and its other headers stay as they are.
-func shrinks(h kgo.RecordHeader) bool {
-	return h.Key == headers.History || h.Key == headers.ErrorStack || h.Key == headers.ErrorMessage
-}
-
-// set returns a copy of h in which key occurs once, last.
-func set(h []kgo.RecordHeader, key, value string) []kgo.RecordHeader {
-	h = slices.DeleteFunc(slices.Clone(h), func(h kgo.RecordHeader) bool { return h.Key == key })
-	return append(h, kgo.RecordHeader{Key: key, Value: []byte(value)})
-}
+var shrinks = reserved.SetOf(reserved.History, reserved.ErrorStack, reserved.ErrorMessage)

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 var at = time.UnixMilli(1_700_000_000_000)
@@ -112,13 +113,13 @@ func TestStep_LetterOfATiersCopySaysWhyNotWhen(t *testing.T) {
 // A record with invalid headers is written unchanged, except for the dropped parts.
 func TestStep_ShrinksBrokenHeadersToo(t *testing.T) {
 	t.Parallel()
-	found := []kgo.RecordHeader{{Key: headers.ValueOmitted, Value: []byte("perhaps")}, {Key: "a"}, {Key: headers.Attempts, Value: []byte("-1")}, {Key: headers.Attempts}}
+	found := []kgo.RecordHeader{{Key: reserved.ValueOmitted.String(), Value: []byte("perhaps")}, {Key: "a"}, {Key: headers.Attempts, Value: []byte("-1")}, {Key: headers.Attempts}}
 	h, value := Bare.Of(headers.Malformed(found, fmt.Errorf("%s is wrong", headers.Attempts), at), []byte("v"))
 	var keys []string
 	for _, h := range h {
 		keys = append(keys, h.Key+"="+string(h.Value))
 	}
-	want := "a= dlq-attempts=-1 dlq-attempts= dlq-error-class=malformed dlq-reason=malformed dlq-failed-at=1700000000000 dlq-value-omitted=true"
+	want := "a= dlq-attempts=-1 dlq-attempts= dlq-error-class=malformed dlq-reason=malformed dlq-failed-at=1700000000000 dlq-meta=omitted=true;"
 	if got := strings.Join(keys, " "); got != want || value != nil {
 		t.Errorf("headers are\n%s, want\n%s; value %q", got, want, value)
 	}
@@ -146,7 +147,7 @@ func FuzzStep_LosesNothingOfTheUsers(f *testing.F) {
 		}
 		f.Add(text.String(), []byte("value"), true)
 	}
-	f.Add(headers.ValueOmitted+"=true\n"+headers.ErrorStack+"=\n"+headers.ErrorStack+"=\xff\n=", []byte{}, false)
+	f.Add(reserved.ValueOmitted.String()+"=true\n"+headers.ErrorStack+"=\n"+headers.ErrorStack+"=\xff\n=", []byte{}, false)
 	f.Fuzz(func(t *testing.T, text string, value []byte, omit bool) {
 		var h []kgo.RecordHeader
 		for line := range strings.Lines(text) {
@@ -168,7 +169,7 @@ func FuzzStep_LosesNothingOfTheUsers(f *testing.F) {
 			if s.Omits() != (kept == nil) || kept != nil && string(kept) != string(value) || s.Omits() && !omit {
 				t.Errorf("step %d: the value is %q, omitting allowed: %v", s, kept, omit)
 			}
-			mark := kgo.RecordHeader{Key: headers.ValueOmitted, Value: []byte("true")}
+			mark := kgo.RecordHeader{Key: headers.MetaFields, Value: []byte("omitted=true;")}
 			if size(got, kept) >= size(h, value)+size([]kgo.RecordHeader{mark}, nil) {
 				t.Errorf("step %d has %d bytes of %d", s, size(got, kept), size(h, value))
 			}

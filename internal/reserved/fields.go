@@ -13,9 +13,13 @@ type Fields struct {
 	// Value has the value of each key that occurs: the first one, if it occurs twice.
 	Value [Count][]byte
 	// Seen are the keys that occur, Twice those that occur more than once, and Repeated is the
-	// first of these.
-	Seen, Twice Set
-	Repeated    Key
+	// first of these. InMeta are those whose value is a field of dlq-meta.
+	Seen, Twice, InMeta Set
+	Repeated            Key
+	// Unknown has the fields that this version does not know, as they stand in dlq-meta.
+	Unknown []byte
+	// Broken reports that dlq-meta is no row of fields. Those before the break are read.
+	Broken bool
 }
 
 // Set is a set of keys.
@@ -30,18 +34,39 @@ func (s *Set) Remove(k Key) { *s &^= 1 << k }
 // Read adds the headers of a record to fields that are empty.
 func (f *Fields) Read(h []kgo.RecordHeader) {
 	for i := range h {
-		k := Of(h[i].Key)
-		switch {
-		case k == User:
-		case f.Seen.Has(k):
-			if f.Twice == 0 {
-				f.Repeated = k
-			}
-			f.Twice |= 1 << k
-		default:
-			f.Seen |= 1 << k
-			f.Value[k] = h[i].Value
+		if k := Of(h[i].Key); k != User && f.add(k, h[i].Value) && k == Meta {
+			f.readMeta(h[i].Value)
 		}
+	}
+}
+
+// add adds a value, and reports whether it is the first of its key.
+func (f *Fields) add(k Key, value []byte) bool {
+	if f.Seen.Has(k) {
+		if f.Twice == 0 {
+			f.Repeated = k
+		}
+		f.Twice |= 1 << k
+		return false
+	}
+	f.Seen |= 1 << k
+	f.Value[k] = value
+	return true
+}
+
+func (f *Fields) readMeta(text []byte) {
+	for len(text) > 0 {
+		field, rest, ok := NextField(text)
+		switch {
+		case !ok:
+			f.Broken = true
+			return
+		case field.Key == User:
+			f.Unknown = append(f.Unknown, field.Text...)
+		case f.add(field.Key, field.Value):
+			f.InMeta |= 1 << field.Key
+		}
+		text = rest
 	}
 }
 

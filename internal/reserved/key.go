@@ -40,6 +40,10 @@ const (
 	RedriveMaxAttempts
 	ValueOmitted
 
+	// Meta is the header that holds the fields: the values of all keys that have no header of their
+	// own, see [Field].
+	Meta
+
 	Count
 )
 
@@ -79,6 +83,7 @@ var names = [Count]string{
 	RedriveAt:          "dlq-redrive-at",
 	RedriveMaxAttempts: "dlq-redrive-max-attempts",
 	ValueOmitted:       "dlq-value-omitted",
+	Meta:               "dlq-meta",
 }
 
 // String returns the key's text; it is empty for User.

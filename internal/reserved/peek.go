@@ -19,7 +19,11 @@ const MaxGroup = 32_767
 // The group aliases the header's value.
 func Peek(h []kgo.RecordHeader) (group []byte, due time.Time, ok bool) {
 	var f Fields
-	f.Read(h)
+	for i := range h {
+		if k := Of(h[i].Key); k == Group || k == NotBefore {
+			f.add(k, h[i].Value)
+		}
+	}
 	group = f.Value[Group]
 	if len(group) == 0 || len(group) > MaxGroup || f.Twice.Has(Group) || !utf8.Valid(group) {
 		return nil, time.Time{}, false

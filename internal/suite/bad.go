@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // bad: headers that no producer should send.
@@ -64,9 +65,13 @@ var bad = map[string]func(*testing.T, *fixture){
 			{headers.OriginalPartition, set(headers.OriginalPartition, "4294967296")},
 			{headers.OriginalOffset, set(headers.OriginalOffset, "-5")},
 			{headers.ErrorClass, set(headers.ErrorClass, "two words")},
-			{headers.History, set(headers.History, "1:busy")},
-			{headers.Held, set(headers.Held, "yes")},
-			{headers.RedriveID, more(headers.RedriveCount, "1")},
+			{headers.MetaFields, set(headers.MetaFields, "no field")},
+			{headers.MetaFields, more(headers.MetaFields, "hops=1;")},
+			{headers.MetaFields, set(headers.MetaFields, "history=1:busy;")},
+			{headers.MetaFields, set(headers.MetaFields, "held=yes;")},
+			{headers.MetaFields, set(headers.MetaFields, "runs=1;")},
+			{headers.MetaFields, more("dlq-redrive-count", "1")}, // as before dlq-meta: the others of a redrive are missing
+			{"dlq-hops", set("dlq-hops", "-1")},
 		}
 		var runs atomic.Int32
 		f.Run(f.config(counting(&runs)))
@@ -158,7 +163,7 @@ var bad = map[string]func(*testing.T, *fixture){
 			return &kgo.Record{Topic: f.topic, Partition: 1, Value: []byte(value), Headers: m.AppendSource(nil)}
 		}
 		half := from("half", f.topic+".dlq")
-		half.Headers = half.Headers[:2]
+		half.Headers = reserved.Without(half.Headers, reserved.SetOf(reserved.RedriveFrom))
 		twice := from("twice", f.topic+".dlq")
 		twice.Headers = append(twice.Headers, twice.Headers[0])
 		records := f.Produce(from("own", f.topic+".dlq"), from("foreign", "payments.dlq"), half, twice)

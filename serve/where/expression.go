@@ -14,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // Expression decides about letters, in the language of expr-lang.org. A letter on which it fails
@@ -144,8 +145,8 @@ func factsOf(l *dlq.Letter) facts {
 	if r.Key != nil {
 		f.Key = string(r.Key)
 	}
-	for _, h := range r.Headers {
-		f.Headers[h.Key] = string(h.Value)
+	for key, value := range headers.Values(r.Headers) {
+		f.Headers[key] = string(value)
 	}
 	return f
 }

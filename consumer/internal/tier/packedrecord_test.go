@@ -19,7 +19,7 @@ import (
 func TestPackedRecord_GivesTheRecordBack(t *testing.T) {
 	t.Parallel()
 	bytesOf := rapid.OneOf(rapid.Just[[]byte](nil), rapid.Just([]byte{}), rapid.SliceOfN(rapid.Byte(), 0, 400))
-	key := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", headers.Group, headers.NotBefore, headers.ValueOmitted, "dlq-mine"}))
+	key := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", headers.Group, headers.NotBefore, headers.MetaFields, "dlq-mine"}))
 	const topic, partition = "orders.retry.5s", 7
 	rapid.Check(t, func(t *rapid.T) {
 		r := &kgo.Record{
