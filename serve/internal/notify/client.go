@@ -34,10 +34,18 @@ type exchange struct {
 	failed error       // of the first request that failed; no further ones are sent
 }
 
-func newExchange(ctx context.Context) *exchange {
-	x := &exchange{base: http.DefaultTransport}
+func newExchange(ctx context.Context, base http.RoundTripper) *exchange {
+	x := &exchange{base: base}
 	x.ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) { x.sent.Store(i.Err == nil) }})
 	return x
+}
+
+// ownTransport returns a transport like the process's own, with connections that nobody else closes.
+func ownTransport() http.RoundTripper {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		return t.Clone()
+	}
+	return http.DefaultTransport
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -26,7 +26,7 @@ func TestMail_ASilentServerEndsWithTheTry(t *testing.T) {
 	trying, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- send(newExchange(trying), &Message{Title: "t"}) }()
+	go func() { ended <- send(newExchange(trying, nil), &Message{Title: "t"}) }()
 	conn, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -30,6 +31,7 @@ type Receiver struct {
 	room  chan struct{} // has an element for each message that has not ended
 	turns chan struct{} // has an element for each try that goes on
 	log   *slog.Logger
+	base  http.RoundTripper
 
 	mu     sync.Mutex
 	newest map[string]*turn // by key
@@ -52,7 +54,7 @@ func New(name, url string, waiting int, log *slog.Logger) (*Receiver, error) {
 	}
 	return &Receiver{
 		name: name, url: url, queue: make(chan Message, waiting), room: make(chan struct{}, waiting), turns: make(chan struct{}, atOnce), log: log,
-		newest: map[string]*turn{},
+		newest: map[string]*turn{}, base: ownTransport(),
 	}, nil
 }
 
@@ -74,6 +76,7 @@ func (r *Receiver) Send(m Message) bool {
 
 // Run sends what is queued, until ctx ends. It does not call Done of messages that wait then.
 func (r *Receiver) Run(ctx context.Context) {
+	defer (&http.Client{Transport: r.base}).CloseIdleConnections()
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	for ctx.Err() == nil {
@@ -190,7 +193,7 @@ func (r *Receiver) send(ctx context.Context, m *Message, newer <-chan struct{}) 
 	defer cancel()
 	// It may be accepted just now. Then the next server must know.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
-	x := newExchange(trying)
+	x := newExchange(trying, r.base)
 	err = send(x, m)
 	switch {
 	case trying.Err() != nil && x.sent.Load() && (err != nil || x.failed != nil):
