@@ -150,7 +150,7 @@ func (g *attemptTelemetry) spanContext() (is trace.SpanContext) {
 	return is
 }
 
-// traceParent returns the running span in the form of the header dlq-traceparent.
+// traceParent returns the running span in the form of [headers.Meta].TraceParent.
 func (g *attemptTelemetry) traceParent() string {
 	if g.span == nil {
 		return ""

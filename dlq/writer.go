@@ -90,7 +90,7 @@ const requestOverhead = 1 << 10
 // later letters to the partition wait. If it is refused again, Write omits its history, stack and
 // message, and then its value. The value is omitted only if m.Original names the place where it can
 // still be read, and only if the broker refused the letter, not the client alone. Such a letter has
-// the header dlq-value-omitted, and the client's logger (kgo.WithLogger) gets a warning with the
+// the field omitted of dlq-meta, and the client's logger (kgo.WithLogger) gets a warning with the
 // place. done gets nil for a letter that was written in part.
 //
 // Write never blocks. done is called once: with nil when all replicas in sync have the letter, or

@@ -9,7 +9,7 @@ import (
 	"github.com/sidingkafka/siding/internal/reserved"
 )
 
-// historyFormat is the format of dlq-history that this version writes, with which its text begins.
+// historyFormat is the format of the history that this version writes, with which its text begins.
 // Format 1 has no mark: it begins with an entry, in which a colon follows the number.
 const historyFormat = "2"
 

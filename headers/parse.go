@@ -16,8 +16,8 @@ import (
 //
 // The error is a *FieldError about the first invalid header: not in its format, out of bounds,
 // duplicate, or missing. Some headers are valid only together. One such set is the topic, partition
-// and offset of a position with the attempts. The other is the three headers of redrive; without
-// them dlq-redrive-original is invalid too. The Meta returned with an error has all values that
+// and offset of a position with the attempts. The other is the run, its number and the letter of a
+// redrive; without them its other fields are invalid too. The Meta returned with an error has all values that
 // could be read, so that an operator sees the content of a malformed letter. Of a duplicate header
 // it has the first value.
 //

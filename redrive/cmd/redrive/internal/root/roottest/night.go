@@ -270,8 +270,8 @@ var (
 	runID    = regexp.MustCompile(`(\d{8}-\d{6})-[0-9a-f]{6}`)
 	stableID = regexp.MustCompile(`\d{8}-\d{6}-0000(\d\d)`)
 	owner    = regexp.MustCompile(` on \S+, process \d+`)
-	host     = regexp.MustCompile(`(?m)^(HOST +|  dlq-host: ).*`)
-	topicID  = regexp.MustCompile(`(dlq-original-topic-id: ).*`)
+	host     = regexp.MustCompile(`(?m)(^HOST +|;host=)[^;\n]*`)
+	topicID  = regexp.MustCompile(`(dlq-meta: id=)[^;]*`)
 )
 
 // stable replaces what differs each time: random ids of runs by their numbers, the host and the
