@@ -200,6 +200,31 @@ func TestRules_APatternLeavesTheTimesOfSiding(t *testing.T) {
 	}
 }
 
+// A rule about a header that is a field of dlq-meta today hides the field, and a pattern sees a
+// field's text as it was before it was encoded.
+func TestRules_HideAFieldAsTheHeaderThatItWas(t *testing.T) {
+	t.Parallel()
+	const meta = "ts=1763640000123;host=node-7;env=card%3B 4111;later=4111;run=r;"
+	for _, c := range []struct {
+		headers, patterns string
+		meta, want        string
+	}{
+		{"dlq-host", "", meta, strings.Replace(meta, "node-7", Mark, 1)},
+		{"host,dlq-meta2", "", meta, meta},
+		{"DLQ-META", "", meta, Mark},
+		{"", "card; 4111", meta, strings.Replace(meta, "card%3B 4111", Mark, 1)},
+		{"", "=4111", meta, strings.Replace(meta, "later=4111;", "later"+Mark+";", 1)},
+		{"", `\d{13}`, meta, meta},
+		{"dlq-host", "", "env=x;host=node-7", "env=x;" + Mark},
+	} {
+		r := &kgo.Record{Headers: []kgo.RecordHeader{{Key: headers.MetaFields, Value: []byte(c.meta)}}}
+		shown, _ := rules(t, "", c.headers, c.patterns).Letter(&dlq.Letter{Record: r})
+		if got := string(shown.Record.Headers[0].Value); got != c.want {
+			t.Errorf("%q %q: %s, want %s", c.headers, c.patterns, got, c.want)
+		}
+	}
+}
+
 func TestParse_RefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
