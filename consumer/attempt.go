@@ -11,27 +11,100 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
+// attempts are the runs of a unit's records, one after another, in one piece of memory.
+type attempts struct {
+	from *origin
+	recs []*kgo.Record // as the handler sees them
+	meta *headers.Meta // from the headers of a single record; nil for records that never failed
+	each []attempt
+	// at is twice the index of the attempt that began last, and one more when it has ended. Each
+	// attempt before it has ended. One store thus ends an attempt and begins the next.
+	at atomic.Int64
+
+	single  [1]attempt
+	oneItem [1]*kgo.Record
+}
+
+// of sets the records.
+func (s *attempts) of(from *origin, recs []*kgo.Record) {
+	s.from, s.recs, s.each = from, recs, make([]attempt, len(recs))
+}
+
+// ofOne sets a single record.
+func (s *attempts) ofOne(from *origin, rec *kgo.Record, meta *headers.Meta) *attempt {
+	s.oneItem[0] = rec
+	s.from, s.recs, s.each, s.meta = from, s.oneItem[:], s.single[:], meta
+	return &s.single[0]
+}
+
+// begin begins the attempt with an index, and ends the one before it.
+func (s *attempts) begin(i int, reading int64) *attempt {
+	a := &s.each[i]
+	a.in, a.index, a.start = s, uint32(i), reading
+	s.at.Store(2 * int64(i))
+	if i > 0 {
+		s.each[i-1].cancel()
+	}
+	return a
+}
+
+// last returns the attempt that began last.
+func (s *attempts) last() *attempt { return &s.each[s.at.Load()/2] }
+
 // attempt is one run of the handler on one record, and the context of this run.
 //
 // With a no-op handler, the standard library's context.WithTimeout costs more than the rest of the
 // loop. So an attempt is cut from a slab, and becomes a standard context only when its Done channel
 // is asked for. The standard library then does most of the work of a context (children, causes,
-// AfterFunc). A slab is never reused: an attempt that the handler keeps stays valid, and is
-// cancelled when the handler returns.
+// AfterFunc). A slab is never reused: an attempt that the handler keeps stays valid. It is cancelled
+// when the handler returns, or an instant later, when the unit goes on.
 //
-// It has the size of a cache line: a slab is what a healthy record costs in memory.
+// Its 40 bytes are what a healthy record costs in memory.
 type attempt struct {
-	rec   *kgo.Record   // as the handler sees it
-	meta  *headers.Meta // from the record's headers; nil for a record that never failed
-	from  *origin
+	in    *attempts
 	start int64 // coarse reading
-	off   int64 // offset in from
-	std   atomic.Pointer[stdContext]
-
-	redriven *headers.Meta // of a redriven source record
-	reported atomic.Bool   // its ignored timeout was logged
+	off   int64 // offset in the feed
+	rare  atomic.Pointer[rareParts]
+	index uint32 // in in
 	// how many offsets before off lie those that the unit has finished, and the tracker lacks
 	unreported uint32
+}
+
+// rareParts are the parts of an attempt that a healthy one lacks.
+type rareParts struct {
+	redriven *headers.Meta // of a redriven source record
+	reported atomic.Bool   // its ignored timeout was logged
+	std      atomic.Pointer[stdContext]
+}
+
+// rareParts returns the attempt's, which the first call makes.
+func (a *attempt) rareParts() *rareParts {
+	if r := a.rare.Load(); r != nil {
+		return r
+	}
+	a.rare.CompareAndSwap(nil, new(rareParts))
+	return a.rare.Load()
+}
+
+func (a *attempt) rec() *kgo.Record { return a.in.recs[a.index] }
+
+// redriven returns what the headers of a redriven source record say, nil if it is none.
+func (a *attempt) redriven() *headers.Meta {
+	if r := a.rare.Load(); r != nil {
+		return r.redriven
+	}
+	return nil
+}
+
+// ended reports whether the handler has returned.
+func (a *attempt) ended() bool { return a.in.at.Load() > 2*int64(a.index) }
+
+// made returns the standard context, nil if there is none.
+func (a *attempt) made() *stdContext {
+	if r := a.rare.Load(); r != nil {
+		return r.std.Load()
+	}
+	return nil
 }
 
 type stdContext struct {
@@ -51,8 +124,8 @@ var over = func() *stdContext {
 // which the attempt may have begun: an attempt never times out early, not even if the process stood
 // just before it, and the clock with it.
 func (a *attempt) timeoutAt() (int64, bool) {
-	d := a.from.policy.HandlerTimeout
-	return int64(plus(time.Duration(a.from.clock.Latest(a.start))+a.from.waited(a.off), d, 1)), d > 0
+	d := a.in.from.policy.HandlerTimeout
+	return int64(plus(time.Duration(a.in.from.clock.Latest(a.start))+a.in.from.waited(a.off), d, 1)), d > 0
 }
 
 // deadline is for those who watch the attempt. While the clock stands, it moves.
@@ -61,7 +134,7 @@ func (a *attempt) deadline() (time.Time, bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	return a.from.clock.At(at), true
+	return a.in.from.clock.At(at), true
 }
 
 // Deadline implements context.Context. All calls return the same.
@@ -77,10 +150,13 @@ func (a *attempt) Done() <-chan struct{} { return a.standard().Done() }
 
 // Err implements context.Context.
 func (a *attempt) Err() error {
-	if s := a.std.Load(); s != nil {
+	if s := a.made(); s != nil {
 		return s.Err()
 	}
-	now, d := a.from.clock.Reading.Load(), a.from.policy.HandlerTimeout
+	if a.ended() {
+		return context.Canceled
+	}
+	now, d := a.in.from.clock.Reading.Load(), a.in.from.policy.HandlerTimeout
 	if d <= 0 || now-a.start < int64(d) {
 		return nil
 	}
@@ -106,23 +182,30 @@ func (a *attempt) Value(key any) any {
 		return a
 	}
 	// The standard library finds its own cancellation state by a private key.
-	if s := a.std.Load(); s != nil {
+	if s := a.made(); s != nil {
 		if v := s.Value(key); v != nil {
 			return v
 		}
 	}
-	if a.rec.Context != nil {
-		if v := context.WithoutCancel(a.rec.Context).Value(key); v != nil {
+	if outer := a.rec().Context; outer != nil {
+		if v := context.WithoutCancel(outer).Value(key); v != nil {
 			return v
 		}
 	}
-	return a.from.values.Value(key)
+	return a.in.from.values.Value(key)
 }
 
 // standard returns the attempt as a context of the standard library, which the first call makes.
+// The attempt may end meanwhile: end looks for the context after it has ended the attempt, and
+// standard looks for the end after it has made the context, so one of both cancels it.
 func (a *attempt) standard() *stdContext {
-	if s := a.std.Load(); s != nil {
+	r := a.rareParts()
+	if s := r.std.Load(); s != nil {
 		return s
+	}
+	if a.ended() {
+		r.std.CompareAndSwap(nil, over)
+		return r.std.Load()
 	}
 	parent, stop := context.Background(), context.CancelFunc(func() {})
 	if at, ok := a.deadline(); ok {
@@ -130,10 +213,13 @@ func (a *attempt) standard() *stdContext {
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	s := &stdContext{Context: ctx, cancel: cancel, stop: stop}
-	if !a.std.CompareAndSwap(nil, s) {
+	if !r.std.CompareAndSwap(nil, s) {
 		cancel(nil)
 		stop()
-		return a.std.Load()
+		return r.std.Load()
+	}
+	if a.ended() {
+		a.cancel()
 	}
 	return s
 }
@@ -141,19 +227,25 @@ func (a *attempt) standard() *stdContext {
 // abandon cancels the attempt with a cause.
 func (a *attempt) abandon(cause error) { a.standard().cancel(cause) }
 
-// end ends the attempt when the handler has returned.
+// end ends the attempt, if it has not ended.
 func (a *attempt) end() {
-	if a.std.CompareAndSwap(nil, over) {
-		return
+	if !a.ended() {
+		a.in.at.Store(2*int64(a.index) + 1)
 	}
-	s := a.std.Load()
-	s.cancel(nil)
-	s.stop()
+	a.cancel()
+}
+
+// cancel cancels the standard context of an attempt that has ended, if there is one.
+func (a *attempt) cancel() {
+	if s := a.made(); s != nil {
+		s.cancel(nil)
+		s.stop()
+	}
 }
 
 // drained reports whether the attempt was cancelled because its lane was revoked or lost.
 func (a *attempt) drained() bool {
-	s := a.std.Load()
+	s := a.made()
 	return s != nil && s != over && errors.Is(context.Cause(s), ErrDraining)
 }
 
@@ -165,10 +257,10 @@ func attemptOf(ctx context.Context) *attempt {
 
 // physical is the position at which the delivered record was read.
 func (a *attempt) physical() headers.Position {
-	return headers.Position{Topic: a.from.topic, Partition: a.from.partition, Offset: a.off}
+	return headers.Position{Topic: a.in.from.topic, Partition: a.in.from.partition, Offset: a.off}
 }
 
 // example returns where the attempt's record was read, for the log.
 func (a *attempt) example(about ...any) recordExample {
-	return recordExample{partition: a.from.partition, feed: a.from.topic, offset: a.off, about: about}
+	return recordExample{partition: a.in.from.partition, feed: a.in.from.topic, offset: a.off, about: about}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,7 @@ type ctxKey string
 // Telemetry asks for values three times a record.
 func TestAttempt_LookupCostsNoAllocation(t *testing.T) { // not parallel: it counts allocations
 	a := bench(t, time.Minute).attemptNow()
-	a.from.values = valuesOf(a.from.values)
+	a.in.from.values = valuesOf(a.in.from.values)
 	if got := a.Value(ctxKey("run")); got != "run's" {
 		t.Errorf("the value of Run's context is %v, want run's", got)
 	}
@@ -74,8 +75,8 @@ func TestAttempt_ErrReportsTheTimeout(t *testing.T) {
 			synctest.Wait()
 		}
 		tickTo(time.Second)
-		if err := a.Err(); err != nil || a.std.Load() != nil {
-			t.Errorf("Err is %v at the timeout by the coarse clock, which may lag behind; standard context made: %v", err, a.std.Load() != nil)
+		if err := a.Err(); err != nil || a.made() != nil {
+			t.Errorf("Err is %v at the timeout by the coarse clock, which may lag behind; standard context made: %v", err, a.made() != nil)
 		}
 		tickTo(clock.Lag)
 		if err := a.Err(); !errors.Is(err, context.DeadlineExceeded) {
@@ -104,7 +105,7 @@ func TestAttempt_BegunAsTheProcessWakesHasItsWholeTime(t *testing.T) {
 			k.Enter()
 			time.Sleep(stands) // the clock stands since half a second after the start
 			a := l.attemptNow()
-			a.from.clock, a.start = k, k.Reading.Load()
+			a.in.from.clock, a.start = k, k.Reading.Load()
 			began := time.Now()
 			first(a)
 			time.Sleep(timeout - 1)
@@ -131,7 +132,7 @@ func TestAttempt_HasNoDeadlineWithoutATimeout(t *testing.T) {
 		}
 		done := a.Done()
 		time.Sleep(1000 * time.Hour)
-		a.from.clock.Reading.Store(int64(time.Since(a.from.clock.Base)))
+		a.in.from.clock.Reading.Store(int64(time.Since(a.in.from.clock.Base)))
 		select {
 		case <-done:
 			t.Error("done without a timeout")
@@ -290,8 +291,8 @@ func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
 		"with its Done channel made": func(a *attempt) { a.Done() },
 	}, func(t *testing.T, touch func(*attempt)) {
 		a := bench(t, time.Minute).attemptNow()
-		a.from.values = context.WithValue(a.from.values, ctxKey("both"), "run's")
-		a.rec.Context = ended
+		a.in.from.values = context.WithValue(a.in.from.values, ctxKey("both"), "run's")
+		a.rec().Context = ended
 		touch(a)
 		if cause := context.Cause(a); cause != nil {
 			t.Errorf("cause %v: the end of the hooks' context reached the handler", cause)
@@ -308,7 +309,7 @@ func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
 		if grandchild.Err() != nil || a.Err() != nil || context.Cause(grandchild) != nil {
 			t.Errorf("Err %v, %v, cause %v: the end of the hooks' context reached the handler", grandchild.Err(), a.Err(), context.Cause(grandchild))
 		}
-		a.rec.Context = nil
+		a.rec().Context = nil
 		if got := a.Value(ctxKey("both")); got != "run's" {
 			t.Errorf("without a hook's context the value is %v, want Run's", got)
 		}
@@ -319,13 +320,12 @@ func TestAttempt_ValuesOfTheRecordThenOfRun(t *testing.T) {
 // A handler that does not touch its context costs no allocation for it.
 func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 	l := bench(t, time.Minute)
-	rec := &kgo.Record{Topic: "orders"}
-	slab := make([]attempt, 2000)
+	all := new(attempts)
+	all.of(l.source.origin, slices.Repeat([]*kgo.Record{{Topic: "orders"}}, 2000))
 	n := 0
 	allocs := testing.AllocsPerRun(1000, func() {
-		a := &slab[n]
+		a := all.begin(n, l.c.clock.Reading.Load())
 		n++
-		a.from, a.rec, a.start = l.source.origin, rec, l.c.clock.Reading.Load()
 		if err := func(ctx context.Context) error { return ctx.Err() }(a); err != nil {
 			t.Fatal(err)
 		}
@@ -336,11 +336,36 @@ func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 	}
 }
 
-// An attempt is as large as a cache line: a healthy record costs an element of a slab of attempts.
-func TestAttempt_FitsACacheLine(t *testing.T) {
+// A healthy record costs an element of a slab of attempts.
+func TestAttempt_IsSmall(t *testing.T) {
 	t.Parallel()
-	if got := unsafe.Sizeof(attempt{}); got > 64 {
-		t.Errorf("an attempt takes %d bytes, want 64 at most: every healthy record pays for it", got)
+	if got := unsafe.Sizeof(attempt{}); got > 40 {
+		t.Errorf("an attempt takes %d bytes, want 40 at most: every healthy record pays for it", got)
+	}
+}
+
+// A context that a goroutine of the handler keeps ends at the latest when the unit goes on, whether
+// its Done channel is asked for before or after, or just then.
+func TestAttempts_BeginEndsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	from := bench(t, 0).source.origin
+	for range 2000 {
+		all := new(attempts)
+		all.of(from, make([]*kgo.Record, 2))
+		a := all.begin(0, 0)
+		if a.ended() || a.Err() != nil {
+			t.Fatal("an attempt ended when it began")
+		}
+		var asked sync.WaitGroup
+		asked.Go(func() { <-a.Done() })
+		all.begin(1, 0)
+		asked.Wait()
+		if err := a.Err(); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Err is %v, want Canceled", err)
+		}
+		if drained := a.drained(); drained {
+			t.Fatal("it was drained")
+		}
 	}
 }
 

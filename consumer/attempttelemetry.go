@@ -52,8 +52,8 @@ func (g *attemptTelemetry) start(t *telemetry, a *attempt) context.Context {
 		g.trace(t, a)
 	}
 	// A redriven record is due since 1970, which is no lateness.
-	if g.delays && a.meta != nil && a.meta.NotBefore.UnixMilli() > 0 {
-		t.lateness.Record(g.ctx, max(time.Since(a.meta.NotBefore), 0).Seconds(), a.from.sig.late...)
+	if g.delays && a.in.meta != nil && a.in.meta.NotBefore.UnixMilli() > 0 {
+		t.lateness.Record(g.ctx, max(time.Since(a.in.meta.NotBefore), 0).Seconds(), a.in.from.sig.late...)
 	}
 	if g.timing {
 		// Half the cost of time.Now, which also reads the wall clock.
@@ -67,9 +67,9 @@ func (g *attemptTelemetry) start(t *telemetry, a *attempt) context.Context {
 // handler.
 func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 	// The span is a root anyway; to ask for a root costs a quarter of a span that is sampled out.
-	opts := a.from.sig.span
-	if t.spanned || a.rec.Context != nil && hasSpan(a.rec.Context) {
-		opts = a.from.sig.root
+	opts := a.in.from.sig.span
+	if t.spanned || a.rec().Context != nil && hasSpan(a.rec().Context) {
+		opts = a.in.from.sig.root
 	}
 	links := linksOf(a)
 	if g.before.IsValid() {
@@ -79,7 +79,7 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 	if len(links) > 0 {
 		opts = append(opts[:len(opts):len(opts)], trace.WithLinks(links...))
 	}
-	ctx, span := t.tracer.Start(a, a.from.sig.name, opts...)
+	ctx, span := t.tracer.Start(a, a.in.from.sig.name, opts...)
 	// Checked once a unit: it costs as much as the rest of a span that is sampled out.
 	if !g.asked {
 		if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
@@ -90,8 +90,8 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 		g.asked = true
 	}
 	if span.IsRecording() {
-		span.SetAttributes(semconv.MessagingKafkaOffset(int(a.rec.Offset)))
-		if a.rec.Value == nil {
+		span.SetAttributes(semconv.MessagingKafkaOffset(int(a.rec().Offset)))
+		if a.rec().Value == nil {
 			span.SetAttributes(semconv.MessagingKafkaMessageTombstone(true))
 		}
 	}
@@ -109,7 +109,7 @@ func (g *attemptTelemetry) stop(t *telemetry) {
 // handled records an attempt that succeeded.
 func (g *attemptTelemetry) handled(t *telemetry, a *attempt) {
 	if g.timing {
-		t.duration.Record(g.ctx, g.took.Seconds(), a.from.sig.handled...)
+		t.duration.Record(g.ctx, g.took.Seconds(), a.in.from.sig.handled...)
 	}
 	g.end(outcomeHandled)
 }
@@ -117,7 +117,7 @@ func (g *attemptTelemetry) handled(t *telemetry, a *attempt) {
 // failed records an attempt that failed.
 func (g *attemptTelemetry) failed(t *telemetry, a *attempt, outcome, message string, r classify.Result) {
 	if g.timing {
-		t.duration.Record(g.ctx, g.took.Seconds(), t.failed(a.from, outcome, r.Class)...)
+		t.duration.Record(g.ctx, g.took.Seconds(), t.failed(a.in.from, outcome, r.Class)...)
 	}
 	if g.span != nil && g.span.IsRecording() {
 		g.span.SetAttributes(semconv.ErrorTypeKey.String(r.Class))
@@ -178,11 +178,11 @@ func linksOf(a *attempt) (links []trace.Link) {
 			links = append(links, trace.Link{SpanContext: s})
 		}
 	}
-	if slices.ContainsFunc(a.rec.Headers, func(h kgo.RecordHeader) bool { return h.Key == "traceparent" }) {
-		add(recordCarrier(a.rec.Headers))
+	if slices.ContainsFunc(a.rec().Headers, func(h kgo.RecordHeader) bool { return h.Key == "traceparent" }) {
+		add(recordCarrier(a.rec().Headers))
 	}
-	if a.meta != nil && a.meta.TraceParent != "" {
-		add(propagation.MapCarrier{"traceparent": a.meta.TraceParent})
+	if a.in.meta != nil && a.in.meta.TraceParent != "" {
+		add(propagation.MapCarrier{"traceparent": a.in.meta.TraceParent})
 	}
 	return links
 }

@@ -313,7 +313,7 @@ func (c *Consumer) drain(ctx context.Context, lanes []*lane, deadline time.Time)
 	kept = slices.DeleteFunc(slices.Clone(lanes), (*lane).isLost)
 	c.discard(lanes)
 	for _, a := range stuck {
-		c.recordLog.add(recordKind{event: eventStuck, topic: a.from.source}, a.example())
+		c.recordLog.add(recordKind{event: eventStuck, topic: a.in.from.source}, a.example())
 	}
 	return kept
 }

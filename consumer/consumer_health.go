@@ -58,7 +58,7 @@ func (c *Consumer) outlasting(now time.Time) (all []StuckHandler) {
 			continue
 		}
 		for _, a := range l.running() {
-			all = append(all, StuckHandler{Topic: a.from.topic, Partition: a.from.partition, Offset: a.off, Since: l.since})
+			all = append(all, StuckHandler{Topic: a.in.from.topic, Partition: a.in.from.partition, Offset: a.off, Since: l.since})
 		}
 	}
 	slices.SortFunc(all, func(a, b StuckHandler) int {
@@ -79,7 +79,7 @@ func (c *Consumer) watch() {
 		all := inspection{l}.overdue(now)
 		l.mu.Unlock()
 		for _, a := range all {
-			if a.reported.CompareAndSwap(false, true) {
+			if a.rareParts().reported.CompareAndSwap(false, true) {
 				c.recordLog.add(recordKind{event: eventOverdue, topic: l.topic}, a.example("timeout", l.policy.HandlerTimeout))
 			}
 		}

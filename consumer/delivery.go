@@ -52,15 +52,15 @@ func DeliveryOf(ctx context.Context, r *kgo.Record) Delivery {
 		at := headers.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}
 		return Delivery{Attempt: 1, Original: at, Physical: at}
 	}
-	f := Delivery{Attempt: 1, Tier: a.from.delay, Physical: a.physical(), group: a.from.group}
-	if m := a.meta; m != nil {
+	f := Delivery{Attempt: 1, Tier: a.in.from.delay, Physical: a.physical(), group: a.in.from.group}
+	if m := a.in.meta; m != nil {
 		f.Attempt, f.FirstFailedAt, f.NotBefore, f.RedriveID = m.Attempts+1, m.FirstFailedAt, m.NotBefore, m.Redrive.ID
 		f.Original = original(m.Original, &m.Redrive)
 		return f
 	}
 	f.Original = f.Physical
-	f.Original.TopicID = a.from.topicID
-	if m := a.redriven; m != nil {
+	f.Original.TopicID = a.in.from.topicID
+	if m := a.redriven(); m != nil {
 		f.FirstFailedAt, f.RedriveID, f.Original = m.FirstFailedAt, m.Redrive.ID, original(f.Original, &m.Redrive)
 	}
 	return f

@@ -16,15 +16,15 @@ func TestDeliveryOf_ADerivedContext(t *testing.T) {
 	t.Parallel()
 	l := bench(t, time.Minute)
 	a := l.attemptNow()
-	a.from, a.off = l.tiers()[0].origin, 42
+	a.in.from, a.off = l.tiers()[0].origin, 42
 	first, due := time.UnixMilli(1000), time.UnixMilli(6000)
-	a.meta = &headers.Meta{
+	a.in.meta = &headers.Meta{
 		Attempts: 2, Group: "billing", FirstFailedAt: first, NotBefore: due, Redrive: headers.Redrive{ID: "r1"},
 		Original: headers.Position{Topic: "orders", Partition: 3, Offset: 7},
 	}
 	child, cancel := context.WithTimeout(context.WithValue(a, ctxKey("x"), 1), time.Hour)
 	defer cancel()
-	f := DeliveryOf(child, a.rec)
+	f := DeliveryOf(child, a.rec())
 	if f.Attempt != 3 || f.Tier != 5*time.Second || !f.FirstFailedAt.Equal(first) || !f.NotBefore.Equal(due) || f.RedriveID != "r1" {
 		t.Errorf("facts are %+v", f)
 	}
@@ -67,7 +67,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		run.Redrive.Original = tt.original
 		rec := &kgo.Record{Topic: "orders", Partition: 3, Offset: 7, Headers: run.AppendSource(nil)}
 		redriven := l.source.cleanSource(rec)
-		a.redriven = redriven
+		a.rareParts().redriven = redriven
 		if got := DeliveryOf(a, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("with the place %s: key %s, want %s", name, got, tt.want)
 		}
@@ -75,7 +75,7 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		seen := copySource{Source: forward.Source{Offset: 7}, redriven: redriven}
 		meta := copyLane{l}.meta(&seen, nil)
 		tier := l.attemptNow()
-		tier.from, tier.meta = l.tiers()[0].origin, &meta
+		tier.in.from, tier.in.meta = l.tiers()[0].origin, &meta
 		if got := DeliveryOf(tier, rec).IdempotencyKey(); got != tt.want {
 			t.Errorf("in a tier, with the place %s: key %s, want %s", name, got, tt.want)
 		}

@@ -230,16 +230,25 @@ type unit struct {
 	stays   bool          // the record that ran last stays where it was
 	follows *item         // of a follower, the record that has the key
 
-	ran       int                     // number of recs that ran; the others go back
-	handled   int64                   // the item's offset + 1, once its handler succeeded
-	current   atomic.Pointer[attempt] // the running attempt, for the watchdog and the drain
-	cancelled atomic.Bool             // the drain time is over
+	ran       int                      // number of recs that ran; the others go back
+	handled   int64                    // the item's offset + 1, once its handler succeeded
+	first     attempts                 // the first attempt of each record
+	current   atomic.Pointer[attempts] // those that run now, for the watchdog and the drain
+	cancelled atomic.Bool              // the drain time is over
+}
+
+// running returns the attempt that runs, nil if none does.
+func (u *unit) running() *attempt {
+	if s := u.current.Load(); s != nil {
+		return s.last()
+	}
+	return nil
 }
 
 // overdue returns the attempt that runs past its timeout despite its cancellation, nil if none
 // does.
 func (u *unit) overdue(now time.Time) *attempt {
-	a := u.current.Load()
+	a := u.running()
 	if a == nil {
 		return nil
 	}

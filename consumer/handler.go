@@ -71,7 +71,7 @@ func decoding(ctx context.Context, now bool) {
 		return
 	}
 	if a := attemptOf(ctx); a != nil {
-		a.from.decoding(a.off, now)
+		a.in.from.decoding(a.off, now)
 	}
 }
 

@@ -165,5 +165,14 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*work
 
 func (l *lane) attemptNow() *attempt {
 	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
-	return &attempt{from: l.source.origin, rec: &kgo.Record{Topic: l.topic}, start: l.c.clock.Reading.Load(), off: 7}
+	a := attemptOn(l.source.origin, &kgo.Record{Topic: l.topic})
+	a.start, a.off = l.c.clock.Reading.Load(), 7
+	return a
+}
+
+// attemptOn returns a running attempt.
+func attemptOn(from *origin, rec *kgo.Record) *attempt {
+	s := new(attempts)
+	s.ofOne(from, rec, nil)
+	return s.begin(0, 0)
 }

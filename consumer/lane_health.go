@@ -55,7 +55,7 @@ func (l inspection) healthState(now time.Time, h *LaneHealth) State {
 	if all := l.overdue(now); len(all) > 0 {
 		a := slices.MinFunc(all, func(a, b *attempt) int { return cmp.Compare(a.start, b.start) })
 		h.Since, _ = a.deadline()
-		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.from.topic, l.partition, a.off)
+		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.in.from.topic, l.partition, a.off)
 		return StateStuck
 	}
 	wait, throttled := l.c.throttles.Now(now)

@@ -45,8 +45,9 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 	run := func(for_ time.Duration) change {
 		return func(l *lane) {
 			u := &unit{feed: &l.source.feed}
-			a := &attempt{from: l.source.origin, off: 12, start: int64(time.Since(l.c.clock.Base) - for_)}
-			u.current.Store(a)
+			a := attemptOn(l.source.origin, nil)
+			a.off, a.start = 12, int64(time.Since(l.c.clock.Base)-for_)
+			u.current.Store(a.in)
 			l.units[u] = struct{}{}
 		}
 	}

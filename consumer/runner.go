@@ -21,8 +21,8 @@ type runner struct {
 	feed *feed
 	unit *unit
 	attemptTelemetry
+	current *attempts // what unit.current has
 
-	slab []attempt
 	// The handler gets the fetched records themselves, and may assign to their fields. The runner
 	// therefore notes beforehand what a forward needs.
 	source copySource
@@ -59,7 +59,10 @@ func runUnit(u *unit) {
 		r.runRecords()
 	}
 	r.countRest()
-	u.current.Store(nil)
+	if a := u.running(); a != nil {
+		a.end()
+		u.current.Store(nil)
+	}
 	r.source.Release()
 }
 
@@ -106,7 +109,7 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 // from a commit. So the offsets of slow handlers are committed while the unit runs.
 func (r *runner) runRecords() {
 	recs := r.unit.recs
-	r.slab = make([]attempt, len(recs))
+	r.unit.first.of(r.feed.origin, recs)
 	r.reportedAt = r.c.clock.Reading.Load()
 	for r.unit.ran < len(recs) {
 		if !r.guarded(func() bool { return r.runFrom(recs) }) {
@@ -124,14 +127,14 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 			return false
 		}
 		rec := recs[r.unit.ran]
-		a := &r.slab[r.unit.ran]
+		a := &r.unit.first.each[r.unit.ran]
 		a.off = rec.Offset
 		if r.doneTo != 0 {
 			a.unreported = uint32(min(rec.Offset-r.from, math.MaxUint32))
 		}
 		r.readSource(rec)
 
-		err := r.attempt(a, rec, nil)
+		err := r.attempt(&r.unit.first, r.unit.ran, rec)
 		if err != nil {
 			if !r.failed(a, rec, nil, err) {
 				return false // the record stays
@@ -162,28 +165,29 @@ func (r *runner) readSource(rec *kgo.Record) {
 
 // runItem handles a single record.
 func (r *runner) runItem(it *item) {
-	r.slab = make([]attempt, 1)
-	a, rec := &r.slab[0], it.rec
+	rec, offset := it.rec, int64(0)
 	var meta *headers.Meta
 	if r.unit.tier == nil {
-		a.off = rec.Offset
+		offset = rec.Offset
 		r.read = rec.Headers
 		if len(rec.Headers) > 0 {
 			r.source.redriven = r.lane.source.cleanSource(rec)
 		}
 	} else {
 		physical := r.unit.tier.parked.Unpack(it.parked)
-		a.off = physical.Offset
+		offset = physical.Offset
 		var ok bool
 		if rec, meta, ok = r.unpack(physical); !ok {
 			return
 		}
 	}
 	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
-	r.source.timestamp, r.source.Offset = rec.Timestamp, a.off
+	r.source.timestamp, r.source.Offset = rec.Timestamp, offset
 
+	a := r.unit.first.ofOne(r.feed.origin, rec, meta)
+	a.off = offset
 	r.guarded(func() bool {
-		if err := r.attempt(a, rec, meta); err != nil {
+		if err := r.attempt(&r.unit.first, 0, rec); err != nil {
 			r.failed(a, rec, meta, err)
 		} else {
 			r.unit.handled = a.off + 1
@@ -221,11 +225,18 @@ func (r *runner) condemn() {
 	}
 }
 
-// attempt runs the handler once.
-func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error {
-	a.from, a.rec, a.meta, a.redriven = r.feed.origin, rec, meta, r.source.redriven
-	a.start = r.c.clock.Reading.Load()
-	r.unit.current.Store(a)
+// attempt runs the handler once. A successful attempt ends when the next one begins, or the unit
+// ends.
+func (r *runner) attempt(in *attempts, i int, rec *kgo.Record) error {
+	a := &in.each[i]
+	if r.source.redriven != nil {
+		a.rareParts().redriven = r.source.redriven
+	}
+	in.begin(i, r.c.clock.Reading.Load())
+	if r.current != in {
+		r.current = in
+		r.unit.current.Store(in)
+	}
 	if r.unit.cancelled.Load() {
 		a.abandon(ErrDraining)
 	}
@@ -237,9 +248,10 @@ func (r *runner) attempt(a *attempt, rec *kgo.Record, meta *headers.Meta) error 
 		ctx = r.attemptTelemetry.start(r.c.telemetry, a)
 	}
 	err := r.c.cfg.Handler(ctx, rec)
-	a.end()
 	r.attemptTelemetry.stop(r.c.telemetry)
-	if err == nil && (r.timing || r.span != nil) {
+	if err != nil {
+		a.end()
+	} else if r.timing || r.span != nil {
 		r.attemptTelemetry.handled(r.c.telemetry, a)
 	}
 	return err
@@ -288,10 +300,10 @@ func (r *runner) caught(f func() bool) (more bool, panicked error) {
 
 // panicked ends the run whose handler panicked, and has its record routed.
 func (r *runner) panicked(err error, route func(*attempt, *kgo.Record, *headers.Meta, error) bool) bool {
-	a := r.unit.current.Load()
+	a := r.unit.running()
 	a.end()
 	r.attemptTelemetry.stop(r.c.telemetry)
-	ok := route(a, a.rec, a.meta, err)
+	ok := route(a, a.rec(), a.in.meta, err)
 	if ok && r.unit.item == nil {
 		r.unit.ran++
 	}

@@ -40,10 +40,12 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 				break
 			}
 		}
-		next := &attempt{off: a.off}
+		again := new(attempts)
+		next := again.ofOne(r.feed.origin, rec, nil)
+		next.off = a.off
 		r.attemptTelemetry.before = before
 		r.restore(rec)
-		err = r.attemptSafely(next, rec)
+		err = r.attemptSafely(again, rec)
 		switch {
 		case err == nil:
 			r.lane.guard.End(run, guard.Good, nil)
@@ -68,6 +70,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 // worker's slot. The worker keeps the unit, and thereby the order. It reports false if the lane is
 // revoked. See DESIGN.md, "Retries in place".
 func (r *runner) waitInPlace(d time.Duration) bool {
+	r.current = nil
 	r.unit.current.Store(nil)
 	lent := r.c.workerPool.lend()
 	if waitOn(r.lane, time.After(d)) && (!lent || r.c.workerPool.reclaim(r.lane.stopping)) {
@@ -80,15 +83,15 @@ func (r *runner) waitInPlace(d time.Duration) bool {
 }
 
 // attemptSafely is attempt for calls outside of guarded.
-func (r *runner) attemptSafely(a *attempt, rec *kgo.Record) (err error) {
+func (r *runner) attemptSafely(in *attempts, rec *kgo.Record) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			a.end()
+			in.each[0].end()
 			r.attemptTelemetry.stop(r.c.telemetry)
 			err = &classify.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	return r.attempt(a, rec, nil)
+	return r.attempt(in, 0, rec)
 }
 
 // restore undoes the handler's assignments to the record.

@@ -86,7 +86,7 @@ func TestTelemetry_CountsHandlersThatDoNotEnd(t *testing.T) {
 			u := &unit{feed: &l.source.feed}
 			a := l.attemptNow()
 			a.start = int64(time.Since(c.clock.Base))
-			u.current.Store(a)
+			u.current.Store(a.in)
 			l.units[u] = struct{}{}
 		}
 		delete(c.lanes, topicPartition{"orders", 1})
@@ -230,7 +230,7 @@ func TestTelemetry_LeavesForeignSpansAlone(t *testing.T) {
 		var g attemptTelemetry
 		c.telemetry.askTracerAt.Store(0)
 		g.enable(c.telemetry, 0)
-		a := &attempt{from: &origin{values: c.values}, rec: &kgo.Record{}}
+		a := attemptOn(&origin{values: c.values}, &kgo.Record{})
 		g.start(c.telemetry, a)
 		if got := g.traceParent(); got != "" || g.tracing {
 			t.Errorf("dlq-traceparent %q, tracing %v; want none", got, g.tracing)
@@ -258,8 +258,8 @@ func TestTelemetry_AttemptSpanIsARoot(t *testing.T) {
 		}}
 		rec := &kgo.Record{}
 		set(c, rec)
-		a := &attempt{from: &origin{source: "orders", values: c.values}, rec: rec}
-		a.from.sig = newSignals(a.from, "billing")
+		a := attemptOn(&origin{source: "orders", values: c.values}, rec)
+		a.in.from.sig = newSignals(a.in.from, "billing")
 		if err := instrument(c); err != nil {
 			t.Fatal(err)
 		}
@@ -393,11 +393,11 @@ func TestTelemetry_FailureCostsNoAllocation(t *testing.T) { // not parallel: it 
 	tel.routed = wanted{}
 	l := &lane{c: c, topic: "orders"}
 	withFeeds(l)
-	g, a := attemptTelemetry{timing: true}, attempt{}
+	g, a := attemptTelemetry{timing: true}, attemptOn(nil, nil)
 	for what, measure := range map[string]func(f *feed, class string){
 		"the duration": func(f *feed, class string) {
-			a.from = f.origin
-			g.failed(tel, &a, outcomeRetried, "busy", classify.Result{Class: class})
+			a.in.from = f.origin
+			g.failed(tel, a, outcomeRetried, "busy", classify.Result{Class: class})
 		},
 		"where it went": func(f *feed, class string) { c.telemetry.countRouted(f.lane.topic, "dlq", class, headers.ReasonPanic) },
 	} {
