@@ -48,16 +48,24 @@ func (s *attempts) begin(i int, reading int64) *attempt {
 	return a
 }
 
-// last returns the attempt that began last.
-func (s *attempts) last() *attempt { return &s.each[s.at.Load()/2] }
+// running are the attempts of which one runs.
+type running struct{ atomic.Pointer[attempts] }
+
+// attempt returns the attempt that began last, nil if none runs.
+func (r *running) attempt() *attempt {
+	if s := r.Load(); s != nil {
+		return &s.each[s.at.Load()/2]
+	}
+	return nil
+}
 
 // attempt is one run of the handler on one record, and the context of this run.
 //
 // With a no-op handler, the standard library's context.WithTimeout costs more than the rest of the
 // loop. So an attempt is cut from a slab, and becomes a standard context only when its Done channel
 // is asked for. The standard library then does most of the work of a context (children, causes,
-// AfterFunc). A slab is never reused: an attempt that the handler keeps stays valid. It is cancelled
-// when the handler returns, or an instant later, when the unit goes on.
+// AfterFunc). A slab is never reused: an attempt that the handler keeps stays valid. It is
+// cancelled when the handler returns, or an instant later, when the unit goes on.
 //
 // Its 40 bytes are what a healthy record costs in memory.
 type attempt struct {

@@ -20,3 +20,14 @@ type failedRun struct {
 func (x *failedRun) badRun() guard.BadRun {
 	return guard.BadRun{Class: x.result.Class, Message: textOf(x.err, x.result.Message, x.shown)}
 }
+
+// outcomeOf is what a failure says of an outage.
+func outcomeOf(r classify.Result) guard.Outcome {
+	switch {
+	case r.Verdict == classify.VerdictRetry:
+		return guard.Failed
+	case r.Verdict == classify.VerdictTerminal && (r.Default || r.Kind == classify.KindPanic):
+		return guard.Defect
+	}
+	return guard.Good
+}

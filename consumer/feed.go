@@ -230,32 +230,22 @@ type unit struct {
 	stays   bool          // the record that ran last stays where it was
 	follows *item         // of a follower, the record that has the key
 
-	ran       int                      // number of recs that ran; the others go back
-	handled   int64                    // the item's offset + 1, once its handler succeeded
-	first     attempts                 // the first attempt of each record
-	current   atomic.Pointer[attempts] // those that run now, for the watchdog and the drain
-	cancelled atomic.Bool              // the drain time is over
-}
-
-// running returns the attempt that runs, nil if none does.
-func (u *unit) running() *attempt {
-	if s := u.current.Load(); s != nil {
-		return s.last()
-	}
-	return nil
+	ran       int         // number of recs that ran; the others go back
+	handled   int64       // the item's offset + 1, once its handler succeeded
+	first     attempts    // the first attempt of each record
+	current   running     // for the watchdog and the drain
+	cancelled atomic.Bool // the drain time is over
 }
 
 // overdue returns the attempt that runs past its timeout despite its cancellation, nil if none
 // does.
 func (u *unit) overdue(now time.Time) *attempt {
-	a := u.running()
-	if a == nil {
-		return nil
+	if a := u.current.attempt(); a != nil {
+		if at, ok := a.deadline(); ok && now.Sub(at) > stuckAfter {
+			return a
+		}
 	}
-	if at, ok := a.deadline(); !ok || now.Sub(at) <= stuckAfter {
-		return nil
-	}
-	return a
+	return nil
 }
 
 // setSpan sets the offsets of the unit's records.

@@ -66,7 +66,7 @@ func (l *lane) cancelRunning() {
 	defer l.mu.Unlock()
 	for u := range l.units {
 		u.cancelled.Store(true)
-		if a := u.running(); a != nil {
+		if a := u.current.attempt(); a != nil {
 			a.abandon(ErrDraining)
 		}
 	}
@@ -102,7 +102,7 @@ func (l *lane) running() (all []*attempt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for u := range l.units {
-		if a := u.running(); a != nil {
+		if a := u.current.attempt(); a != nil {
 			all = append(all, a)
 		}
 	}

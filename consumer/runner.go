@@ -59,7 +59,7 @@ func runUnit(u *unit) {
 		r.runRecords()
 	}
 	r.countRest()
-	if a := u.running(); a != nil {
+	if a := u.current.attempt(); a != nil {
 		a.end()
 		u.current.Store(nil)
 	}
@@ -212,8 +212,7 @@ func (r *runner) condemn() {
 	case u.item != nil:
 		rec = u.item.rec
 	default:
-		rec = u.recs[0]
-		u.ran = 1
+		rec, u.ran = u.recs[0], 1
 	}
 	if u.tier == nil && len(rec.Headers) > 0 {
 		r.source.redriven = r.lane.source.cleanSource(rec)
@@ -300,7 +299,7 @@ func (r *runner) caught(f func() bool) (more bool, panicked error) {
 
 // panicked ends the run whose handler panicked, and has its record routed.
 func (r *runner) panicked(err error, route func(*attempt, *kgo.Record, *headers.Meta, error) bool) bool {
-	a := r.unit.running()
+	a := r.unit.current.attempt()
 	a.end()
 	r.attemptTelemetry.stop(r.c.telemetry)
 	ok := route(a, a.rec(), a.in.meta, err)
@@ -438,15 +437,4 @@ func (r *runner) leave(rec *kgo.Record) {
 		r.restore(rec)
 		rec.Headers = r.read
 	}
-}
-
-// outcomeOf is what a failure says of an outage.
-func outcomeOf(r classify.Result) guard.Outcome {
-	switch {
-	case r.Verdict == classify.VerdictRetry:
-		return guard.Failed
-	case r.Verdict == classify.VerdictTerminal && (r.Default || r.Kind == classify.KindPanic):
-		return guard.Defect
-	}
-	return guard.Good
 }

@@ -23,7 +23,7 @@ type headerView struct {
 	partition int64
 	offset    int64
 	failedAt  int64 // Unix milliseconds; -1 if missing
-	// meta reports that dlq-meta was read, broken that one of these values is repeated or malformed.
+	// meta reports that dlq-meta was read, broken that one of the values is repeated or malformed.
 	meta, broken bool
 }
 

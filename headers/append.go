@@ -71,7 +71,8 @@ func (m *Meta) most() int {
 		n += mostHistory(m.History)
 	}
 	if r := &m.Redrive; r.ID != "" {
-		const fixed = 5 + 6 + 7 + 6 + 30 + 8 + 30 + 6 + 7 + 6 + 13 // run, runs, from, origin, max, sent
+		// run, runs, from, origin, max, sent
+		const fixed = 5 + 6 + 7 + 6 + 30 + 8 + 30 + 6 + 7 + 6 + 13
 		n += fixed + min(len(r.ID), maxRedriveID) + len(r.From.Topic) + len(r.Original.Topic)
 	}
 	return n
@@ -109,8 +110,8 @@ func (e *encoder) meta(m *Meta) {
 	e.fields(m)
 }
 
-// fields adds dlq-meta. Two values are left out if they are the usual ones: the first failure that is
-// the last one too, and as many copies as deliveries.
+// fields adds dlq-meta. Two values are left out if they are the usual ones: the first failure that
+// is the last one too, and as many copies as deliveries.
 func (e *encoder) fields(m *Meta) {
 	start := e.room(m.most())
 	if o := &m.Original; o.Topic != "" {
@@ -148,9 +149,6 @@ func (e *encoder) fields(m *Meta) {
 		e.add(reserved.Meta, start)
 	}
 }
-
-// noTime stands for a time that is not known, where none would mean another time.
-const noTime = "-"
 
 func (e *encoder) firstFailure(m *Meta, follows bool) {
 	switch first, last := m.FirstFailedAt, m.FailedAt; {
@@ -237,7 +235,7 @@ func (e *encoder) position(k reserved.Key, p *Position) {
 	e.buf = append(p.append(reserved.BeginField(e.buf, k)), ';')
 }
 
-// redrive adds the fields of a redrive. The time comes last: see [SetSent].
+// redrive adds the fields of a redrive. The time comes last: a run sets it in what is written.
 func (e *encoder) redrive(r *Redrive) {
 	if r.ID == "" {
 		return
@@ -265,48 +263,3 @@ func (e *encoder) room(n int) int {
 	}
 	return len(e.buf)
 }
-
-// valid returns at most limit bytes of s as valid UTF-8.
-func valid(s string, limit int) string {
-	if len(s) <= limit && utf8.ValidString(s) {
-		return s
-	}
-	return string(appendText(nil, s, limit))
-}
-
-// appendText appends at most limit bytes of s as valid UTF-8.
-func appendText(b []byte, s string, limit int) []byte {
-	s = cut(s, limit)
-	if utf8.ValidString(s) {
-		return append(b, s...)
-	}
-	end := len(b) + limit
-	for _, r := range s { // RuneError for invalid UTF-8
-		if len(b)+utf8.RuneLen(r) > end {
-			break
-		}
-		b = utf8.AppendRune(b, r)
-	}
-	return b
-}
-
-// cut shortens s to limit bytes without splitting a character.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	s = s[:max(limit, 0)]
-	for back := 1; back < utf8.UTFMax && back <= len(s); back++ {
-		if c := s[len(s)-back]; utf8.RuneStart(c) {
-			if !utf8.FullRuneInString(s[len(s)-back:]) {
-				s = s[:len(s)-back]
-			}
-			break
-		}
-	}
-	return s
-}
-
-func clamp(n int) int { return min(max(n, 0), MaxAttempts) }
-
-func millis(t time.Time) int64 { return min(max(t.UnixMilli(), 0), reserved.MaxMillis) }

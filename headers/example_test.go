@@ -169,7 +169,6 @@ func ExampleMeta_AppendSource() {
 	at := time.UnixMilli(1_763_000_000_000)
 	m := headers.Meta{
 		FirstFailedAt: at,
-		History:       []headers.Attempt{{Number: 1, Class: "payment.busy", At: at, Verdict: "retry", Message: "provider is busy"}},
 		Redrive: headers.Redrive{
 			ID: "7f3a", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 3, Offset: 12},
 			At: at.Add(time.Hour), MaxAttempts: 2,
@@ -177,7 +176,7 @@ func ExampleMeta_AppendSource() {
 	}
 	show(m.AppendSource(nil))
 	// Output:
-	// dlq-meta: first=1763000000000;history=2,1:payment.busy:1763000000000:retry:provider is busy;run=7f3a;runs=1;from=orders.dlq/3/12;max=2;sent=1763003600000;
+	// dlq-meta: first=1763000000000;run=7f3a;runs=1;from=orders.dlq/3/12;max=2;sent=1763003600000;
 }
 
 func ExampleParsePosition() {

@@ -106,8 +106,6 @@ func (p *parser) class(k reserved.Key) string {
 	return s
 }
 
-const fingerprintLen = 16
-
 func (p *parser) fingerprint(k reserved.Key) string {
 	s := p.text[k]
 	if p.has(k) && !validFingerprint(s) {
@@ -115,15 +113,6 @@ func (p *parser) fingerprint(k reserved.Key) string {
 		return ""
 	}
 	return s
-}
-
-func validFingerprint(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return len(s) == fingerprintLen
 }
 
 func (p *parser) history(k reserved.Key) []Attempt {

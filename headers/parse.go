@@ -14,12 +14,12 @@ import (
 // Parse reads the reserved headers among h. It checks syntax and absolute bounds; CheckRetry checks
 // whether the values are plausible on a topic. Headers without any reserved key give the zero Meta.
 //
-// The error is a *FieldError about the first invalid header: not in its format, out of bounds,
-// duplicate, or missing. Some headers are valid only together. One such set is the topic, partition
-// and offset of a position with the attempts. The other is the run, its number and the letter of a
-// redrive; without them its other fields are invalid too. The Meta returned with an error has all values that
-// could be read, so that an operator sees the content of a malformed letter. Of a duplicate header
-// it has the first value.
+// The error is a *FieldError about the first invalid value: not in its format, out of bounds,
+// duplicate, or missing. Some are valid only together. One such set is the topic, partition and
+// offset of a position with the attempts. The other is the run, its number and the letter of a
+// redrive; without them its other fields are invalid too. The Meta returned with an error has all
+// values that could be read, so that an operator sees the content of a malformed letter. Of a
+// duplicate header it has the first value.
 //
 // Meta does not alias the headers' values. Parse allocates once for all text, and once more for a
 // history.

@@ -70,7 +70,8 @@ var bad = map[string]func(*testing.T, *fixture){
 			{headers.MetaFields, set(headers.MetaFields, "history=1:busy;")},
 			{headers.MetaFields, set(headers.MetaFields, "held=yes;")},
 			{headers.MetaFields, set(headers.MetaFields, "runs=1;")},
-			{headers.MetaFields, more("dlq-redrive-count", "1")}, // as before dlq-meta: the others of a redrive are missing
+			// as before dlq-meta: the others of a redrive are missing
+			{headers.MetaFields, more("dlq-redrive-count", "1")},
 			{"dlq-hops", set("dlq-hops", "-1")},
 		}
 		var runs atomic.Int32

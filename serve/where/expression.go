@@ -134,8 +134,7 @@ func factsOf(l *dlq.Letter) facts {
 	m, r := &l.Meta, l.Record
 	f := facts{
 		Class: m.Class, Fingerprint: m.Fingerprint, Reason: string(m.Reason), Group: m.Group, Message: m.Message,
-		Attempts: m.Attempts, Redrives: m.Redrive.Count,
-		Topic: m.Original.Topic, Partition: int(r.Partition), Offset: int(r.Offset),
+		Attempts: m.Attempts, Redrives: m.Redrive.Count, Topic: m.Original.Topic, Partition: int(r.Partition), Offset: int(r.Offset),
 		FailedAt: m.FailedAt, FirstFailedAt: m.FirstFailedAt, Timestamp: m.Original.Timestamp,
 		Text: string(r.Value), Headers: make(map[string]any, len(r.Headers)),
 	}

@@ -40,7 +40,8 @@ func newExchange(ctx context.Context, base http.RoundTripper) *exchange {
 	return x
 }
 
-// ownTransport returns a transport like the process's own, with connections that nobody else closes.
+// ownTransport returns a transport like the process's own, with connections that nobody else
+// closes.
 func ownTransport() http.RoundTripper {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		return t.Clone()
