@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 
 modules := $(patsubst %/,%,$(dir $(shell git ls-files go.mod '*/go.mod')))
 # The modules whose tests run on real Kafka: the integration module and those that use it.
-docker  := $(patsubst %/,%,$(dir $(shell git grep -l sidingkafka/siding/integration -- go.mod '*/go.mod')))
+docker  := $(patsubst %/,%,$(dir $(shell git grep -lE 'sidingkafka/siding/integration( |$$)' -- go.mod '*/go.mod')))
 unit    := $(filter-out $(docker),$(modules))
 
 golangci_version := v2.15.0
