@@ -61,7 +61,7 @@ GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version)
   -count=1 -vet=off -ldflags=-w -exec $(CURDIR)/.ci/cpu $(2)
 endef
 
-.PHONY: all lint fmt test race left-out reach seeds full steady house files integration monitoring browser pictures chromium soak chaos bench fuzz vulnerabilities image image-files release release-check tools
+.PHONY: all lint fmt test race left-out reach seeds full steady house files integration monitoring browser pictures chromium soak chaos bench peers fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -214,6 +214,14 @@ bench:
 	cd integration && go run ./bench $(if $(ONLY),-only $(ONLY)) $(if $(BROKERS),-brokers $(BROKERS)) \
 	  $(if $(ROUNDS),-rounds $(ROUNDS)) $(if $(BEFORE),-before "$$dir/before")
 endif
+
+# Siding and other Go libraries side by side, on the embedded broker or on BROKERS=host:port,…: ONLY=poison takes one
+# workload, ROUNDS=5 more rounds. The table is printed, and the plots go to .cache/peers; DOC=1 puts both into
+# docs/performance.md.
+peers:
+	@mkdir -p .cache/peers; cd integration/peers && go run . -out $(CURDIR)/.cache/peers/peers.json \
+	  $(if $(ONLY),-only $(ONLY)) $(if $(BROKERS),-brokers $(BROKERS)) $(if $(ROUNDS),-rounds $(ROUNDS)) \
+	  $(if $(DOC),-plots ../../docs/pictures -doc ../../docs/performance.md,-plots $(CURDIR)/.cache/peers)
 
 # Each fuzz target for FUZZTIME. It makes an interesting input smaller for a second at most, not for a minute, in
 # which it would try nothing else.
