@@ -172,7 +172,7 @@ func (l copyLane) countDiscarded(seen *copySource, m headers.Meta, reason header
 	if len(l.c.hooks.discarded) == 0 {
 		return
 	}
-	m.Reason = reason
+	m.Reason, m.History = reason, slices.Clone(m.History)
 	l.reportDiscarded(Routed{Record: recordAt(m.Original, seen.Key, seen.Value, seen.Headers), Meta: m})
 }
 
@@ -194,9 +194,10 @@ func recordAt(p headers.Position, key, value []byte, h []kgo.RecordHeader) *kgo.
 type copySource struct {
 	forward.Source
 	timestamp   time.Time
-	redriven    *headers.Meta     // of a redriven source record: see cleanSource
-	traceParent string            // of the failed attempt
-	earlier     []headers.Attempt // calls of this delivery that failed and were repeated in place
+	redriven    *headers.Meta      // of a redriven source record: see cleanSource
+	traceParent string             // of the failed attempt
+	earlier     []headers.Attempt  // calls of this delivery that failed and were repeated in place
+	failure     [1]headers.Attempt // room for a first failure
 }
 
 // mostEarlier is more entries than the history ever has: the shortest has 27 bytes.
@@ -243,7 +244,8 @@ func (l copyLane) forwardMalformed(f *feed, r *kgo.Record, err error) {
 // returns the outcome and the error's text for display. done is false if the record stays.
 func (l copyLane) route(f *feed, seen *copySource, prev *headers.Meta, err error, r classify.Result) (outcome, message string, done bool) {
 	now := time.Now()
-	meta := l.failedMeta(seen, prev, err, r, now)
+	var meta headers.Meta
+	l.failedMeta(&meta, seen, prev, err, r, now)
 	var rested time.Duration
 	if l.policy.MaxAge > 0 {
 		rested = l.guard.Rested(retriedSince(&meta), now)
@@ -312,22 +314,24 @@ func (l copyLane) reportFailed(k *recordKind, m *headers.Meta, now time.Time) {
 	})
 }
 
-// failedMeta is the meta of a failed record's copy.
-func (l copyLane) failedMeta(seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) headers.Meta {
-	m := l.meta(seen, prev)
+// failedMeta fills an empty meta with that of a failed record's copy.
+func (l copyLane) failedMeta(m *headers.Meta, seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) {
+	l.meta(m, seen, prev)
+	if m.History == nil {
+		m.History = seen.failure[:0]
+	}
 	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now, seen.earlier...)
 	m.TraceParent = seen.traceParent
-	return m
 }
 
-// meta is the meta of a record's next copy before its failure is added: origin, earlier failures,
+// meta fills an empty one with that of a record's next copy before its failure is added: origin, earlier failures,
 // writer.
-func (l copyLane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
+func (l copyLane) meta(m *headers.Meta, seen *copySource, prev *headers.Meta) {
 	if prev != nil {
-		m = *prev
+		*m = *prev
 	} else {
 		if seen.redriven != nil {
-			m = *seen.redriven
+			*m = *seen.redriven
 		}
 		m.Original = headers.Position{
 			Topic: l.topic, TopicID: l.topicID, Partition: l.partition, Offset: seen.Offset, Timestamp: seen.timestamp,
@@ -337,5 +341,4 @@ func (l copyLane) meta(seen *copySource, prev *headers.Meta) (m headers.Meta) {
 	m.Reason, m.NotBefore, m.Held = "", time.Time{}, false
 	m.Hops++
 	m.Version, m.Environment, m.Host = l.c.cfg.Version, l.c.cfg.Environment, l.c.host
-	return m
 }

@@ -73,7 +73,8 @@ func TestDelivery_IdempotencyKeyKeepsTheOldestName(t *testing.T) {
 		}
 		// A copy in a tier has the headers that were accepted on the source.
 		seen := copySource{Source: forward.Source{Offset: 7}, redriven: redriven}
-		meta := copyLane{l}.meta(&seen, nil)
+		var meta headers.Meta
+		copyLane{l}.meta(&meta, &seen, nil)
 		tier := l.attemptNow()
 		tier.in.from, tier.in.meta = l.tiers()[0].origin, &meta
 		if got := DeliveryOf(tier, rec).IdempotencyKey(); got != tt.want {

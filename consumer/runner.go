@@ -93,7 +93,8 @@ func (r *runner) unpack(physical *kgo.Record) (rec *kgo.Record, meta *headers.Me
 			Source:    forward.Source{Key: physical.Key, Value: physical.Value, Headers: user, Offset: physical.Offset},
 			timestamp: m.Original.Timestamp,
 		}
-		again := copyLane{l}.meta(&seen, &m)
+		var again headers.Meta
+		copyLane{l}.meta(&again, &seen, &m)
 		again.NotBefore = m.NotBefore
 		l.copies.Send(seen.Copy(parkedAgain{&f.feed}, f.requeueTopic(&again), &again, now))
 		seen.Release()

@@ -110,28 +110,44 @@ func (e *encoder) meta(m *Meta) {
 	e.fields(m)
 }
 
-// fields adds dlq-meta. Two values are left out if they are the usual ones: the first failure that
-// is the last one too, and as many copies as deliveries.
+// fields adds dlq-meta: first the timestamp, which differs from record to record. A redrive's come
+// last, since its run sets the time in what is written.
 func (e *encoder) fields(m *Meta) {
 	start := e.room(m.most())
-	if o := &m.Original; o.Topic != "" {
-		if o.TopicID != ([16]byte{}) {
-			e.buf = reserved.BeginField(e.buf, reserved.OriginalTopicID)
-			e.buf = append(base64.RawURLEncoding.AppendEncode(e.buf, o.TopicID[:]), ';')
-		}
-		if !o.Timestamp.IsZero() {
-			e.field(reserved.OriginalTimestamp, o.Timestamp.UnixMilli())
-		}
+	stamped := m.Original.Topic != "" && !m.Original.Timestamp.IsZero()
+	if stamped {
+		e.field(reserved.OriginalTimestamp, m.Original.Timestamp.UnixMilli())
+	}
+	if !e.memo.failure(e, m, stamped) {
+		from := len(e.buf)
+		e.failure(m, stamped)
+		e.memo.keepFailure(m, stamped, e.buf[from:])
+	}
+	e.buf = append(e.buf, m.Unknown...)
+	e.redrive(&m.Redrive)
+	if len(e.buf) > start {
+		e.add(reserved.Meta, start)
+	}
+}
+
+// failure adds the fields that records which fail alike have in common. Two values are left out if
+// they are the usual ones, and another field says that there is dlq-meta: the first failure that is
+// the last one too, and as many copies as deliveries.
+func (e *encoder) failure(m *Meta, others bool) {
+	if o := &m.Original; o.Topic != "" && o.TopicID != ([16]byte{}) {
+		e.buf = reserved.BeginField(e.buf, reserved.OriginalTopicID)
+		e.buf = append(base64.RawURLEncoding.AppendEncode(e.buf, o.TopicID[:]), ';')
+		others = true
 	}
 	if validFingerprint(m.Fingerprint) {
 		e.note(reserved.ErrorFingerprint, m.Fingerprint)
+		others = true
 	}
-	// The usual values are left out, if there is a header to leave them out of.
-	others := len(e.buf) > start
 	if hops, attempts := clamp(m.Hops), clamp(m.Attempts); hops != attempts || hops > 0 && !others {
 		e.field(reserved.Hops, int64(hops))
+		others = true
 	}
-	e.firstFailure(m, others || len(e.buf) > start)
+	e.firstFailure(m, others)
 	e.note(reserved.TraceParent, m.TraceParent)
 	e.note(reserved.ConsumerVersion, m.Version)
 	e.note(reserved.Environment, m.Environment)
@@ -143,11 +159,6 @@ func (e *encoder) fields(m *Meta) {
 		e.note(reserved.ValueOmitted, "true")
 	}
 	e.history(m.writtenHistory())
-	e.buf = append(e.buf, m.Unknown...)
-	e.redrive(&m.Redrive)
-	if len(e.buf) > start {
-		e.add(reserved.Meta, start)
-	}
 }
 
 func (e *encoder) firstFailure(m *Meta, follows bool) {
@@ -235,7 +246,7 @@ func (e *encoder) position(k reserved.Key, p *Position) {
 	e.buf = append(p.append(reserved.BeginField(e.buf, k)), ';')
 }
 
-// redrive adds the fields of a redrive. The time comes last: a run sets it in what is written.
+// redrive adds the fields of a redrive, and its time last.
 func (e *encoder) redrive(r *Redrive) {
 	if r.ID == "" {
 		return

@@ -26,8 +26,8 @@
 // know, at most 4 KiB of them, and passes them on.
 //
 //	field    on           value
-//	id       retry, dlq   the original topic's id as Kafka prints it: base64url, 22 characters
 //	ts       retry, dlq   the original timestamp; may be negative
+//	id       retry, dlq   the original topic's id as Kafka prints it: base64url, 22 characters
 //	fp       retry, dlq   the error's fingerprint, 16 hex digits
 //	hops     retry, dlq   copies written since the source or since redrive; left out if
 //	                      they are as many as dlq-attempts

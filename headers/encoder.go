@@ -1,6 +1,8 @@
 package headers
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/reserved"
@@ -44,8 +46,11 @@ type memo struct {
 		number int64
 		value  []byte // nil: none yet
 	}
-	attempt Attempt // of the last history with one entry
-	field   []byte  // of that
+	// the last failure with a history of one entry, whether a field stood before its fields, and they
+	failed  Meta
+	attempt Attempt
+	others  bool
+	fields  []byte // nil: none yet
 }
 
 func (m *memo) string(e *encoder, k reserved.Key, s string) bool {
@@ -76,22 +81,30 @@ func (m *memo) keepNumber(e *encoder, k reserved.Key, n int64) {
 	}
 }
 
-// history finds the field of a history with one entry. In a storm, many records fail for the first
-// time with the same error in the same millisecond.
-func (m *memo) history(e *encoder, attempts []Attempt) bool {
-	if m == nil || len(attempts) != 1 || m.field == nil {
+// failure finds the fields of a failure. In a storm, many records fail for the first time with the
+// same error in the same millisecond.
+func (m *memo) failure(e *encoder, now *Meta, others bool) bool {
+	if m == nil || m.fields == nil || len(now.History) != 1 || m.others != others {
 		return false
 	}
-	a, b := &attempts[0], &m.attempt
-	if a.Message != b.Message || a.Class != b.Class || a.Number != b.Number || a.Run != b.Run || a.Verdict != b.Verdict || millis(a.At) != millis(b.At) {
+	a, b, was := &now.History[0], &m.attempt, &m.failed
+	if now.Hops != was.Hops || now.Attempts != was.Attempts || now.Held != was.Held || now.ValueOmitted != was.ValueOmitted ||
+		now.Reason != was.Reason || !sameMilli(now.FailedAt, was.FailedAt) || !sameMilli(now.FirstFailedAt, was.FirstFailedAt) ||
+		now.Original.TopicID != was.Original.TopicID || now.Original.Topic != was.Original.Topic || now.Fingerprint != was.Fingerprint ||
+		now.TraceParent != was.TraceParent || now.Version != was.Version || now.Environment != was.Environment || now.Host != was.Host ||
+		a.Message != b.Message || a.Class != b.Class || a.Number != b.Number || a.Run != b.Run || a.Verdict != b.Verdict || !sameMilli(a.At, b.At) {
 		return false
 	}
-	e.buf = append(e.buf, m.field...)
+	e.buf = append(e.buf, m.fields...)
 	return true
 }
 
-func (m *memo) keepHistory(attempts []Attempt, field []byte) {
-	if m != nil && len(attempts) == 1 {
-		m.attempt, m.field = attempts[0], field
+func (m *memo) keepFailure(now *Meta, others bool, fields []byte) {
+	if m != nil && len(now.History) == 1 {
+		m.failed, m.attempt, m.others, m.fields = *now, now.History[0], others, fields
+		m.failed.History, m.failed.Stack = nil, ""
 	}
 }
+
+// sameMilli reports whether two times are written alike. The zero time is not written.
+func sameMilli(a, b time.Time) bool { return millis(a) == millis(b) && a.IsZero() == b.IsZero() }

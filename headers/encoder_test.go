@@ -34,6 +34,11 @@ func TestEncoder_GivesWhatAppendGivesForGood(t *testing.T) {
 				Topic: some("topic", "", "orders", "payments"), Offset: rapid.Int64Range(0, 2).Draw(t, "offset"),
 				TopicID: [16]byte{byte(rapid.IntRange(0, 2).Draw(t, "id"))},
 			}
+			if rapid.Bool().Draw(t, "stamped") {
+				m.Original.Timestamp = at("written")
+			}
+			m.TraceParent, m.Environment, m.Host = some("trace", "", "00-1"), some("environment", "", "prod"), some("host", "", "h1")
+			m.Unknown, m.ValueOmitted = some("unknown", "", "later=1;"), rapid.Bool().Draw(t, "omitted")
 			for range rapid.IntRange(0, 3).Draw(t, "history") {
 				m.History = append(m.History, Attempt{
 					Number: rapid.IntRange(0, 1).Draw(t, "number"), Run: rapid.IntRange(0, 1).Draw(t, "run"), Class: some("entry", "", "x"), At: at("entry at"),

@@ -71,17 +71,15 @@ func (a *Attempt) append(b []byte) []byte {
 
 // history appends the field of a history.
 func (e *encoder) history(attempts []Attempt) {
-	if len(attempts) == 0 || e.memo.history(e, attempts) {
+	if len(attempts) == 0 {
 		return
 	}
-	start := len(e.buf)
 	e.buf = reserved.BeginField(e.buf, reserved.History)
 	e.buf = append(e.buf, historyFormat...)
 	for i := range attempts {
 		e.buf = attempts[i].append(e.buf)
 	}
 	e.buf = append(e.buf, ';')
-	e.memo.keepHistory(attempts, e.buf[start:])
 }
 
 // mostHistory is an upper bound of the field's size.

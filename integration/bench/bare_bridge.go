@@ -149,6 +149,6 @@ func copyHeaders(r *kgo.Record, group string, now time.Time) []kgo.RecordHeader 
 func copyFields(now time.Time) (before, after string) {
 	host, _ := os.Hostname()
 	at := strconv.FormatInt(now.UnixMilli(), 10)
-	return "id=C59fTJPxTV6jpqT24ajJ0g;ts=",
-		";fp=5f0d9c51a3b2e764;host=" + host + ";history=2,1:" + failingClass + ":" + at + ":retry:" + failingMessage + ";"
+	return "ts=",
+		";id=C59fTJPxTV6jpqT24ajJ0g;fp=5f0d9c51a3b2e764;host=" + host + ";history=2,1:" + failingClass + ":" + at + ":retry:" + failingMessage + ";"
 }

@@ -161,7 +161,7 @@ func TestCopiesKeepTheRecord(t *testing.T) {
 	for _, h := range slab[1].Headers {
 		seen[h.Key] = string(h.Value)
 	}
-	if seen["dlq-original-offset"] != "42" || !strings.Contains(seen["dlq-meta"], ";ts=1800;") || len(seen) != allHeaders {
+	if seen["dlq-original-offset"] != "42" || !strings.Contains(seen["dlq-meta"], "ts=1800;") || len(seen) != allHeaders {
 		t.Errorf("headers %v", seen)
 	}
 }

@@ -271,7 +271,7 @@ var (
 	stableID = regexp.MustCompile(`\d{8}-\d{6}-0000(\d\d)`)
 	owner    = regexp.MustCompile(` on \S+, process \d+`)
 	host     = regexp.MustCompile(`(?m)(^HOST +|;host=)[^;\n]*`)
-	topicID  = regexp.MustCompile(`(dlq-meta: id=)[^;]*`)
+	topicID  = regexp.MustCompile(`(;id=)[^;]*`)
 )
 
 // stable replaces what differs each time: random ids of runs by their numbers, the host and the
