@@ -89,12 +89,12 @@ func readBack(ctx context.Context, j job) error {
 // each for the records, the headers and the text of the numbers.
 func copyBatch(records []*kgo.Record, j job) []kgo.Record {
 	const digits = 8 + 13 // of an offset and of a timestamp
-	before, after := copyFields(time.Now())
+	before, after := copyFields(j, time.Now())
 	var (
 		slab    = make([]kgo.Record, len(records))
 		headers = make([]kgo.RecordHeader, 0, len(records)*(j.Headers+len(records[0].Headers)))
 		text    = make([]byte, 0, len(records)*(digits+len(before)+len(after)))
-		shared  = copyHeaders(records[0], j.Group, time.Now())[:j.Headers-2]
+		shared  = copyHeaders(records[0], j, time.Now())[:j.Headers-2]
 	)
 	number := func(before string, v int64, after string) []byte {
 		from := len(text)
@@ -131,24 +131,32 @@ const allHeaders = 10
 
 // copyHeaders are the headers that all records of a batch have in common,
 // with the keys and sizes of siding's.
-func copyHeaders(r *kgo.Record, group string, now time.Time) []kgo.RecordHeader {
+func copyHeaders(r *kgo.Record, j job, now time.Time) []kgo.RecordHeader {
 	at := strconv.FormatInt(now.UnixMilli(), 10)
+	last := kgo.RecordHeader{Key: "dlq-not-before", Value: []byte(at)}
+	if j.Dead {
+		last = kgo.RecordHeader{Key: "dlq-reason", Value: []byte("terminal")}
+	}
 	return []kgo.RecordHeader{
 		{Key: "dlq-original-topic", Value: []byte(r.Topic)},
 		{Key: "dlq-original-partition", Value: strconv.AppendInt(nil, int64(r.Partition), 10)},
-		{Key: "dlq-group", Value: []byte(group)},
+		{Key: "dlq-group", Value: []byte(j.Group)},
 		{Key: "dlq-attempts", Value: []byte("1")},
 		{Key: "dlq-error-class", Value: []byte(failingClass)},
 		{Key: "dlq-error-msg", Value: []byte(failingMessage)},
 		{Key: "dlq-failed-at", Value: []byte(at)},
-		{Key: "dlq-not-before", Value: []byte(at)},
+		last,
 	}
 }
 
 // copyFields are the fields of dlq-meta before and after the record's timestamp.
-func copyFields(now time.Time) (before, after string) {
+func copyFields(j job, now time.Time) (before, after string) {
 	host, _ := os.Hostname()
+	verdict := "retry"
+	if j.Dead {
+		verdict = "terminal"
+	}
 	at := strconv.FormatInt(now.UnixMilli(), 10)
 	return "ts=",
-		";id=C59fTJPxTV6jpqT24ajJ0g;fp=5f0d9c51a3b2e764;host=" + host + ";history=2,1:" + failingClass + ":" + at + ":retry:" + failingMessage + ";"
+		";id=C59fTJPxTV6jpqT24ajJ0g;fp=5f0d9c51a3b2e764;host=" + host + ";history=2,1:" + failingClass + ":" + at + ":" + verdict + ":" + failingMessage + ";"
 }

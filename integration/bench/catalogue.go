@@ -29,17 +29,26 @@ var benches = []bench{
 	{
 		name:   "healthy",
 		rounds: shortRounds,
-		arms:   consumers(shape{partitions: 8, records: 8_000_000, block: 4096}),
+		arms:   consumers(shape{partitions: 8, records: 8_000_000, block: 4096}, serviceHeap),
 		lines: []line{
-			speed.versus("healthy", atLeast(0.90), "siding", "bare"),
-			cpuTime.versus("healthy-cpu", atMost(1.3), "siding", "bare"),
+			speed.versus("healthy", atLeast(0.95), "siding", "bare"),
+			cpuTime.versus("healthy-cpu", atMost(1.15), "siding", "bare"),
 			mallocs.surplus("healthy-mallocs", "more mallocs a record", atMost(0.01), "siding", "bare"),
+		},
+	},
+	{
+		name:   "healthy-default", // a process with nothing else in its heap, so that it collects often
+		rounds: shortRounds,
+		arms:   consumers(shape{partitions: 8, records: 8_000_000, block: 4096}, 0),
+		lines: []line{
+			speed.versus("healthy-default", atLeast(0.95), "siding", "bare"),
+			cpuTime.versus("healthy-default-cpu", atMost(1.15), "siding", "bare"),
 		},
 	},
 	{
 		name:   "healthy-headers",
 		rounds: shortRounds,
-		arms:   consumers(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}),
+		arms:   consumers(shape{partitions: 8, records: 4_000_000, headers: 4, block: 4096}, serviceHeap),
 		lines:  []line{speed.versus("healthy-headers", atLeast(0.90), "siding", "bare")},
 	},
 	{
@@ -104,15 +113,27 @@ var benches = []bench{
 	{ // not before poison: the broker deletes its data then
 		name:   "failing",
 		rounds: shortRounds,
-		arms:   bridges(false),
-		lines:  []line{speed.versus("failing", atLeast(0.75), "siding", "bare")},
+		arms:   bridges(job{}),
+		lines: []line{
+			speed.versus("failing", atLeast(0.85), "siding", "bare"),
+			cpuTime.versus("failing-cpu", atMost(1.5), "siding", "bare"),
+		},
+	},
+	{
+		name:   "failing-dlq",
+		rounds: shortRounds,
+		arms:   bridges(job{Dead: true}),
+		lines: []line{
+			speed.versus("failing-dlq", atLeast(0.8), "siding", "bare"),
+			cpuTime.versus("failing-dlq-cpu", atMost(1.5), "siding", "bare"),
+		},
 	},
 	{
 		name: "failing-whole",
-		arms: bridges(true),
+		arms: bridges(job{Whole: true}),
 		lines: []line{
-			speed.versus("failing-whole", atLeast(0.6), "siding", "bare"),
-			cpuTime.versus("failing-whole-cpu", atMost(1.8), "siding", "bare"),
+			speed.versus("failing-whole", atLeast(0.75), "siding", "bare"),
+			cpuTime.versus("failing-whole-cpu", atMost(1.5), "siding", "bare"),
 		},
 	},
 	{
@@ -193,36 +214,42 @@ var benches = []bench{
 	},
 }
 
-// consumers are the loops over a topic.
-func consumers(s shape) []arm {
+// consumers are the loops over a topic, in processes that hold so many bytes besides.
+func consumers(s shape, heap int) []arm {
 	return on(s,
-		arm{name: "siding", job: job{Program: "siding-consume", Heap: serviceHeap}},
-		arm{name: "bare", job: job{Program: "bare-consume", Heap: serviceHeap}})
+		arm{name: "siding", job: job{Program: "siding-consume", Heap: heap}},
+		arm{name: "bare", job: job{Program: "bare-consume", Heap: heap}})
 }
 
 // lanes are the loops over a topic of many partitions, or of few.
 func lanes(label string, partitions int32) []arm {
 	const records = 8_000_000
-	both := consumers(shape{partitions: partitions, records: records, block: records / 1000})
+	both := consumers(shape{partitions: partitions, records: records, block: records / 1000}, serviceHeap)
 	for i := range both {
 		both[i].name += "-" + label
 	}
 	return both
 }
 
-// bridges let all records fail. With whole, both programs also read the copies back, and end after
-// that.
-func bridges(whole bool) []arm {
+// bridges let all records fail, and write the copies that the job describes.
+func bridges(j job) []arm {
+	j.Heap, j.Headers = serviceHeap, allHeaders
+	siding, bare := j, j
+	siding.Program, bare.Program = "siding-bridge", "bare-bridge"
 	return on(shape{partitions: 8, records: 2_000_000, block: 4096},
-		arm{name: "siding", job: job{Program: "siding-bridge", Heap: serviceHeap, Whole: whole}, run: runSidingBridge},
-		arm{name: "bare", job: job{Program: "bare-bridge", Headers: allHeaders, Heap: serviceHeap, Whole: whole}, run: runBareBridge})
+		arm{name: "siding", job: siding, run: runSidingBridge},
+		arm{name: "bare", job: bare, run: runBareBridge})
 }
 
 // runSidingBridge lets each group have its own tier: otherwise a lane would have to read an earlier
 // round's copies.
 func runSidingBridge(t *turn) report {
 	rep := consumeAll(t)
-	t.weigh(".retry.")
+	if t.job.Dead {
+		t.weigh(".dlq.")
+	} else {
+		t.weigh(".retry.")
+	}
 	return rep
 }
 

@@ -30,6 +30,7 @@ type job struct {
 	Resolved int           // letters that the ledger resolves
 	Headers  int           // headers that a bridge adds
 	Whole    bool          // a bridge also reads its copies back
+	Dead     bool          // a bridge's copies are dead letters
 	Slots    int           // handlers at a time
 	Spin     time.Duration // CPU that the handler burns
 	Metrics  bool          // OpenTelemetry's SDK takes the metrics

@@ -229,12 +229,16 @@ func sidingKeyed(ctx context.Context, j job) (report, error) {
 // failingTier is so long that nothing falls due while the bench runs.
 const failingTier = time.Hour
 
-// errUnavailable is what the failing handler returns.
-var errUnavailable = classify.As(classify.Retryable(errors.New(failingMessage)), failingClass)
+// errUnavailable and errRefused are what the failing handler returns.
+var (
+	errUnavailable = classify.As(classify.Retryable(errors.New(failingMessage)), failingClass)
+	errRefused     = classify.As(classify.Terminal(errors.New(failingMessage)), failingClass)
+)
 
-// sidingBridge lets every record fail into the first tier, and is done when
-// all copies are acknowledged and the source's offsets are committed. With
-// Whole it also waits until the tier was read to its end.
+// sidingBridge lets every record fail into the first tier, or with Dead into
+// the dead-letter topic, and is done when all copies are acknowledged and the
+// source's offsets are committed. With Whole it also waits until the tier was
+// read to its end.
 func sidingBridge(ctx context.Context, j job) (report, error) {
 	var m meter
 	cfg := sidingConfig(j)
@@ -242,16 +246,20 @@ func sidingBridge(ctx context.Context, j job) (report, error) {
 	cfg.Naming = groupNaming
 	cfg.Policy.Tiers = []time.Duration{failingTier}
 	cfg.Policy.Breaker.Off = true // every record fails
+	to, refusal := siblingsOf(j, failingTier).Tiers[0].Topic, errUnavailable
+	if j.Dead {
+		to, refusal = siblingsOf(j, failingTier).DLQ, errRefused
+	}
 	cfg.Handler = func(context.Context, *kgo.Record) error {
 		m.begin()
-		return errUnavailable
+		return refusal
 	}
 	// Draining commits; it returns when the broker has answered.
 	if _, err := trial(ctx, cfg, func(c *running) report {
 		if j.Whole {
 			c.parked(j.Data.records())
 		} else {
-			c.written(j, siblingsOf(j, failingTier).Tiers[0].Topic, j.Data.records())
+			c.written(j, to, j.Data.records())
 		}
 		return report{}
 	}); err != nil {
