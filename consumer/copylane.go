@@ -194,10 +194,10 @@ func recordAt(p headers.Position, key, value []byte, h []kgo.RecordHeader) *kgo.
 type copySource struct {
 	forward.Source
 	timestamp   time.Time
-	redriven    *headers.Meta      // of a redriven source record: see cleanSource
-	traceParent string             // of the failed attempt
-	earlier     []headers.Attempt  // calls of this delivery that failed and were repeated in place
-	failure     [1]headers.Attempt // room for a first failure
+	redriven    *headers.Meta       // of a redriven source record: see cleanSource
+	traceParent string              // of the failed attempt
+	earlier     []headers.Attempt   // calls of this delivery that failed and were repeated in place
+	failure     *[1]headers.Attempt // room for the first failure of each record
 }
 
 // mostEarlier is more entries than the history ever has: the shortest has 27 bytes.
@@ -318,6 +318,9 @@ func (l copyLane) reportFailed(k *recordKind, m *headers.Meta, now time.Time) {
 func (l copyLane) failedMeta(m *headers.Meta, seen *copySource, prev *headers.Meta, err error, r classify.Result, now time.Time) {
 	l.meta(m, seen, prev)
 	if m.History == nil {
+		if seen.failure == nil {
+			seen.failure = new([1]headers.Attempt)
+		}
 		m.History = seen.failure[:0]
 	}
 	m.Fail(r, textOf(err, r.Message, l.c.cfg.ErrorText), now, seen.earlier...)
