@@ -11,16 +11,6 @@ import (
 	"time"
 )
 
-// opinion is the result of one source. An empty class or a missing verdict leaves that part to the
-// next source.
-type opinion struct {
-	class   string
-	verdict Verdict
-	decided bool // verdict is one
-}
-
-func withVerdict(class string, v Verdict) opinion { return opinion{class, v, true} }
-
 // builtin returns the opinion on err itself, not on the errors that it wraps. vague is true if an
 // opinion on a wrapped error should win.
 func builtin(err error, s *shape) (o opinion, vague bool) {

@@ -110,18 +110,6 @@ func (c *Classifier) Classify(err error) Result {
 	return r
 }
 
-func (o *opinion) complete() bool { return o.decided && o.class != "" }
-
-// fill takes from next the parts that o lacks.
-func (o *opinion) fill(next opinion) {
-	if o.class == "" {
-		o.class = next.class
-	}
-	if !o.decided && next.decided {
-		o.verdict, o.decided = next.verdict, true
-	}
-}
-
 // findings collects the results of one walk over a tree of errors.
 type findings struct {
 	left     int // errors that may still be visited
@@ -198,17 +186,6 @@ func (f *findings) search(err error) (name string) {
 		name = s.name
 	}
 	return name
-}
-
-// outage returns the opinion on the content of a decoder's error, if that is plainly an outage.
-func (o opinion) outage() opinion {
-	switch {
-	case !o.decided || o.verdict != VerdictRetry || o.class == classEOF:
-		return opinion{}
-	case o.class == ClassTimeout:
-		o.class = ClassDecode + "." + ClassTimeout
-	}
-	return o
 }
 
 // kindOf returns the kind of a class.

@@ -10,10 +10,7 @@ import (
 // its type together with the fields that are read from it, or by its text if it is a bare
 // errors.New. The module in internal/drivers tests all of it with the clients themselves.
 
-const (
-	classEOF        = "net.eof"
-	classConnection = "sql.connection"
-)
+const classConnection = "sql.connection"
 
 // ofClient decides by the client that err comes from.
 func ofClient(err error, s *shape) opinion {
