@@ -55,8 +55,8 @@ func builtin(err error, s *shape) (o opinion, vague bool) {
 			return o, false
 		}
 	}
-	if s.has&hasGRPCStatus != 0 {
-		if o := ofGRPC(err); o.class != "" {
+	if s.grpc != nil {
+		if o := ofGRPC(s.grpc.codeOf(err)); o.class != "" {
 			return o, false
 		}
 	}

@@ -55,6 +55,13 @@ func (e *grpcError) Error() string { return "rpc error" }
 
 func (e *grpcError) GRPCStatus() *grpcStatus { return e.s }
 
+// grpcLike has a status that is an interface.
+type grpcLike struct{ s *grpcStatus }
+
+func (e grpcLike) Error() string { return "rpc error" }
+
+func (e grpcLike) GRPCStatus() interface{ Code() grpcCode } { return e.s }
+
 var errBare = errors.New("bare")
 
 // hostile panics in every method that it has.

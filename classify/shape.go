@@ -29,6 +29,7 @@ type (
 type shape struct {
 	name string // as a class, "" if the type has no meaning
 	has  capability
+	grpc *statusMethods // nil without gRPC's status
 }
 
 type capability uint32
@@ -44,7 +45,6 @@ const (
 	hasHTTPStatusCode
 	hasHTTPCode
 	hasSQLState
-	hasGRPCStatus
 	hasRetryAfter
 	hasCallers
 	hasStackTrace
@@ -87,9 +87,7 @@ func newShape(t reflect.Type) *shape {
 			s.has |= c
 		}
 	}
-	if isStatusMethod(t) {
-		s.has |= hasGRPCStatus
-	}
+	s.grpc = statusMethodsOf(t)
 	if isStackMethod(t) {
 		s.has |= hasStackTrace
 	}
