@@ -125,7 +125,7 @@ func ofHTTP(code int) opinion {
 	if code < 400 || code > 599 {
 		return opinion{}
 	}
-	class := "http." + strconv.Itoa(code)
+	class := httpClasses[(code-400)*len("http.400"):][:len("http.400")]
 	switch {
 	case code == 500: // Internal Server Error: an outage and a bug look the same
 		return opinion{class: class}
@@ -140,6 +140,15 @@ func ofHTTP(code int) opinion {
 	}
 	return withVerdict(class, VerdictTerminal)
 }
+
+// httpClasses are the classes from "http.400" to "http.599" in a row: one of them takes no memory.
+var httpClasses = func() string {
+	var b []byte
+	for code := 400; code < 600; code++ {
+		b = strconv.AppendInt(append(b, "http."...), int64(code), 10)
+	}
+	return string(b)
+}()
 
 // ofSQL decides by the class of the SQLSTATE, its first two characters. The names come from the SQL
 // standard and from PostgreSQL's appendix A.

@@ -179,6 +179,8 @@ func TestClassifier_AllocatesLittle(t *testing.T) {
 		{"canceled", nil, wrap(context.Canceled), 0},
 		{"eof", nil, io.ErrUnexpectedEOF, 0},
 		{"bad connection", nil, wrap(driver.ErrBadConn), 0},
+		{"http", nil, wrap(httpError{code: 503}), 0},
+		{"http, and its text", nil, httpError{code: 503}, 2},
 		{"grpc", nil, wrap(&grpcError{&grpcStatus{14}}), 3},
 	} {
 		if got := testing.AllocsPerRun(100, func() { sink = tt.c.Classify(tt.err) }); got > tt.most {
