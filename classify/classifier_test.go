@@ -164,6 +164,10 @@ func TestClassifier_ResolvesVerdictAndClass(t *testing.T) {
 // has made it before. Not parallel: AllocsPerRun counts the process.
 func TestClassifier_AllocatesLittle(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("charge order 83127: %w", err) }
+	refused := &net.OpError{
+		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 8080},
+		Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
+	}
 	rules := &Classifier{Rules: []Rule{Is(errBare, VerdictRetry, "bare"), Type[*skuError](VerdictRetry, "sku")}}
 	for _, tt := range []struct {
 		name string
@@ -181,6 +185,8 @@ func TestClassifier_AllocatesLittle(t *testing.T) {
 		{"bad connection", nil, wrap(driver.ErrBadConn), 0},
 		{"http", nil, wrap(httpError{code: 503}), 0},
 		{"http, and its text", nil, httpError{code: 503}, 2},
+		{"refused", nil, refused, 1},
+		{"refused http client", nil, &url.Error{Op: "Get", URL: "http://10.0.0.7:8080/", Err: refused}, 1},
 		{"grpc", nil, wrap(&grpcError{&grpcStatus{14}}), 3},
 	} {
 		if got := testing.AllocsPerRun(100, func() { sink = tt.c.Classify(tt.err) }); got > tt.most {

@@ -20,9 +20,3 @@ func unwrap(err error) (one error, many []error) {
 	}
 	return one, many
 }
-
-// text returns the error's message, or the empty string if its method panics.
-func text(err error) (s string) {
-	defer survive()
-	return err.Error()
-}
