@@ -61,7 +61,7 @@ GOWORK=$(CURDIR)/go.work $(3) go run gotest.tools/gotestsum@$(gotestsum_version)
   -count=1 -vet=off -ldflags=-w -exec $(CURDIR)/.ci/cpu $(2)
 endef
 
-.PHONY: all lint fmt test race left-out reach seeds full steady house files integration monitoring browser pictures chromium soak chaos bench peers fuzz vulnerabilities image image-files release release-check tools
+.PHONY: all lint fmt test race left-out reach seeds full steady house costs files integration monitoring browser pictures chromium soak chaos bench peers fuzz vulnerabilities image image-files release release-check tools
 all: lint test
 
 # The linters, also of the hosted workflow, and go.mod and go.sum as `go mod tidy` would write them. A file that large is something that was built.
@@ -196,6 +196,10 @@ chaos:
 # Measures of each package and of the recorded runs of tests; fails over a ceiling.
 house:
 	@go run ./internal/house -race '$(only_own)'
+
+# What a record allocates in siding's code, written anew into internal/costs/ceilings.tsv; make test holds it there.
+costs:
+	@SIDING_UPDATE=1 go test -count=1 -p 1 -run '_CostsNoMoreThanItsCeilings$$' $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(shell git grep -l costs.Hold -- '*_test.go' ':!internal/costs')))))
 
 # The tables of docs/architecture.md, from the first comments of the files.
 files:

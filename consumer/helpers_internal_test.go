@@ -36,7 +36,7 @@ func virtual(t *testing.T, f func(*testing.T)) {
 }
 
 // unstarted is a consumer of a broker that does not exist.
-func unstarted(t *testing.T, cfg Config, ran func()) *Consumer {
+func unstarted(t testing.TB, cfg Config, ran func()) *Consumer {
 	t.Helper()
 	cfg.Group, cfg.Topics, cfg.Kafka = "billing", []string{"orders"}, []kgo.Opt{kgo.SeedBrokers("localhost:1")}
 	cfg.Handler = func(context.Context, *kgo.Record) error {
@@ -51,7 +51,7 @@ func unstarted(t *testing.T, cfg Config, ran func()) *Consumer {
 }
 
 // idle is a consumer with all parts of a running one, and a broker that never answers.
-func idle(t *testing.T, cfg Config, ran func()) *Consumer {
+func idle(t testing.TB, cfg Config, ran func()) *Consumer {
 	t.Helper()
 	c := unstarted(t, cfg, ran)
 	life, end := context.WithCancel(context.Background())
