@@ -426,37 +426,3 @@ func TestFailure_NamesTheGroupsThatSortFirst(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkSummarizer_Letter(b *testing.B) {
-	letters := storm(50_000)
-	l := NewLedger("t", "l")
-	note := &LedgerRecord{Record: &kgo.Record{}, Entry: Entry{State: Succeeded}}
-	for i := range int64(25_000) {
-		note.Letter = 2 * i
-		l.take(note)
-	}
-	b.Run("glance", func(b *testing.B) {
-		b.ReportAllocs()
-		var g headerView
-		for i := 0; b.Loop(); i++ {
-			g.read(letters[i%len(letters)].Headers)
-		}
-	})
-	b.Run("summary", func(b *testing.B) {
-		b.ReportAllocs()
-		ta := newSummarizer(l, Filter{})
-		ta.partitions[0] = &summarizedLetter{}
-		for i := 0; b.Loop(); i++ {
-			if i%len(letters) == 0 {
-				ta.judge.deduper = newDeduper()
-			}
-			ta.add(letters[i%len(letters)])
-		}
-	})
-	b.Run("all headers", func(b *testing.B) {
-		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
-			newLetter(letters[i%len(letters)])
-		}
-	})
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/internal/costs"
 )
 
 func TestMeta_FailRecordsOneDelivery(t *testing.T) {
@@ -47,27 +48,62 @@ func TestMeta_FailRecordsOneDelivery(t *testing.T) {
 	}
 }
 
-// These functions run once per failing record, Strip once per record with headers. Not parallel:
-// AllocsPerRun counts the process.
-func TestMeta_HotPathAllocations(t *testing.T) {
+// These functions run once per failing record, Strip once per record with headers. Not parallel: it
+// counts the allocations of the process.
+func TestMeta_CostsNoMoreThanItsCeilings(t *testing.T) {
+	costs.Hold(t, BenchmarkMeta_AppendToTier, BenchmarkMeta_AppendToDeadLetters, BenchmarkEncoder_Append, BenchmarkParse, BenchmarkParse_UserHeaders,
+		BenchmarkStrip, BenchmarkStrip_UserHeaders, BenchmarkMeta_CheckRetry)
+}
+
+// The record has failed before.
+func BenchmarkMeta_AppendToTier(b *testing.B) {
+	m := full("")
+	h := m.Append(userHeaders())
+	benchmark(b, func() { sinkHeaders = m.Append(h) })
+}
+
+func BenchmarkMeta_AppendToDeadLetters(b *testing.B) {
+	m, user := full(ReasonPanic), userHeaders()
+	benchmark(b, func() { sinkHeaders = m.Append(user) })
+}
+
+func BenchmarkEncoder_Append(b *testing.B) {
+	var enc Encoder
 	m, user := full(""), userHeaders()
-	letter := full(ReasonPanic)
-	h := m.Append(user)
-	for _, tt := range []struct {
-		name string
-		want float64
-		f    func()
-	}{
-		{"Append to a retry topic", 2, func() { sinkHeaders = m.Append(h) }},
-		{"Append to a DLQ", 2, func() { sinkHeaders = letter.Append(user) }},
-		{"Parse: text, history, two encoded messages", 4, func() { sinkMeta, _ = Parse(h) }},
-		{"Parse of user headers", 0, func() { sinkMeta, _ = Parse(user) }},
-		{"Strip of user headers", 0, func() { sinkHeaders = Strip(user) }},
-		{"Strip", 1, func() { sinkHeaders = Strip(h) }},
-		{"CheckRetry", 0, func() { _ = m.CheckRetry(t0, 1<<60) }},
-	} {
-		if got := testing.AllocsPerRun(100, tt.f); got > tt.want {
-			t.Errorf("%s: %v allocations, want %v", tt.name, got, tt.want)
-		}
+	benchmark(b, func() { sinkHeaders = enc.Append(&m, user) })
+}
+
+// The text, the history and two encoded messages are allocated.
+func BenchmarkParse(b *testing.B) {
+	m := full("")
+	h := m.Append(userHeaders())
+	benchmark(b, func() { sinkMeta, _ = Parse(h) })
+}
+
+func BenchmarkParse_UserHeaders(b *testing.B) {
+	user := userHeaders()
+	benchmark(b, func() { sinkMeta, _ = Parse(user) })
+}
+
+func BenchmarkStrip(b *testing.B) {
+	m := full("")
+	h := m.Append(userHeaders())
+	benchmark(b, func() { sinkHeaders = Strip(h) })
+}
+
+func BenchmarkStrip_UserHeaders(b *testing.B) {
+	user := userHeaders()
+	benchmark(b, func() { sinkHeaders = Strip(user) })
+}
+
+func BenchmarkMeta_CheckRetry(b *testing.B) {
+	m := full("")
+	benchmark(b, func() { _ = m.CheckRetry(t0, 1<<60) })
+}
+
+func benchmark(b *testing.B, f func()) {
+	b.ReportAllocs()
+	for b.Loop() {
+		f()
 	}
 }

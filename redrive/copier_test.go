@@ -12,6 +12,7 @@ import (
 
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/costs"
 	"github.com/sidingkafka/siding/redrive/internal/letters"
 )
 
@@ -145,4 +146,40 @@ func someHeaders(t *rapid.T) []kgo.RecordHeader {
 		}
 	}
 	return h
+}
+
+// A redrive makes a copy of each of a million letters. Not parallel: it counts the allocations of
+// the process.
+func TestCopier_CostsNoMoreThanItsCeilings(t *testing.T) {
+	costs.Hold(t, BenchmarkCopier_ToTier, BenchmarkCopier_ToSource)
+}
+
+func BenchmarkCopier_ToTier(b *testing.B) {
+	benchmarkCopier(b, &record{Tiers: map[string]string{"billing/3": "orders.retry.5s"}})
+}
+
+func BenchmarkCopier_ToSource(b *testing.B) {
+	benchmarkCopier(b, &record{Target: Target{Topic: "orders"}})
+}
+
+func benchmarkCopier(b *testing.B, rec *record) {
+	rec.ID, rec.Groups = "20260102-150405-0a1b2c", []string{"billing"}
+	c := newCopier(&ownedRun{r: &Redriver{}, topics: &topics{source: "orders", dlq: "orders.dlq"}, rec: rec})
+	at := time.UnixMilli(1_800_000_000_000)
+	m := headers.Meta{
+		Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: 3, Offset: 1045, Timestamp: at}, Group: "billing",
+		Attempts: 4, Class: "orders.SKUError", Message: "order 7: unknown SKU", Fingerprint: "0123456789abcdef", Reason: headers.ReasonExhausted,
+		FirstFailedAt: at, FailedAt: at.Add(time.Minute), Hops: 3, Version: "v1.4.1", Environment: "production", Host: "orders-7d4f",
+	}
+	for n := range 4 {
+		m.History = append(m.History, headers.Attempt{Number: n + 1, Class: m.Class, At: at.Add(time.Duration(n) * time.Second), Verdict: "retry", Message: m.Message})
+	}
+	letter := kgo.Record{Topic: "orders.dlq", Partition: 3, Value: make([]byte, 200), Headers: m.Append([]kgo.RecordHeader{{Key: "content-type", Value: []byte("json")}})}
+	b.ReportAllocs()
+	for b.Loop() {
+		letter.Offset++
+		if o, skipped, err := c.copy(b.Context(), &letter); o == nil {
+			b.Fatal(skipped, err)
+		}
+	}
 }
