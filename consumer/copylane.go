@@ -327,8 +327,8 @@ func (l copyLane) failedMeta(m *headers.Meta, seen *copySource, prev *headers.Me
 	m.TraceParent = seen.traceParent
 }
 
-// meta fills an empty one with that of a record's next copy before its failure is added: origin, earlier failures,
-// writer.
+// meta fills an empty one with that of a record's next copy before its failure is added: origin,
+// earlier failures, writer.
 func (l copyLane) meta(m *headers.Meta, seen *copySource, prev *headers.Meta) {
 	if prev != nil {
 		*m = *prev

@@ -47,9 +47,8 @@ type runner struct {
 
 // runUnit runs a unit of a lane.
 func runUnit(u *unit) {
-	c := u.feed.lane.c
-	r := runner{c: c, lane: u.feed.lane, feed: u.feed, unit: u}
-	r.mayRepeat = u.run.Began() || r.lane.policy.Immediate.Attempts > 0
+	l, c := u.feed.lane, u.feed.lane.c
+	r := runner{c: c, lane: l, feed: u.feed, unit: u, mayRepeat: u.run.Began() || l.policy.Immediate.Attempts > 0}
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
 	if u.condemned != nil {
 		r.condemn()
@@ -160,20 +159,22 @@ func (r *runner) readSource(rec *kgo.Record) {
 	if len(rec.Headers) > 0 {
 		r.source.redriven = r.lane.source.cleanSource(rec)
 	}
+	r.keep(rec, rec.Offset)
+}
+
+// keep keeps what a forward needs of a record that was read at an offset.
+func (r *runner) keep(rec *kgo.Record, offset int64) {
 	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
-	r.source.timestamp, r.source.Offset = rec.Timestamp, rec.Offset
+	r.source.timestamp, r.source.Offset = rec.Timestamp, offset
 }
 
 // runItem handles a single record.
 func (r *runner) runItem(it *item) {
-	rec, offset := it.rec, int64(0)
 	var meta *headers.Meta
+	rec, offset := it.rec, int64(0)
 	if r.unit.tier == nil {
 		offset = rec.Offset
-		r.read = rec.Headers
-		if len(rec.Headers) > 0 {
-			r.source.redriven = r.lane.source.cleanSource(rec)
-		}
+		r.readSource(rec)
 	} else {
 		physical := r.unit.tier.parked.Unpack(it.parked)
 		offset = physical.Offset
@@ -181,9 +182,8 @@ func (r *runner) runItem(it *item) {
 		if rec, meta, ok = r.unpack(physical); !ok {
 			return
 		}
+		r.keep(rec, offset)
 	}
-	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
-	r.source.timestamp, r.source.Offset = rec.Timestamp, offset
 
 	a := r.unit.first.ofOne(r.feed.origin, rec, meta)
 	a.off = offset
@@ -215,11 +215,10 @@ func (r *runner) condemn() {
 	default:
 		rec, u.ran = u.recs[0], 1
 	}
-	if u.tier == nil && len(rec.Headers) > 0 {
-		r.source.redriven = r.lane.source.cleanSource(rec)
+	if u.tier == nil {
+		r.readSource(rec)
 	}
-	r.source.Key, r.source.Value, r.source.Headers = rec.Key, rec.Value, rec.Headers
-	r.source.timestamp, r.source.Offset = rec.Timestamp, u.condemned.Offset
+	r.keep(rec, u.condemned.Offset)
 	if _, _, done := (copyLane{r.lane}).route(r.feed, &r.source, meta, u.condemned, u.condemned.classified()); !done {
 		u.ran = 0 // the policy stops the lane here
 	}

@@ -46,7 +46,7 @@ type memo struct {
 		number int64
 		value  []byte // nil: none yet
 	}
-	// the last failure with a history of one entry, whether a field stood before its fields, and they
+	// the last failure with a history of one entry, its fields, and whether others stood before
 	failed  Meta
 	attempt Attempt
 	others  bool

@@ -238,8 +238,11 @@ func (c *copier) tier(to destination) string {
 	return tier
 }
 
-// number parses a number that the plan has checked.
+// number parses a number that the plan has checked; none is 0.
 func number(b []byte) int64 {
+	if len(b) == 0 {
+		return 0 // the error would take memory
+	}
 	n, _ := strconv.ParseInt(string(b), 10, 64)
 	return n
 }

@@ -37,7 +37,7 @@ var benches = []bench{
 		},
 	},
 	{
-		name:   "healthy-default", // a process with nothing else in its heap, so that it collects often
+		name:   "healthy-default", // nothing else is in the heap, so Go collects often
 		rounds: shortRounds,
 		arms:   consumers(shape{partitions: 8, records: 8_000_000, block: 4096}, 0),
 		lines: []line{
