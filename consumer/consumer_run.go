@@ -120,8 +120,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if c.telemetry, err = newTelemetry(c.values, &c.cfg, c.observe); err != nil {
 		return fmt.Errorf("consumer: instruments: %w", err)
 	}
-	// Unregister fails only for a callback that was never registered.
-	defer func() { _ = c.telemetry.observed.Unregister() }()
+	defer c.telemetry.end()
 	if err := c.connect(); err != nil {
 		return err
 	}

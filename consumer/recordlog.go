@@ -149,6 +149,12 @@ func (g *recordLog) init(log *slog.Logger) {
 	}
 }
 
+// countHandled counts records of a topic that were handled, for the log and for the metrics.
+func (g *recordLog) countHandled(t *telemetry, topic string, n int64) {
+	g.counts.handled.Add(n)
+	t.countHandled(topic, n)
+}
+
 // add counts an event of a record, and logs it.
 func (g *recordLog) add(k recordKind, is recordExample) { g.addAt(time.Now(), &k, &is) }
 

@@ -192,7 +192,7 @@ func (r *runner) runItem(it *item) {
 			r.failed(a, rec, meta, err)
 		} else {
 			r.unit.handled = a.off + 1
-			r.c.recordLog.counts.handled.Add(1)
+			r.c.recordLog.countHandled(r.c.telemetry, r.lane.topic, 1)
 			r.countRuns(guard.Good, 1)
 		}
 		return true
@@ -329,7 +329,7 @@ func (r *runner) report() {
 		r.feed.tracker.FinishRange(r.from, r.doneTo-1)
 	}
 	r.lane.mu.Unlock()
-	r.c.recordLog.counts.handled.Add(r.handled)
+	r.c.recordLog.countHandled(r.c.telemetry, r.lane.topic, r.handled)
 	r.countRuns(guard.Good, r.handled)
 	r.doneTo, r.handled = 0, 0
 }

@@ -51,7 +51,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 			r.lane.guard.End(run, guard.Good, nil)
 			r.finished(a.off)
 			r.handled-- // the first run is the guard's sample
-			r.c.recordLog.counts.handled.Add(1)
+			r.c.recordLog.countHandled(r.c.telemetry, r.lane.topic, 1)
 			r.report()
 			return nil, result, true
 		case next.drained():

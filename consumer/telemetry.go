@@ -54,11 +54,14 @@ type telemetry struct {
 	base     time.Time // durations are differences of times since base
 	duration metric.Float64Histogram
 	lateness metric.Float64Histogram
+	handled  metric.Int64Counter
 	routed   metric.Int64Counter
 	expired  metric.Int64Counter
 	omitted  metric.Int64Counter
 	group    string
 	observed metric.Registration
+	// by source topic; never written after its making
+	handledOf map[string]*handledRecords
 	// The coarse reading before which the tracer is not asked for a span again: it gave none.
 	askTracerAt atomic.Int64
 
@@ -81,6 +84,47 @@ type (
 		reason           headers.Reason
 	}
 )
+
+// handledRecords counts the handled records of a source topic for a meter. A call of the meter
+// costs more than the rest of such a record, so it gets their number when it collects, and at the
+// end.
+type handledRecords struct {
+	since atomic.Int64 // the meter got the last number
+	with  []metric.AddOption
+}
+
+// newHandledRecords makes the counts of all source topics.
+func newHandledRecords(cfg *Config) map[string]*handledRecords {
+	all := map[string]*handledRecords{}
+	for _, topic := range cfg.Topics {
+		all[topic] = &handledRecords{with: []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(
+			semconv.MessagingDestinationName(topic), semconv.MessagingConsumerGroupName(cfg.Group)))}}
+	}
+	return all
+}
+
+// countHandled counts records that were handled.
+func (t *telemetry) countHandled(topic string, n int64) {
+	if t == nil {
+		return
+	}
+	if h := t.handledOf[topic]; h != nil {
+		h.since.Add(n)
+	}
+}
+
+// tellHandled gives the meter the numbers of records that were handled since the last call.
+func (t *telemetry) tellHandled() {
+	for _, h := range t.handledOf {
+		t.handled.Add(context.Background(), h.since.Swap(0), h.with...)
+	}
+}
+
+// end ends the consumer's part of the meter, which outlives it.
+func (t *telemetry) end() {
+	_ = t.observed.Unregister() // fails only for a callback that was never registered
+	t.tellHandled()
+}
 
 // class returns the class name for an attribute: name, or "other" beyond maxClasses names.
 func (t *telemetry) class(name string) string {
@@ -173,9 +217,10 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		tracer: tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 		group:  cfg.Group, spanned: hasSpan(values), base: time.Now(), classes: map[string]bool{},
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
+		handledOf: newHandledRecords(cfg),
 	}
 	g := &gauges{}
-	var errs [20]error
+	var errs [21]error
 	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of a run of the handler."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -217,11 +262,14 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Offsets between the first unfinished one and the end of the partition, as of the last fetch that brought records."))
 	g.open, errs[19] = meter.Int64ObservableUpDownCounter("siding.transactions.awaited", metric.WithUnit("{partition}"),
 		metric.WithDescription("Partitions of sources and retry topics that a transaction which stays open holds up."))
+	t.handled, errs[20] = meter.Int64Counter("siding.handled.records", metric.WithUnit("{record}"),
+		metric.WithDescription("Records that were handled."))
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}
 	var err error
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		t.tellHandled()
 		observe(o, g)
 		return nil
 	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps, g.lag,

@@ -159,6 +159,43 @@ func TestTelemetry_NoAllocationWithoutAnSDK(t *testing.T) { // not parallel: it 
 	}
 }
 
+// adding is a counter that notes its calls.
+type adding struct {
+	metricnoop.Int64Counter
+	calls int
+	sum   int64
+}
+
+func (c *adding) Add(_ context.Context, n int64, _ ...metric.AddOption) {
+	c.calls++
+	c.sum += n
+}
+
+// A call of the meter costs more than all else of a record that is handled, so it is not called for
+// each. What it has not collected when Run ends is not lost.
+func TestTelemetry_HandledRecordsAreOneCallOfTheMeter(t *testing.T) {
+	t.Parallel()
+	run, c := measured(t, unitRecords)
+	c.cfg.Topics = []string{"orders"}
+	if err := instrument(c); err != nil {
+		t.Fatal(err)
+	}
+	counter := &adding{}
+	c.telemetry.handled = counter
+	for range 3 {
+		run()
+	}
+	if counter.calls != 0 {
+		t.Errorf("the meter was called %d times before it collected, want not at all", counter.calls)
+	}
+	c.telemetry.tellHandled()
+	run()
+	c.telemetry.end()
+	if counter.calls != 2 || counter.sum != 4*unitRecords {
+		t.Errorf("the meter was called %d times with %d records, want twice with %d", counter.calls, counter.sum, 4*unitRecords)
+	}
+}
+
 // An SDK that is installed while the consumer runs is found.
 func TestTelemetry_FindsALateSDK(t *testing.T) {
 	t.Parallel()

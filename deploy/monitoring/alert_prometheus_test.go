@@ -367,9 +367,9 @@ func (s *scene) ghost() http.Handler {
 		fmt.Fprintf(w, "siding_retries_held{%s} %d\nsiding_forwards_inflight{%s} %d\n", of, bad, of, 500*bad)
 		fmt.Fprintf(w, "siding_offset_gaps{%s,siding_tier=\"\"} %d\nsiding_lag{%s,siding_tier=\"\"} %d\n", of, 100*n, of, 100*n)
 		fmt.Fprintf(w, "siding_notifications_given_up_total{messaging_destination_name=\"ghosts.dlq\",siding_receiver_name=\"a\"} %d\n", n)
-		fmt.Fprintf(w, "messaging_process_duration_seconds_count{%s} %d\n", of, 10*n)
-		for _, to := range []string{"dlq", "2s"} {
-			fmt.Fprintf(w, "siding_routed_records_total{%s,siding_to=%q} %d\n", of, to, 6*n)
+		fmt.Fprintf(w, "siding_handled_records_total{%s} 0\n", of)
+		for to, times := range map[string]int{"dlq": 1, "2s": 2} {
+			fmt.Fprintf(w, "siding_routed_records_total{%s,siding_to=%q} %d\n", of, to, times*n)
 		}
 		for le, count := range map[string]int{"5": n, "30": 9 * n, "+Inf": 9 * n} {
 			fmt.Fprintf(w, "siding_delivery_lateness_seconds_bucket{%s,le=%q} %d\n", of, le, count)

@@ -59,6 +59,7 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 		o.want("siding.offset.gaps", map[string]int64{"tier=": 0, "tier=1m": 0})
 		o.want("siding.lag", map[string]int64{"tier=": 0, "tier=1m": 2})
 		o.want("siding.delivery.lateness", map[string]int64{})
+		o.want("siding.handled.records", map[string]int64{"": 1})
 		o.want("siding.routed.records", map[string]int64{
 			"error.type=busy reason= to=1m":                2,
 			"error.type=orders.sku reason=terminal to=dlq": 1,
@@ -93,8 +94,10 @@ func TestMetricsTellWhatRanWhatWaitsAndWhatWentWhere(t *testing.T) {
 				t.Errorf("lateness from %v s, %v s in sum; want hardly any, and 6 s", low, p.Sum)
 			}
 		}
+		k.Handled(k.Produce(order("fine"))[0], 1)
 		stop(t, c)
 		o.want("siding.lanes", map[string]int64{})
+		o.want("siding.handled.records", map[string]int64{"": 4}) // also after the last collection
 	})
 }
 

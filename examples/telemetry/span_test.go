@@ -248,6 +248,7 @@ func TestRunsInPlaceAreSpansEach(t *testing.T) {
 			"outcome=handled tier=":                               1,
 			"error.type=panic.string outcome=dead_lettered tier=": 1,
 		})
+		o.want("siding.handled.records", map[string]int64{"": 1})
 	})
 }
 
