@@ -152,7 +152,7 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 		l.mu.Unlock()
 	}
 	for at, sum := range tiers {
-		with := metric.WithAttributes(semconv.MessagingDestinationName(at.topic), group, keyTier.String(at.delay))
+		with := metric.WithAttributes(withTier(at.delay, semconv.MessagingDestinationName(at.topic), group)...)
 		o.ObserveInt64(g.gaps, sum.gaps, with)
 		o.ObserveInt64(g.lag, sum.lag, with)
 		if at.delay == "" {

@@ -277,7 +277,9 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	return t, err
 }
 
-// signals holds the parts that all spans and measurements of a feed share, made once.
+// signals holds the parts that all spans and measurements of a feed share, made once. The usual
+// attributes are absent, since OpenTelemetry's SDK goes over them at each measurement: the tier of
+// a source, and the outcome of a run that was handled.
 type signals struct {
 	name    string // of the spans
 	span    []trace.SpanStartOption
@@ -294,13 +296,11 @@ func (s *signals) with(more ...attribute.KeyValue) []metric.RecordOption {
 
 // newSignals makes the signals of a feed's origin.
 func newSignals(from *origin, group string) signals {
-	common := []attribute.KeyValue{
+	common := withTier(tierName(from.delay),
 		semconv.MessagingSystemKafka,
 		semconv.MessagingOperationName("process"),
 		semconv.MessagingDestinationName(from.source),
-		semconv.MessagingConsumerGroupName(group),
-		keyTier.String(tierName(from.delay)),
-	}
+		semconv.MessagingConsumerGroupName(group))
 	span := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer),
 		// Set at the start, because samplers may use them.
@@ -315,8 +315,16 @@ func newSignals(from *origin, group string) signals {
 		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(from.source),
 			semconv.MessagingConsumerGroupName(group), keyTier.String(tierName(from.delay))))},
 	}
-	s.handled = s.with(keyOutcome.String(outcomeHandled))
+	s.handled = s.with()
 	return s
+}
+
+// withTier returns attributes and the one of a tier, which the source has not.
+func withTier(name string, others ...attribute.KeyValue) []attribute.KeyValue {
+	if name == "" {
+		return others
+	}
+	return append(others, keyTier.String(name))
 }
 
 // tierName returns a tier's attribute: its delay, or the empty string for the source.

@@ -244,9 +244,9 @@ func TestRunsInPlaceAreSpansEach(t *testing.T) {
 			}
 		}
 		o.want("messaging.process.duration", map[string]int64{
-			"error.type=busy outcome=retried tier=":               4,
-			"outcome=handled tier=":                               1,
-			"error.type=panic.string outcome=dead_lettered tier=": 1,
+			"error.type=busy outcome=retried": 4,
+			"":                                1,
+			"error.type=panic.string outcome=dead_lettered": 1,
 		})
 		o.want("siding.handled.records", map[string]int64{"": 1})
 	})
@@ -321,7 +321,7 @@ func TestADrainedAttemptEndsItsSpanWithoutAnError(t *testing.T) {
 				t.Errorf("status %v, want none", got)
 			}
 		}
-		o.want("messaging.process.duration", map[string]int64{"error.type=panic.string outcome=dead_lettered tier=": 1})
+		o.want("messaging.process.duration", map[string]int64{"error.type=panic.string outcome=dead_lettered": 1})
 	})
 }
 
@@ -380,7 +380,7 @@ func TestASpanThatIsNotSampledStillLeadsFromAttemptToAttempt(t *testing.T) {
 					t.Errorf("dlq-traceparent %q, want %q", got, want)
 				}
 				o.want("messaging.process.duration", map[string]int64{
-					"error.type=unclassified outcome=retried tier=":         1,
+					"error.type=unclassified outcome=retried":               1,
 					"error.type=unclassified outcome=retried tier=5s":       1,
 					"error.type=unclassified outcome=retried tier=30s":      1,
 					"error.type=unclassified outcome=dead_lettered tier=5m": 1,

@@ -45,7 +45,8 @@ func metricsRule(ev *evidence, f *findings) {
 		if cut := counted[trace.VerdictDrained]; sum > calls-cut || sum < calls-2*cut-failedAtLoss(ev.journals[name]) {
 			compare("calls of the handler", sum, calls-cut)
 		}
-		compare("handled", got[duration+" handled"], counted[trace.VerdictPassed])
+		// The duration of a run that was handled has no outcome.
+		compare("handled", got[duration], counted[trace.VerdictPassed])
 		// Cut off just after the handler had ended.
 		late := calls - counted[trace.VerdictDrained] - sum
 		if lacks := counted[trace.VerdictDiscard] - got[duration+" discarded"]; lacks < 0 || lacks > max(0, late) {

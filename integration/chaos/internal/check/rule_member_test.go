@@ -62,7 +62,7 @@ func TestMetrics_LackOnlyWhatWasCutOffLate(t *testing.T) {
 			is.Runs = append(is.Runs, &trace.Run{Member: "a", Start: 1, End: 2, Verdict: v})
 		}
 		ev := &evidence{members: map[string]*trace.Member{}, journals: map[string]trace.Logged{"a": is}, metrics: map[string]trace.Measured{"a": {
-			"messaging.process.duration handled": test.handled, "messaging.process.duration discarded": test.discarded,
+			"messaging.process.duration": test.handled, "messaging.process.duration discarded": test.discarded,
 		}}}
 		wants(t, test.name, find(metricsRule, ev), test.want)
 	}
