@@ -39,9 +39,13 @@ const askTracer = time.Second
 // then costs neither a clock read nor a span. The only way to ask a tracer is to start a span. A
 // tracer that gave none is asked again after askTracer, since an SDK may be set later.
 func (g *attemptTelemetry) enable(t *telemetry, now int64) {
-	if t != nil {
-		ctx := context.Background()
-		g.timing, g.delays, g.tracing = t.duration.Enabled(ctx), t.lateness.Enabled(ctx), now >= t.askTracerAt.Load()
+	if t == nil {
+		return
+	}
+	ctx := context.Background()
+	g.delays = t.lateness.Enabled(ctx)
+	if !t.off {
+		g.timing, g.tracing = t.duration.Enabled(ctx), now >= t.askTracerAt.Load()
 	}
 }
 

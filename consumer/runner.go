@@ -243,7 +243,7 @@ func (r *runner) attempt(in *attempts, i int, rec *kgo.Record) error {
 		r.before = *rec
 	}
 	ctx := context.Context(a)
-	if r.timing || r.delays || r.tracing {
+	if r.timing || r.tracing || r.delays && in.meta != nil {
 		ctx = r.attemptTelemetry.start(r.c.telemetry, a)
 	}
 	err := r.c.cfg.Handler(ctx, rec)

@@ -51,6 +51,7 @@ const maxClasses = 100
 type telemetry struct {
 	tracer   trace.Tracer
 	spanned  bool      // the context of Run has a span
+	off      bool      // neither spans nor durations are wanted: Config.AttemptTelemetryOff
 	base     time.Time // durations are differences of times since base
 	duration metric.Float64Histogram
 	lateness metric.Float64Histogram
@@ -215,7 +216,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	meter := meters.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL))
 	t := &telemetry{
 		tracer: tracers.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
-		group:  cfg.Group, spanned: hasSpan(values), base: time.Now(), classes: map[string]bool{},
+		group:  cfg.Group, spanned: hasSpan(values), off: cfg.AttemptTelemetryOff, base: time.Now(), classes: map[string]bool{},
 		failures: map[failure][]metric.RecordOption{}, routes: map[routing][]metric.AddOption{},
 		handledOf: newHandledRecords(cfg),
 	}

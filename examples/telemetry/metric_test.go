@@ -319,6 +319,34 @@ func TestLatenessIsMeasuredWithoutDurations(t *testing.T) {
 	})
 }
 
+// Without spans and durations, what the alerts and the other rows of the board read is still there.
+func TestAttemptTelemetryOffLeavesTheOtherMetrics(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
+		cfg := o.config(busyOnce)
+		cfg.Policy = minute
+		cfg.AttemptTelemetryOff = true
+		c := k.Run(cfg)
+		records := k.Produce(order("busy"), order("busy"))
+		for _, r := range records {
+			if copied := k.Parked(r, time.Minute, ""); copied.TraceParent != "" {
+				t.Errorf("a copy has the span %s, want none", copied.TraceParent)
+			}
+			k.Handled(r, 1)
+		}
+		synctest.Wait()
+		o.want("messaging.process.duration", map[string]int64{})
+		o.want("siding.handled.records", map[string]int64{"": 2})
+		o.want("siding.routed.records", map[string]int64{"error.type=unclassified reason= to=1m": 2})
+		o.want("siding.delivery.lateness", map[string]int64{"tier=1m": 2})
+		o.want("siding.lag", map[string]int64{"": 0, "tier=1m": 0})
+		stop(t, c)
+		if spans := o.spans.Started(); len(spans) > 0 {
+			t.Errorf("%d spans, want none", len(spans))
+		}
+	})
+}
+
 func TestWhatRetentionDeletedUnreadIsCounted(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, k *consumertest.Kafka, o *telemetry) {
