@@ -56,9 +56,13 @@ var benches = []bench{
 		arms: on(shape{partitions: 8, records: 1_500_000, block: 4096},
 			arm{name: "metered", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Metrics: true, Spans: true}},
 			arm{name: "plain", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin}},
+			arm{name: "off", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Metrics: true, Spans: true, Off: true}},
 			arm{name: "metrics", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Metrics: true}, aside: true},
 			arm{name: "spans", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Spans: true}, aside: true}),
-		lines: []line{speed.versus("healthy-metrics", atLeast(0.93), "metered", "plain")},
+		lines: []line{
+			speed.versus("healthy-metrics", atLeast(0.85), "metered", "plain"),
+			speed.versus("healthy-metrics-off", atLeast(0.97), "off", "plain"),
+		},
 	},
 	{
 		name: "keyed",

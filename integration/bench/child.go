@@ -35,6 +35,7 @@ type job struct {
 	Spin     time.Duration // CPU that the handler burns
 	Metrics  bool          // OpenTelemetry's SDK takes the metrics
 	Spans    bool          // and has a tracer that samples spans out
+	Off      bool          // AttemptTelemetryOff
 	Rate     int           // records offered a second
 	Offered  int           // records offered
 	After    int           // records after which it ends, 0: all

@@ -20,10 +20,9 @@ func BenchmarkSDK(b *testing.B) {
 		attribute.String("messaging.operation.name", "process"),
 		attribute.String("messaging.destination.name", "orders"),
 		attribute.String("messaging.consumer.group.name", "billing"),
-		attribute.String("siding.tier", ""),
 	}
 	kind := trace.WithSpanKind(trace.SpanKindConsumer)
-	attributes := trace.WithAttributes(append(common[:5:5],
+	attributes := trace.WithAttributes(append(common[:4:4],
 		attribute.String("messaging.operation.type", "process"), attribute.String("messaging.destination.partition.id", "3"))...)
 
 	tracer := o.tracers.Tracer("bench")
@@ -49,7 +48,8 @@ func BenchmarkSDK(b *testing.B) {
 		name       string
 		attributes []attribute.KeyValue
 	}{
-		{"duration", append(common[:5:5], attribute.String("siding.outcome", "handled"))},
+		{"duration", common},
+		{"duration-of-a-retry", append(common[:4:4], attribute.String("siding.tier", "1m"), attribute.String("siding.outcome", "retried"))},
 		{"duration-without-attributes", nil},
 	} {
 		b.Run(set.name, func(b *testing.B) {

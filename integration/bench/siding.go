@@ -187,6 +187,7 @@ func sidingConsume(ctx context.Context, j job) (report, error) {
 		rep, err = consume(ctx, cfg, p.done, func() report { return m.end(j.Data.records()) })
 		return err
 	}
+	cfg.AttemptTelemetryOff = j.Off
 	if !j.Metrics && !j.Spans {
 		err := work()
 		return rep, err
