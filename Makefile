@@ -112,13 +112,12 @@ seeds:
 # run until the end. A line a commit, round and step goes to .cache/steady.tsv; a red one leaves its log. A later call goes
 # on with the steps that the commit has no line of, so that a trial may be spread; what is not committed is tried from the
 # first round.
-ROUNDS ?= 20
 STEPS  ?= test race integration monitoring browser
 steady:
 	@mkdir -p .cache/steady; touch .cache/steady.tsv; commit=$$(git describe --always --dirty --abbrev=12 --exclude='*'); \
 	[[ $$commit != *-dirty ]] || sed -i "/^$$commit\t/d" .cache/steady.tsv; \
 	loops=; trap 'kill $$loops' EXIT; for _ in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
-	for round in $$(seq $(ROUNDS)); do steps=; for step in $(STEPS); do \
+	for round in $$(seq $(or $(ROUNDS),20)); do steps=; for step in $(STEPS); do \
 	  ! grep -qP "^$$commit\t$$round\t$$step\t" .cache/steady.tsv || continue; \
 	  { start=$$SECONDS log=.cache/steady/$$commit-$$step-$$round.log verdict=green; \
 	    $(MAKE) --no-print-directory $$step >$$log 2>&1 && rm $$log || verdict=red; \
