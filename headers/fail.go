@@ -33,7 +33,8 @@ func (m *Meta) Fail(r classify.Result, message string, at time.Time, earlier ...
 		h = slices.Clip(h)
 	}
 	if len(earlier) == 0 {
-		m.History = append(h, last)
+		h = append(h, last)
+		m.History = h
 		return
 	}
 	last.Run = max(len(earlier), earlier[len(earlier)-1].Run) + 1

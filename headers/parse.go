@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -163,7 +164,7 @@ func (p *parser) fail(k reserved.Key, err error) {
 	e := &FieldError{Key: k.String(), Value: string(v[:min(len(v), 64)]), Err: err}
 	if field := k.FieldName(); field != "" && p.has(reserved.Meta) && (p.InMeta.Has(k) || !p.has(k)) {
 		e.Key = MetaFields
-		if e.Value = field + "=" + e.Value; err == ErrMissing {
+		if e.Value = field + "=" + e.Value; errors.Is(err, ErrMissing) {
 			e.Value = field
 		}
 	}

@@ -118,7 +118,7 @@ func TestParse_NamesTheInvalidHeader(t *testing.T) {
 			if !ok || fe.Key != MetaFields || !errors.Is(err, tt.want) || !strings.HasPrefix(fe.Value, field+"=") || len(fe.Value) > 100 {
 				t.Errorf("field %s = %.40q: error %v, want %q about this field", field, tt.value, err, tt.want)
 			}
-		} else if got := err.(*FieldError); *got != *fe {
+		} else if got, ok := errors.AsType[*FieldError](err); !ok || *got != *fe {
 			t.Errorf("%s = %.40q beside fields: error %v, want %v", tt.key, tt.value, err, fe)
 		}
 	}
@@ -138,7 +138,8 @@ func TestParse_WantsCompleteParts(t *testing.T) {
 		if field := reserved.Of(key).FieldName(); field != "" {
 			want.Key, want.Value = MetaFields, field
 		}
-		if _, err := Parse(gathered(with(key, nil))); *err.(*FieldError) != want {
+		_, err = Parse(gathered(with(key, nil)))
+		if got, ok := errors.AsType[*FieldError](err); !ok || *got != want {
 			t.Errorf("without %s beside fields: error %v, want %v", key, err, &want)
 		}
 	}

@@ -75,13 +75,13 @@ func TestCopier_ACopyHasItsLettersHeaders(t *testing.T) {
 					MaxAttempts: run.rec.MaxAttempts,
 				},
 			}
-			got, err := headers.Parse(c.copy.copy.Headers)
+			got, _ := headers.Parse(c.copy.copy.Headers)
 			if at := got.Redrive.At; !at.Equal(notSentAt) {
 				t.Fatalf("redriven at %v, before its transaction set that", at)
 			}
 			c.copy.setSent([]byte("946684800000"))
 			c.copy.setSent([]byte("1763000000123"))
-			got, err = headers.Parse(c.copy.copy.Headers)
+			got, err := headers.Parse(c.copy.copy.Headers)
 			if at := got.Redrive.At; at.UnixMilli() != 1_763_000_000_123 {
 				t.Fatalf("redriven at %v, want the time that its transaction set", at)
 			}

@@ -53,7 +53,9 @@ func TestWith_ReplacesInEachFormat(t *testing.T) {
 		return s
 	}
 	h := []kgo.RecordHeader{
-		{Key: "user", Value: []byte("1")}, {Key: "dlq-hops", Value: []byte("1")}, {Key: "dlq-attempts", Value: []byte("1")},
+		{Key: "user", Value: []byte("1")},
+		{Key: "dlq-hops", Value: []byte("1")},
+		{Key: "dlq-attempts", Value: []byte("1")},
 		{Key: "dlq-meta", Value: []byte("env=x;hops=1;later=1;hops=2;broken")},
 	}
 	before := text(h)
