@@ -48,6 +48,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 		err = r.attemptSafely(again, rec)
 		switch {
 		case err == nil:
+			next.end() // the next record's attempt is of another row
 			r.lane.guard.End(run, guard.Good, nil)
 			r.finished(a.off)
 			r.handled-- // the first run is the guard's sample
