@@ -125,6 +125,20 @@ func TestStep_ShrinksBrokenHeadersToo(t *testing.T) {
 	}
 }
 
+// A redrive to a named topic takes letters with broken headers too. Without the mark, the record
+// that it writes has no value.
+func TestStep_MarksAnOmittedValueInBrokenFields(t *testing.T) {
+	t.Parallel()
+	for _, fields := range []string{"", "broken", "broken;", "=1;", "hops=1", "env=x;omitted=false;broken=1", "omitted=true;omitted=true;", strings.Repeat("x", 17) + "=1;env=x;"} {
+		for _, s := range []Step{Omitted, Bare} {
+			h, _ := s.Of(headers.Malformed([]kgo.RecordHeader{{Key: headers.MetaFields, Value: []byte(fields)}}, nil, at), []byte("v"))
+			if m, _ := headers.Parse(h); !m.ValueOmitted {
+				t.Errorf("step %d of %q gives %q, which do not say that the value is omitted", s, fields, h)
+			}
+		}
+	}
+}
+
 func TestRefused_MeansForItsSizeOnly(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{

@@ -2,7 +2,6 @@ package reserved
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -217,7 +216,8 @@ func without(text []byte, keys Set) []byte {
 	return kept
 }
 
-// With returns headers in which the key occurs once, with that value. It does not change h.
+// With returns headers in which the key occurs once, with that value. It does not change h. A field
+// comes first in dlq-meta: one behind a break would not be read.
 func With(h []kgo.RecordHeader, k Key, value string) []kgo.RecordHeader {
 	out := Without(h, SetOf(k))
 	if fieldNames[k] == "" {
@@ -225,7 +225,7 @@ func With(h []kgo.RecordHeader, k Key, value string) []kgo.RecordHeader {
 	}
 	for i := range out {
 		if out[i].Key == names[Meta] {
-			out[i].Value = AppendField(slices.Clip(out[i].Value), k, value)
+			out[i].Value = append(AppendField(nil, k, value), out[i].Value...)
 			return out
 		}
 	}

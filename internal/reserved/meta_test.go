@@ -65,7 +65,8 @@ func TestWith_ReplacesInEachFormat(t *testing.T) {
 	}{
 		{With(h, Attempts, "2"), "user 1\ndlq-hops 1\ndlq-meta env=x;hops=1;later=1;hops=2;broken\ndlq-attempts 2\n"},
 		{With(h[:3], Hops, "2;"), "user 1\ndlq-attempts 1\ndlq-meta hops=2%3B;\n"},
-		{With([]kgo.RecordHeader{{Key: "dlq-meta", Value: []byte("hops=1;env=x;")}}, Hops, "2"), "dlq-meta env=x;hops=2;\n"},
+		{With([]kgo.RecordHeader{{Key: "dlq-meta", Value: []byte("hops=1;env=x;")}}, Hops, "2"), "dlq-meta hops=2;env=x;\n"},
+		{With(h, Hops, "2"), "user 1\ndlq-attempts 1\ndlq-meta hops=2;env=x;later=1;broken\n"},
 		{Without(h, SetOf(Hops, Attempts)), "user 1\ndlq-meta env=x;later=1;broken\n"},
 		{Without(h, SetOf(Meta)), "user 1\ndlq-hops 1\ndlq-attempts 1\n"},
 	} {
