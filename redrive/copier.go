@@ -149,7 +149,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 // this version does not know, and the run's. Its time comes last, where [outgoing.setSent] finds
 // it.
 func (c *copier) metaOf(r *kgo.Record, letter *reserved.Fields) []byte {
-	need := len(c.mark) + len(r.Topic) + 128
+	need := len(c.mark) + len(r.Topic) + len(letter.Value[reserved.FailedAt]) + 128
 	for k := range reserved.Count {
 		if keptFields.Has(k) && letter.Seen.Has(k) {
 			need += 3*len(letter.Value[k]) + 16

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"testing"
@@ -146,6 +147,27 @@ func someHeaders(t *rapid.T) []kgo.RecordHeader {
 		}
 	}
 	return h
+}
+
+// A number may have any number of leading zeros. Those of dlq-failed-at had no room in the copy:
+// the run panicked, and again when it was resumed.
+func TestCopier_HasRoomForTheLongestTime(t *testing.T) {
+	t.Parallel()
+	for _, zeros := range []int{0, 60, 1_000, chunkText} {
+		c := newCopier(&ownedRun{r: &Redriver{}, topics: &topics{source: "orders", dlq: "orders.dlq"}, rec: &record{ID: "a", Tiers: map[string]string{"billing/3": "orders.retry.5s"}}})
+		m := headers.Meta{Original: headers.Position{Topic: "orders", Partition: 3}, Group: "billing", Host: "h"}
+		failed := append(bytes.Repeat([]byte("0"), zeros), "1800000000000"...)
+		letter := &kgo.Record{Topic: "orders.dlq", Headers: append(m.Append(nil), kgo.RecordHeader{Key: headers.FailedAt, Value: failed})}
+		for range chunkText / 100 { // until a chunk is full
+			o, skipped, err := c.copy(t.Context(), letter)
+			if o == nil {
+				t.Fatal(skipped, err)
+			}
+			if m, err := headers.Parse(o.copy.Headers); err != nil || m.FirstFailedAt.UnixMilli() != 1_800_000_000_000 {
+				t.Fatalf("%d zeros: %+v, %v", zeros, m, err)
+			}
+		}
+	}
 }
 
 // A redrive makes a copy of each of a million letters. Not parallel: it counts the allocations of
