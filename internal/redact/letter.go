@@ -3,9 +3,11 @@ package redact
 // What is hidden of a letter: its record, and what its headers say.
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
@@ -39,7 +41,7 @@ func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
 	// the user's.
 	shownHistory := !history && l.MetaErr == nil && len(m.History) > 0
 	if copied.MetaErr != nil {
-		copied.MetaErr = errors.New(r.Text(copied.MetaErr.Error()))
+		copied.MetaErr = r.fault(copied.MetaErr, history)
 	}
 	record.Headers = slices.Clone(record.Headers)
 	for i := range record.Headers {
@@ -64,8 +66,7 @@ func (r *Rules) fields(text []byte, history, shownHistory bool) []byte {
 			return append(out, Mark...)
 		}
 		if text = rest; f.Key == reserved.User {
-			shown, _ := r.bytes(f.Text, false)
-			out = append(out, shown...)
+			out = append(out, r.unknown(&f)...)
 			continue
 		}
 		value := f.Value
@@ -75,6 +76,32 @@ func (r *Rules) fields(text []byte, history, shownHistory bool) []byte {
 		out = reserved.AppendField(out, f.Key, r.value(f.Key.String(), value, history, shownHistory))
 	}
 	return out
+}
+
+// unknown hides parts of a field that this version does not know. Where a pattern may fit its text
+// only as it was before it was encoded, its whole value is hidden.
+func (r *Rules) unknown(f *reserved.Field) []byte {
+	if text := reserved.Unescape(f.Text); len(text) < len(f.Text) && r.Text(string(text)) != string(text) {
+		name, _, _ := bytes.Cut(f.Text, []byte("="))
+		return append(slices.Clip(name), "="+Mark+";"...)
+	}
+	shown, _ := r.bytes(f.Text, false)
+	return shown
+}
+
+// fault hides parts of the error about a header, which quotes the header's value.
+func (r *Rules) fault(err error, history bool) error {
+	f, ok := errors.AsType[*headers.FieldError](err)
+	if !ok || errors.Is(f, headers.ErrMissing) {
+		return errors.New(r.Text(err.Error()))
+	}
+	shown := *f
+	if f.Key != headers.MetaFields || r.names(f.Key) {
+		shown.Value = string(r.value(f.Key, []byte(f.Value), history, false))
+	} else if text := string(r.fields([]byte(f.Value+";"), history, false)); strings.Contains(text, Mark) {
+		shown.Value = strings.TrimSuffix(text, ";")
+	}
+	return errors.New(r.Text(shown.Error()))
 }
 
 // value hides parts of the value of a header.
@@ -88,6 +115,10 @@ func (r *Rules) value(key string, value []byte, history, shownHistory bool) []by
 		return []byte(Mark)
 	case k == reserved.History && shownHistory:
 		return value
+	case k == reserved.History:
+		if text := string(reserved.Unescape(value)); r.Text(text) != text {
+			return []byte(Mark)
+		}
 	case numbers.Has(k):
 		if _, err := reserved.Int(value, 0, reserved.MaxMillis); err == nil {
 			return value
