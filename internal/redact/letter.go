@@ -29,6 +29,11 @@ func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
 	record.Key = r.Key(record.Key)
 	m := &copied.Meta
 	m.Message, m.Stack = r.Message(m.Message), r.header(headers.ErrorStack, m.Stack)
+	for k, text := range map[reserved.Key]*string{
+		reserved.TraceParent: &m.TraceParent, reserved.ConsumerVersion: &m.Version, reserved.Environment: &m.Environment, reserved.Host: &m.Host,
+	} {
+		*text = r.header(k.String(), *text)
+	}
 	m.History = slices.Clone(m.History)
 	name := reserved.History.String()
 	history := r.names(name)
