@@ -10,7 +10,8 @@ import (
 
 // Values iterates over the headers by key and value. It gives the fields of dlq-meta besides, by
 // the keys of the headers that they had before there was dlq-meta: that of "host" is dlq-host. So
-// those who look for a header by its key find it in each format.
+// those who look for a header by its key find it in each format, but not what dlq-meta leaves out:
+// see the package's format.
 func Values(h []kgo.RecordHeader) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for i := range h {
