@@ -1,6 +1,8 @@
 package headers
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,4 +55,57 @@ func TestEncoder_GivesWhatAppendGivesForGood(t *testing.T) {
 			t.Fatal(d)
 		}
 	})
+}
+
+// The fields of a failure are shared if nothing in them differs. One value of Meta is changed at a
+// time, also one that is new to the type.
+func TestEncoder_NoticesEachChange(t *testing.T) {
+	t.Parallel()
+	base := full("")
+	base.History = base.History[2:]
+	for _, reason := range []Reason{"", ReasonExhausted} {
+		base.Reason = reason
+		changed := base
+		changed.History = slices.Clone(base.History)
+		eachChange(reflect.ValueOf(&changed).Elem(), func() {
+			var enc Encoder
+			for _, m := range []*Meta{&base, &changed, &base} {
+				if d := cmp.Diff(m.Append(nil), enc.Append(m, nil)); d != "" {
+					t.Errorf("%+v after %+v:\n%s", changed, base, d)
+				}
+			}
+		})
+	}
+}
+
+// eachChange calls do with each part of a value changed in turn.
+func eachChange(v reflect.Value, do func()) {
+	set := func(other any) {
+		old := reflect.ValueOf(v.Interface())
+		v.Set(reflect.ValueOf(other).Convert(v.Type()))
+		do()
+		v.Set(old)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if at, ok := v.Interface().(time.Time); ok {
+			set(at.Add(time.Millisecond))
+			set(time.Time{})
+			return
+		}
+		for i := range v.NumField() {
+			eachChange(v.Field(i), do)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			eachChange(v.Index(i), do)
+		}
+	case reflect.String:
+		set(v.String() + "1")
+		set("")
+	case reflect.Bool:
+		set(!v.Bool())
+	default:
+		set(7)
+	}
 }

@@ -124,7 +124,27 @@ func ExampleMeta_Shrink() {
 
 func ExampleMeta_Size() {
 	fmt.Println(new(headers.Meta).Size(), "bytes: dlq-attempts is always there")
-	// Output: 15 bytes: dlq-attempts is always there
+
+	at := time.UnixMilli(1_763_000_000_000)
+	m := headers.Meta{
+		Original:    headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: 3, Offset: 1045, Timestamp: at.Add(-time.Minute)},
+		Group:       "billing",
+		Attempts:    1,
+		Hops:        1,
+		Class:       "payment.busy",
+		Message:     "charge order 7: payment provider is busy",
+		Fingerprint: "91b7a5c60d1f2e38", FirstFailedAt: at, FailedAt: at, NotBefore: at.Add(5 * time.Second),
+	}
+	fmt.Println(m.Size(), "bytes: a first failure")
+	m.Host = "billing-6d5f"
+	fmt.Println(m.Size(), "bytes: with a host")
+	m.Message = ""
+	fmt.Println(m.Size(), "bytes: and without a message")
+	// Output:
+	// 15 bytes: dlq-attempts is always there
+	// 323 bytes: a first failure
+	// 342 bytes: with a host
+	// 287 bytes: and without a message
 }
 
 func ExampleStrip() {
