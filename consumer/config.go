@@ -110,8 +110,8 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
 	// AttemptTelemetryOff leaves out what OpenTelemetry's SDK does for each call of the handler: no
-	// span, and no messaging.process.duration. Copies then carry no dlq-traceparent. The other
-	// metrics cost a record that is handled next to nothing, and stay. Default false.
+	// span, and no messaging.process.duration. Copies then carry no traceparent. The other metrics
+	// cost a record that is handled next to nothing, and stay. Default false.
 	AttemptTelemetryOff bool
 	// Logger receives the messages of siding and its clients, never payloads. Default
 	// slog.Default().

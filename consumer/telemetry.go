@@ -114,8 +114,8 @@ func (t *telemetry) countHandled(topic string, n int64) {
 	}
 }
 
-// tellHandled gives the meter the numbers of records that were handled since the last call.
-func (t *telemetry) tellHandled() {
+// reportHandled gives the meter the numbers of records that were handled since the last call.
+func (t *telemetry) reportHandled() {
 	for _, h := range t.handledOf {
 		t.handled.Add(context.Background(), h.since.Swap(0), h.with...)
 	}
@@ -124,7 +124,7 @@ func (t *telemetry) tellHandled() {
 // end ends the consumer's part of the meter, which outlives it.
 func (t *telemetry) end() {
 	_ = t.observed.Unregister() // fails only for a callback that was never registered
-	t.tellHandled()
+	t.reportHandled()
 }
 
 // class returns the class name for an attribute: name, or "other" beyond maxClasses names.
@@ -270,7 +270,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	}
 	var err error
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		t.tellHandled()
+		t.reportHandled()
 		observe(o, g)
 		return nil
 	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps, g.lag,

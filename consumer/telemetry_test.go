@@ -188,7 +188,7 @@ func TestTelemetry_HandledRecordsAreOneCallOfTheMeter(t *testing.T) {
 	if counter.calls != 0 {
 		t.Errorf("the meter was called %d times before it collected, want not at all", counter.calls)
 	}
-	c.telemetry.tellHandled()
+	c.telemetry.reportHandled()
 	run()
 	c.telemetry.end()
 	if counter.calls != 2 || counter.sum != 4*unitRecords {
