@@ -11,7 +11,6 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // Mark stands where something was hidden.
@@ -173,10 +172,7 @@ func (r *Rules) Records(records []*dlq.LedgerRecord) []*dlq.LedgerRecord {
 
 // names reports whether a header is hidden by its name.
 func (r *Rules) names(header string) bool {
-	field := reserved.Of(header).FieldName() != ""
-	return slices.ContainsFunc(r.headers, func(name string) bool {
-		return strings.EqualFold(name, header) || field && strings.EqualFold(name, headers.MetaFields)
-	})
+	return slices.ContainsFunc(r.headers, func(name string) bool { return covers(name, header) })
 }
 
 // isNumber reports whether JSON is a number, perhaps a key or a header's value.
