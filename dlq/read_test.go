@@ -431,7 +431,7 @@ func TestRead_OptionsMayBeSharedConcurrently(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				discarded.Add(int64(n))
+				discarded.Add(n)
 			})
 		}
 		wg.Wait()
