@@ -8,8 +8,10 @@
 // The guard counts the runs of source records, by the time at which they began, in ten buckets of
 // half a second, or of twelve runs if these took longer. A bucket counts once 95 % of its runs have
 // ended. So a burst is one sample, an idle gap no time, and it says nothing that failures end
-// first. Retries are no sample: they failed before. Only while the source is idle, good ones count
-// in a strain. They strain a topic while its source is idle, and has had too few runs for a
+// first. But while a burst lasts, as many go on as run at a time, and its bucket counts late. So a
+// strain also begins once enough have failed of all that began and 120 more, as if those that go
+// on were good. Retries are no sample: they failed before. Only while the source is idle, good ones
+// count in a strain. They strain a topic while its source is idle, and has had too few runs for a
 // judgement: a process that gets its lanes in an outage has no other sample.
 //
 // A run is bad if it failed retryably, or with a defect: a panic, or an error that is terminal

@@ -189,11 +189,7 @@ func (g *Guard) judgeRetries() (changed bool) {
 		return false
 	}
 	runs, failed, bad, _ := g.retries.sum(g.now)
-	if runs < enough || float64(failed) < g.set.Strain*float64(runs) {
-		return false
-	}
-	g.strained = g.now
-	return g.to(Strained, runs, bad)
+	return g.strains(runs, failed) && g.strain(runs, bad)
 }
 
 // judge changes the state if there is reason to, after a run that was not held.
@@ -208,16 +204,30 @@ func (g *Guard) judge(o Outcome) (changed bool) {
 			return g.to(Held, all, allBad)
 		}
 	}
+	if o.failed() && !g.strains(runs, failed) {
+		all, atLeast, allBad := g.measure.least(g.now)
+		if all >= enough && g.strains(all+evidence, atLeast) {
+			return g.strain(all, allBad)
+		}
+	}
 	switch {
-	case runs < enough:
-		return false
-	case float64(failed) >= g.set.Strain*float64(runs):
-		g.strained = g.now
-		return g.to(Strained, runs, bad)
-	case float64(failed) < g.eased()*float64(runs) && g.now-g.strained >= calm:
+	case g.strains(runs, failed):
+		return g.strain(runs, bad)
+	case runs >= enough && float64(failed) < g.eased()*float64(runs) && g.now-g.strained >= calm:
 		return g.to(Closed, runs, bad)
 	}
 	return false
+}
+
+// strains reports whether so many runs, of which so many failed, strain a topic.
+func (g *Guard) strains(runs, failed int64) bool {
+	return runs >= enough && float64(failed) >= g.set.Strain*float64(runs)
+}
+
+// strain begins a strain, or lets it go on.
+func (g *Guard) strain(runs, bad int64) (changed bool) {
+	g.strained = g.now
+	return g.to(Strained, runs, bad)
 }
 
 // release ends a hold. What the probes said is no sample of what runs now.

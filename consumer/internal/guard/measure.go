@@ -73,15 +73,26 @@ func (m *measure) end(number int64, o Outcome, n int64) {
 	}
 }
 
-// known yields the buckets nearly all of whose runs have ended, the newest one first.
-func (m *measure) known(now time.Duration) iter.Seq[*bucket] {
+// newest yields the buckets that are not old, the newest one first.
+func (m *measure) newest(now time.Duration) iter.Seq[*bucket] {
 	return func(yield func(*bucket) bool) {
 		for number := m.current; number > m.current-kept && number > 0; number-- {
 			b := m.of(number)
 			if b.began == 0 {
 				continue // its runs were none
 			}
-			if now-b.at >= old || b.known() && !yield(b) {
+			if now-b.at >= old || !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// known yields the buckets nearly all of whose runs have ended, the newest one first.
+func (m *measure) known(now time.Duration) iter.Seq[*bucket] {
+	return func(yield func(*bucket) bool) {
+		for b := range m.newest(now) {
+			if b.known() && !yield(b) {
 				return
 			}
 		}
@@ -99,6 +110,19 @@ func (m *measure) sum(now time.Duration) (runs, failed, bad int64, full bool) {
 		}
 	}
 	return runs, failed, bad, false
+}
+
+// least returns what the newest buckets have, known or not: of the runs that began, so many failed
+// at least.
+func (m *measure) least(now time.Duration) (runs, failed, bad int64) {
+	n := 0
+	for b := range m.newest(now) {
+		runs, failed, bad = runs+b.began, failed+b.failed, bad+b.bad
+		if n++; n == buckets {
+			break
+		}
+	}
+	return runs, failed, bad
 }
 
 // outweighs reports whether the last runs, as many as are needed and at least those of sum, have
