@@ -210,18 +210,20 @@ func deadBeforeOpen(ev *evidence, r *record, c *copied) bool {
 }
 
 // openingCost checks how many source records of an outage a process counted as failed: what strains
-// the topic, and what ran then. Each may fail in tiers, too. In a strain it costs no attempt.
+// the topic, and what ran then. Each may fail in tiers, too. In a strain it costs no attempt. The
+// guard weighs them by the good runs before them, of which four outweigh a bad one, and an idle gap
+// is no time.
 func openingCost(ev *evidence, name string, w outageOf, f *findings) {
-	m := ev.members[name]
+	m, all := ev.members[name], ev.journals[name].Runs
 	cost, good := 0, 0
-	const window, judges = int64(10 * time.Second), int64(time.Second) // nothing is strained sooner
-	from := w.from
-	if all := ev.journals[name].Runs; len(all) > 0 {
+	const seconds, judges = 10, int64(time.Second) // nothing is strained sooner
+	from, since := w.from, ranSince(all, w.from, seconds)
+	if len(all) > 0 {
 		from = max(from, all[0].Start) // of a process that starts in the outage
 	}
-	for _, x := range ev.journals[name].Runs {
+	for _, x := range all {
 		switch {
-		case x.Verdict == trace.VerdictPassed && x.End > w.from-window && x.End < w.to:
+		case x.Verdict == trace.VerdictPassed && x.Start >= since && x.End < w.to:
 			good++
 		case x.Verdict == trace.VerdictOutage && x.Start >= from+judges && x.Start <= w.to && slices.Contains(m.Job.Service.Topics, x.Topic):
 			if ev.journals[name].StateAt(x.Start).To == "closed" {
@@ -230,12 +232,29 @@ func openingCost(ev *evidence, name string, w outageOf, f *findings) {
 		}
 	}
 	inPlace := 1 + m.Job.Service.Policy.InPlace // each failed attempt is as many runs
-	most := inPlace * (max(100, good) + 64)
+	most := inPlace * (max(100, good/4) + 64)
 	f.counted["runs of source records that failed in an outage, at a closed guard"] += cost
 	if cost > most {
 		f.report(name, -1, -1, "%d runs of source records failed in the outage from %s to %s while its topic was not strained, at most %d may",
 			cost, trace.ClockTime(w.from), trace.ClockTime(w.to), most)
 	}
+}
+
+// ranSince returns the begin of the last seconds before a time in which source records ran, so many
+// of them.
+func ranSince(all []*trace.Run, at int64, seconds int) (since int64) {
+	since = at
+	for _, x := range slices.Backward(all) {
+		switch {
+		case x.Start > since || x.Topic != x.Lane.Topic:
+		case seconds == 0:
+			return since
+		default:
+			since = x.Start - int64(time.Second)
+			seconds--
+		}
+	}
+	return since
 }
 
 // recovered checks that a member's breaker closes in time after an outage.

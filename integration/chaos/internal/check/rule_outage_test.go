@@ -12,7 +12,8 @@ import (
 	"github.com/sidingkafka/siding/integration/chaos/internal/trace"
 )
 
-// What fails in an outage strains a topic soon. A partial outage may strain it, or not.
+// What fails in an outage strains a topic soon. A partial outage may strain it, or not. Good runs
+// of the ten seconds before a gap outweigh some.
 func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 	t.Parallel()
 	lane := trace.TP{Topic: "orders", Partition: 0}
@@ -22,14 +23,17 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 		failed   trace.Verdict
 		every    time.Duration
 		after    time.Duration // the first run of another process
+		good     int           // a second, for twenty seconds, before half a minute without any
 		want     int
 	}{
-		{"never", 0, trace.VerdictOutage, 10 * time.Millisecond, 0, 1},
-		{"late", 4 * time.Second, trace.VerdictOutage, 10 * time.Millisecond, 0, 1},
-		{"in time", 2 * time.Second, trace.VerdictOutage, 10 * time.Millisecond, 0, 0},
-		{"within a second", 0, trace.VerdictOutage, time.Millisecond, 0, 0},
-		{"within a second of a process that starts in it", 0, trace.VerdictOutage, time.Millisecond, 3 * time.Second, 0},
-		{"in a partial outage", 0, trace.VerdictPart, 10 * time.Millisecond, 0, 0},
+		{"never", 0, trace.VerdictOutage, 10 * time.Millisecond, 0, 0, 1},
+		{"late", 4 * time.Second, trace.VerdictOutage, 10 * time.Millisecond, 0, 0, 1},
+		{"in time", 2 * time.Second, trace.VerdictOutage, 10 * time.Millisecond, 0, 0, 0},
+		{"within a second", 0, trace.VerdictOutage, time.Millisecond, 0, 0, 0},
+		{"within a second of a process that starts in it", 0, trace.VerdictOutage, time.Millisecond, 3 * time.Second, 0, 0},
+		{"behind good runs and a gap", 0, trace.VerdictOutage, 10 * time.Millisecond, 0, 150, 0},
+		{"behind too few good runs and a gap", 0, trace.VerdictOutage, 10 * time.Millisecond, 0, 100, 1},
+		{"in a partial outage", 0, trace.VerdictPart, 10 * time.Millisecond, 0, 0, 0},
 	} {
 		began, of := int64(time.Minute), trace.Job{Service: trace.Service{Group: "billing", Topics: []string{"orders"}}}
 		var is trace.Logged
@@ -37,6 +41,10 @@ func TestOutage_CountsWhatStrainsATopic(t *testing.T) {
 			is.Breakers = []trace.BreakerState{{At: began + int64(test.strained), To: "strained"}}
 		}
 		first := &trace.Run{Member: "b", Topic: "orders", Lane: lane, Offset: 500, Start: began, End: began + 1, Verdict: test.failed}
+		for i := range 20 * test.good {
+			at := began + int64(i-20*test.good)*int64(time.Second)/int64(test.good) - int64(30*time.Second)
+			is.Runs = append(is.Runs, &trace.Run{Member: "a", Topic: "orders", Lane: lane, Start: at, End: at + 1, Verdict: trace.VerdictPassed})
+		}
 		s := &served{Service: trace.Service{Group: "billing"}, records: map[int64]*record{500: {id: 500, runs: []*trace.Run{first}}}}
 		for offset := range int64(500) {
 			at := began + int64(test.after) + offset*int64(test.every)
