@@ -31,7 +31,7 @@ type exported struct {
 	Key       blob             `json:"key"`
 	Value     blob             `json:"value"`
 	Headers   []exportedHeader `json:"headers"`
-	// Redacted marks a line whose bytes were left out, for a copy that people read.
+	// Redacted marks a line of which parts are hidden.
 	Redacted bool `json:"redacted,omitempty"`
 }
 
@@ -70,6 +70,9 @@ func (b blob) IsZero() bool { return !b.given }
 // order, with duplicates. The timestamp is in Unix milliseconds. A header's key that is not UTF-8,
 // or that has characters above ASCII on which a terminal acts, is in base64, as keyBytes.
 //
+// A letter of which parts are hidden ([Letter.Redacted]) also has "redacted":true, and Import
+// refuses its line.
+//
 // letters comes from [Read] or [Ledger.Letters]. An error of letters does not end the export, and
 // is returned at its end. An error of w ends it. n is how many letters were taken; after an error
 // of w, fewer may have been written.
@@ -83,7 +86,7 @@ func Export(w io.Writer, letters iter.Seq2[*Letter, error]) (n int64, err error)
 			errs = append(errs, err)
 			continue
 		}
-		if err := lines.Encode(exportLine(l.Record)); err != nil {
+		if err := lines.Encode(exportLine(l)); err != nil {
 			return n, fmt.Errorf("dlq: export letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
 		}
 		n++
@@ -94,11 +97,12 @@ func Export(w io.Writer, letters iter.Seq2[*Letter, error]) (n int64, err error)
 	return n, errors.Join(errs...)
 }
 
-func exportLine(r *kgo.Record) *exported {
+func exportLine(l *Letter) *exported {
+	r := l.Record
 	at := r.Timestamp.UnixMilli()
 	line := &exported{
 		V: exportVersion, Topic: r.Topic, Partition: &r.Partition, Offset: r.Offset, Timestamp: &at, Key: blob{bytes: r.Key}, Value: blob{bytes: r.Value},
-		Headers: make([]exportedHeader, len(r.Headers)),
+		Headers: make([]exportedHeader, len(r.Headers)), Redacted: l.Redacted,
 	}
 	for i, h := range r.Headers {
 		line.Headers[i].Value = blob{bytes: h.Value}
@@ -116,27 +120,29 @@ func isCommand(r rune) bool { return r >= 0x7f && (unicode.IsControl(r) || unico
 
 // parseExported reads a line, without its end. All fields of a record must be there: a missing
 // value is not a null.
-func parseExported(line []byte) (*kgo.Record, error) {
+func parseExported(line []byte) (p parsed) {
 	var e exported
 	err := json.Unmarshal(line, &e)
 	switch {
 	case e.V > exportVersion:
-		return nil, fmt.Errorf("it has version %d, and this siding reads version %d: %w", e.V, exportVersion, ErrNewerVersion)
+		p.err = fmt.Errorf("it has version %d, and this siding reads version %d: %w", e.V, exportVersion, ErrNewerVersion)
 	case err != nil:
-		return nil, fmt.Errorf("not a letter: %w", err)
-	case e.Redacted:
-		return nil, errors.New("not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
+		p.err = fmt.Errorf("not a letter: %w", err)
 	case e.V < 1:
-		return nil, errors.New("not a letter: the version is missing")
+		p.err = errors.New("not a letter: the version is missing")
 	case e.Partition == nil || *e.Partition < 0:
-		return nil, errors.New("not a letter: the partition is missing")
+		p.err = errors.New("not a letter: the partition is missing")
 	case e.Timestamp == nil || !e.Key.given || !e.Value.given || e.Headers == nil:
-		return nil, errors.New("not a letter: one of timestamp, key, value and headers is missing")
+		p.err = errors.New("not a letter: one of timestamp, key, value and headers is missing")
+	}
+	if p.redacted = e.Redacted; p.err != nil {
+		return p
 	}
 	r := &kgo.Record{Topic: e.Topic, Partition: *e.Partition, Offset: e.Offset, Timestamp: time.UnixMilli(*e.Timestamp), Key: e.Key.bytes, Value: e.Value.bytes}
 	for i, h := range e.Headers {
 		if (h.Key == nil) == (h.KeyBytes.bytes == nil) || !h.Value.given {
-			return nil, fmt.Errorf("not a letter: header %d has no key or no value", i)
+			p.err = fmt.Errorf("not a letter: header %d has no key or no value", i)
+			return p
 		}
 		key := string(h.KeyBytes.bytes)
 		if h.Key != nil {
@@ -144,7 +150,8 @@ func parseExported(line []byte) (*kgo.Record, error) {
 		}
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: h.Value.bytes})
 	}
-	return r, nil
+	p.record = r
+	return p
 }
 
 // maxLine is the longest line of an export that can be read, in bytes. A record could have 2 GiB,
@@ -152,8 +159,8 @@ func parseExported(line []byte) (*kgo.Record, error) {
 const maxLine = 512 << 20
 
 // exportLines yields the letters of an export, each with the number of its line, from 1 on. It ends
-// after an error.
-func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
+// after an error. A line of which parts are hidden is an error, unless redacted allows it.
+func exportLines(r io.Reader, redacted bool) iter.Seq2[int64, parsed] {
 	return func(yield func(int64, parsed) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxLine)
@@ -161,7 +168,9 @@ func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
 		for n := int64(1); ; n++ {
 			var p parsed
 			if lines.Scan() {
-				p.record, p.err = parseExported(lines.Bytes())
+				if p = parseExported(lines.Bytes()); p.redacted && !redacted {
+					p.err = errors.New("not a letter any more: parts of it were redacted when it was exported, so export it again without --redact")
+				}
 			} else if p.err = lines.Err(); p.err == nil {
 				return
 			}
@@ -177,8 +186,27 @@ func exportLines(r io.Reader) iter.Seq2[int64, parsed] {
 
 // parsed is a line of an export.
 type parsed struct {
-	record *kgo.Record
-	err    error
+	record   *kgo.Record
+	redacted bool
+	err      error
+}
+
+// ReadExport yields the letters of an export, line by line, also those of which parts are hidden.
+// It ends with the error of the first broken line, which names the line. A letter's position is
+// where it was when it was exported.
+func ReadExport(r io.Reader) iter.Seq2[*Letter, error] {
+	return func(yield func(*Letter, error) bool) {
+		for _, p := range exportLines(r, true) {
+			if p.err != nil {
+				yield(nil, fmt.Errorf("dlq: read an export: %w", p.err))
+				return
+			}
+			l := newLetter(p.record)
+			if l.Redacted = p.redacted; !yield(l, nil) {
+				return
+			}
+		}
+	}
 }
 
 // wholeLine splits lines as a [bufio.SplitFunc], and refuses a last one that does not end.

@@ -37,7 +37,7 @@ func TestExport_LettersReturnByteForByte(t *testing.T) {
 	t.Parallel()
 	want := letters()
 	i := 0
-	for n, p := range exportLines(bytes.NewReader(export(t, want...))) {
+	for n, p := range exportLines(bytes.NewReader(export(t, want...)), false) {
 		if p.err != nil {
 			t.Fatal(p.err)
 		}
@@ -63,7 +63,7 @@ func TestExport_GivesATerminalNoCommands(t *testing.T) {
 	if bytes.ContainsFunc(bytes.TrimSuffix(text, []byte("\n")), func(r rune) bool { return !unicode.IsPrint(r) }) || !bytes.Contains(text, []byte(`"größe"`)) {
 		t.Errorf("%q", text)
 	}
-	for _, p := range exportLines(bytes.NewReader(text)) {
+	for _, p := range exportLines(bytes.NewReader(text), false) {
 		if d := cmp.Diff(r.Headers, p.record.Headers); p.err != nil || d != "" {
 			t.Error(p.err, d)
 		}
@@ -102,7 +102,7 @@ func FuzzExport_FileIsReadToItsFirstFault(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		read, last := int64(0), int64(0)
 		var fault error
-		for n, p := range exportLines(bytes.NewReader(file)) {
+		for n, p := range exportLines(bytes.NewReader(file), false) {
 			if last++; n != last {
 				t.Fatalf("line %d comes behind line %d", n, last-1)
 			}
@@ -127,16 +127,16 @@ func FuzzExport_LineRoundTrips(f *testing.F) {
 	}
 	f.Add([]byte(`{"v":1,"partition":0,"timestamp":9223372036854775807,"key":null,"value":"","headers":[{"keyBytes":"","value":null},{"key":null,"keyBytes":"/w==","value":""}]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		r, err := parseExported(line)
-		if err != nil {
+		p := parseExported(line)
+		if p.err != nil {
 			return
 		}
-		own := export(t, r)
-		again, err := parseExported(bytes.TrimSuffix(own, []byte("\n")))
-		if err != nil {
-			t.Fatalf("%s is read, its own form %s is not: %v", line, own, err)
+		own := export(t, p.record)
+		again := parseExported(bytes.TrimSuffix(own, []byte("\n")))
+		if again.err != nil {
+			t.Fatalf("%s is read, its own form %s is not: %v", line, own, again.err)
 		}
-		if d := cmp.Diff(r, again, cmp.AllowUnexported(kgo.Record{}, kgo.RecordAttrs{})); d != "" {
+		if d := cmp.Diff(p.record, again.record, cmp.AllowUnexported(kgo.Record{}, kgo.RecordAttrs{})); d != "" {
 			t.Errorf("%s: %s", line, d)
 		}
 	})

@@ -75,7 +75,7 @@ func (i *importer) run(ctx context.Context) (int64, error) {
 	if err := i.read(ctx); err != nil {
 		return 0, err
 	}
-	for _, p := range exportLines(i.file) {
+	for _, p := range exportLines(i.file, false) {
 		if err := i.check(ctx, p); err != nil {
 			return 0, fmt.Errorf("nothing was written: %w", err)
 		}
@@ -159,7 +159,7 @@ func (i *importer) write(ctx context.Context) (int64, error) {
 	defer large.Close()
 	most := client.MostBytes(cl, i.topic)
 	var under sync.WaitGroup
-	for line, p := range exportLines(i.file) {
+	for line, p := range exportLines(i.file, false) {
 		if err := i.check(ctx, p); err != nil { // the file may have changed since the first check
 			i.failed(line, err)
 		}

@@ -41,7 +41,7 @@ func (l *Ledger) PreviewImport(ctx context.Context, file io.ReadSeeker, progress
 		return o, fmt.Errorf("dlq: read %q: %w", l.topic, err)
 	}
 	now := time.Now()
-	for _, p := range exportLines(file) {
+	for _, p := range exportLines(file, false) {
 		if ctx.Err() != nil {
 			return o, context.Cause(ctx)
 		}

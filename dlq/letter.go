@@ -26,6 +26,9 @@ type Letter struct {
 	// CopyOf is the offset, in the same partition, of the original letter of a [Duplicate]. Only
 	// [Ledger.Letters] with [WithCopies] sets it.
 	CopyOf int64
+	// Redacted says that parts of the record are hidden: it is for people and for tests, and
+	// [Import] refuses it. [ReadExport] sets it.
+	Redacted bool
 }
 
 // Damaged reports whether one of siding's headers is broken. A record that siding did not write has

@@ -21,7 +21,7 @@ func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
 		return l, false
 	}
 	copied, record := *l, *l.Record
-	copied.Record = &record
+	copied.Record, copied.Redacted = &record, true
 	if json.Valid(record.Value) {
 		r.parsed.Add(1)
 	}

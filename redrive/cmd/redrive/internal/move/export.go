@@ -39,23 +39,34 @@ which ends in a slash, the archive's name is that of the topic and the time, and
 ends in .gz. An archive appears when it is complete, and was read back.
 
 With --decoded each object also has "decoded": key, value and headers as JSON or text, for jq. Import takes such lines,
-too. If something is redacted, the lines have only that, and import refuses them: an export without --decoded is byte
-for byte, and hides nothing.
+too.
+
+With --redact, or with --decoded where the profile redacts, the lines have only what may be shown, for people and for
+tests: import refuses them, and consumertest's Import reads them. Any other export is byte for byte, and hides nothing.
+
+--sample 3 takes the oldest three letters of each fingerprint, or of each class where letters have none.
 
 Export changes nothing. To discard what was exported, give discard the same filters.`,
 		Example: `  redrive export orders.dlq
   redrive export orders.dlq --all --until 2026-11-01
   redrive export orders.dlq --class decode | gzip
   redrive export orders.dlq --archive s3://letters/
+  redrive export orders.dlq --sample 3 --redact customer.email > testdata/orders.jsonl
   redrive export orders.dlq --decoded | jq 'select(.decoded.value.amount > 100)'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.Now())
 			target, err2 := archiveTarget(how.archive)
-			return t.With(cmd.Context(), func(s *cli.Session) error { return export(cmd.Context(), s, args[0], sel, how, target) }, err1, err2)
+			var err3 error
+			if how.sample < 0 {
+				err3 = fmt.Errorf("--sample: %d: letters of each fingerprint, at least 1, or 0 for all", how.sample)
+			}
+			how.redacted = how.decoded || slices.ContainsFunc([]string{"redact", "redact-header", "redact-pattern"}, cmd.Flags().Changed)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return export(cmd.Context(), s, args[0], sel, how, target) }, err1, err2, err3)
 		},
 	}
 	flags = cli.AddSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
+	cmd.Flags().IntVar(&how.sample, "sample", 0, "take only the oldest `n` letters of each fingerprint; 0 takes all")
 	cmd.Flags().BoolVar(&how.decoded, "decoded", false, "add key, value and headers as JSON or text")
 	cmd.Flags().StringVar(&how.archive, "archive", "", "write a new `archive` and not to stdout: a file, a folder/, or s3://bucket/key")
 	cli.CompleteFiles(cmd, "archive")
@@ -65,6 +76,8 @@ Export changes nothing. To discard what was exported, give discard the same filt
 // exporting is the flags of export besides the filters.
 type exporting struct {
 	all, decoded bool
+	redacted     bool // hides what is to be redacted
+	sample       int  // letters of each fingerprint; 0 means all
 	archive      string
 }
 
@@ -85,21 +98,26 @@ func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Se
 	if err != nil {
 		return err
 	}
+	hide := s.Redact != nil && how.redacted
 	switch {
-	case s.Redact != nil && how.decoded:
+	case hide:
 		s.Screen.Warn("import refuses these lines, since parts of the letters are hidden")
 	case s.Redact != nil:
-		s.Screen.Warn("export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted")
+		s.Screen.Warn("export writes keys, values and headers byte for byte, for import, and hides nothing: --redact on the command line hides, and so does --decoded")
 	}
 	found, err := subject.Chosen(ctx, s, f, sel, frozen, how.all)
 	if err != nil {
 		return err
 	}
+	if how.sample > 0 {
+		found = sampled(found, how.sample)
+	}
+	if hide {
+		found = redacted(found, s.Redact)
+	}
 	write := dlq.Export
 	if how.decoded {
-		write = func(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
-			return exportDecoded(w, found, s.Redact)
-		}
+		write = exportDecoded
 	}
 	if target != nil {
 		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.Tool, found)) })
@@ -144,9 +162,42 @@ func exportTo(ctx context.Context, s *cli.Session, topic string, sel *selection.
 	)
 }
 
-// exportDecoded is [dlq.Export], with lines that also have what the bytes mean. Where something is
-// redacted they have only that.
-func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error], rules *redact.Rules) (n int64, err error) {
+// sampled yields the first letters of each class and fingerprint, as many as most of each.
+func sampled(found iter.Seq2[*dlq.Letter, error], most int) iter.Seq2[*dlq.Letter, error] {
+	type kind struct{ class, fingerprint string }
+	return func(yield func(*dlq.Letter, error) bool) {
+		taken := map[kind]int{}
+		for l, err := range found {
+			if err == nil {
+				k := kind{l.Meta.Class, l.Meta.Fingerprint}
+				if taken[k] == most {
+					continue
+				}
+				taken[k]++
+			}
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// redacted yields letters with the parts that may be shown.
+func redacted(found iter.Seq2[*dlq.Letter, error], rules *redact.Rules) iter.Seq2[*dlq.Letter, error] {
+	return func(yield func(*dlq.Letter, error) bool) {
+		for l, err := range found {
+			if err == nil {
+				l, _ = rules.Letter(l)
+			}
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// exportDecoded is [dlq.Export], with lines that also have what the bytes mean.
+func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var errs []error
 	for l, err := range found {
@@ -154,7 +205,7 @@ func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error], rules *reda
 			errs = append(errs, err)
 			continue
 		}
-		line, err := decodedLine(l, rules)
+		line, err := decodedLine(l)
 		if err == nil {
 			_, err = out.Write(line)
 		}
@@ -170,9 +221,8 @@ func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error], rules *reda
 }
 
 // decodedLine is a letter as a line of JSON.
-func decodedLine(l *dlq.Letter, rules *redact.Rules) ([]byte, error) {
-	shown, _ := rules.Letter(l)
-	r, field := shown.Record, output.NewField
+func decodedLine(l *dlq.Letter) ([]byte, error) {
+	r, field := l.Record, output.NewField
 	key, keyEncoding := output.Text.Value(r.Key)
 	value, encoding := output.AsJSON.Value(r.Value)
 	added, err := output.JSONObject(
@@ -183,19 +233,8 @@ func decodedLine(l *dlq.Letter, rules *redact.Rules) ([]byte, error) {
 		return nil, err
 	}
 	var raw bytes.Buffer
-	if rules == nil {
-		if _, err := dlq.Export(&raw, func(yield func(*dlq.Letter, error) bool) { yield(l, nil) }); err != nil {
-			return nil, err
-		}
-	} else {
-		line, err := output.JSONObject(
-			field("v", "", 1), field("topic", "", r.Topic), field("partition", "", r.Partition), field("offset", "", r.Offset),
-			field("timestamp", "", r.Timestamp.UnixMilli()), field("redacted", "", true),
-		)
-		if err != nil {
-			return nil, err
-		}
-		raw.Write(append(line, '\n'))
+	if _, err := dlq.Export(&raw, func(yield func(*dlq.Letter, error) bool) { yield(l, nil) }); err != nil {
+		return nil, err
 	}
 	return slices.Concat(bytes.TrimSuffix(raw.Bytes(), []byte("}\n")), []byte(`,"decoded":`), added, []byte("}\n")), nil
 }

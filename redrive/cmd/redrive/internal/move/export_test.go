@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sidingkafka/siding/dlq"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli/clitest"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/root/roottest"
@@ -22,13 +24,61 @@ func TestExport_OfNothingIsEmpty(t *testing.T) {
 }
 
 // An archive without a part of its letters would be none. So an export is byte for byte, also where
-// something is to be hidden, and warns of that.
+// the profile hides something, and warns of that. A redaction on the command line holds.
 func TestExport_WarnsThatItRedactsNothing(t *testing.T) {
 	t.Parallel()
 	b := roottest.Aftermath(t)
 	plain := b.Redrive(t, "export", "orders.dlq", "--offset", "0:1")
-	got := b.Redrive(t, "export", "orders.dlq", "--offset", "0:1", "--redact", "sku")
-	roottest.Exactly(t, got, cli.ExitDone, plain.Stdout, "warning: export writes keys, values and headers byte for byte, for import, and hides nothing: --decoded hides what is to be redacted\n")
+	i := roottest.Invocation{Env: map[string]string{"SIDING_BROKERS": b.Addr, "SIDING_REDACT": "sku"}, Dial: b.Dial}
+	got := i.Run(t, "export", "orders.dlq", "--offset", "0:1")
+	roottest.Exactly(t, got, cli.ExitDone, plain.Stdout, "warning: export writes keys, values and headers byte for byte, for import, and hides nothing: --redact on the command line hides, and so does --decoded\n")
+}
+
+// A copy for the tests of a service has what may be shown, in the form of an export.
+func TestExport_RedactsByFlag(t *testing.T) {
+	t.Parallel()
+	b := roottest.NewBroker(t).Open(t)
+	b.Topic(t, "orders.dlq", 1, nil)
+	b.Topic(t, "orders.dlq.ledger", 1, nil)
+	b.Produce(t, &kgo.Record{Topic: "orders.dlq", Key: []byte("7"), Value: []byte(`{"card":"4111","n":1}`), Headers: []kgo.RecordHeader{{Key: "iban", Value: []byte("DE00")}, {Key: "tenant", Value: []byte("x")}}})
+	for flag, want := range map[string]string{
+		"--redact=card":         `{"card":"[redacted]","n":1}`,
+		"--redact-header=iban":  `{"card":"4111","n":1}`,
+		"--redact-pattern=\\d+": `{"card":"[redacted]","n":"[redacted]"}`,
+	} {
+		got := b.Redrive(t, "export", "orders.dlq", flag)
+		roottest.Prints(t, got, cli.ExitDone, `"redacted":true}`, "warning: import refuses these lines, since parts of the letters are hidden")
+		roottest.Prints(t, b.Redrive(t, "import", "orders.dlq", roottest.Save(t, got.Stdout)), cli.ExitError, "", "line 1: not a letter any more: parts of it were redacted")
+		for l, err := range dlq.ReadExport(strings.NewReader(got.Stdout)) {
+			if err != nil || string(l.Record.Value) != want || !l.Redacted || (string(l.Record.Headers[0].Value) == "DE00") != (flag == "--redact=card") {
+				t.Errorf("%s: %v, %+v", flag, err, l.Record)
+			}
+		}
+	}
+}
+
+func TestExport_SamplesEachFingerprint(t *testing.T) {
+	t.Parallel()
+	b := roottest.NewBroker(t).Open(t)
+	b.Topic(t, "orders.dlq", 1, nil)
+	b.Topic(t, "orders.dlq.ledger", 1, nil)
+	const sku, tax = "00000000000000aa", "00000000000000bb"
+	for i, print := range []string{sku, sku, tax, sku, "", "", "", tax} {
+		m := headers.Meta{Original: headers.Position{Topic: "orders", Offset: int64(i)}, Group: "g", Class: "c", Fingerprint: print, Reason: headers.ReasonTerminal, Attempts: 1}
+		b.Produce(t, &kgo.Record{Topic: "orders.dlq", Headers: m.Append(nil)})
+	}
+	got := b.Redrive(t, "export", "orders.dlq", "--sample", "2")
+	var offsets []int64
+	for l, err := range dlq.ReadExport(strings.NewReader(got.Stdout)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		offsets = append(offsets, l.Record.Offset)
+	}
+	if d := cmp.Diff([]int64{0, 1, 2, 4, 5, 7}, offsets); d != "" {
+		t.Error(d)
+	}
+	roottest.Prints(t, b.Redrive(t, "export", "orders.dlq", "--sample", "-1"), cli.ExitUsage, "", "--sample: -1: letters of each fingerprint, at least 1, or 0 for all")
 }
 
 // jq could not look into an export, whose bytes are in base64.
@@ -65,11 +115,11 @@ func TestExport_DecodesForPrograms(t *testing.T) {
 	if d := cmp.Diff(before, after); d != "" {
 		t.Error(d)
 	}
-	// Redacted it is none: the bytes would show what is hidden.
+	// Redacted it is none: parts of the letters are missing.
 	got = b.Redrive(t, "export", "orders.dlq", "--decoded", "--redact", "card")
-	want := `{"v":1,"topic":"orders.dlq","partition":0,"offset":2,"timestamp":1795176000000,"redacted":true,"decoded":{"key":"7","keyEncoding":"text","value":{"card":"[redacted]","n":9007199254740993},`
+	want := `{"v":1,"topic":"orders.dlq","partition":0,"offset":2,"timestamp":1795176000000,"key":"Nw==","value":"eyJjYXJkIjoiW3JlZGFjdGVkXSIsIm4iOjkwMDcxOTkyNTQ3NDA5OTN9","headers":[{"key":"a","value":"YsKb"},{"key":"a","value":null}],"redacted":true,"decoded":{"key":"7","keyEncoding":"text","value":{"card":"[redacted]","n":9007199254740993},`
 	roottest.Prints(t, got, cli.ExitDone, want, "warning: import refuses these lines")
-	roottest.Prints(t, b.Redrive(t, "import", "orders.dlq", roottest.Save(t, got.Stdout)), cli.ExitError, "", "line 1: not a letter any more: parts of it were redacted when it was exported, so export it again without --decoded")
+	roottest.Prints(t, b.Redrive(t, "import", "orders.dlq", roottest.Save(t, got.Stdout)), cli.ExitError, "", "line 1: not a letter any more: parts of it were redacted when it was exported, so export it again without --redact")
 }
 
 // An archive has what stdout would have, compressed, and import takes it.

@@ -212,6 +212,9 @@ func (n *Night) run(s step, words string, begin func()) string {
 		args = append(args, strings.Trim(arg, `'"`))
 	}
 	p := n.process(writer(add))
+	if i := slices.Index(args, ">"); i >= 0 { // its output goes to a file
+		args, p.Stdout = args[:i], io.Discard
+	}
 	if s.typed != "" {
 		typed := strings.NewReader(s.typed)
 		p.Stdin = reader(func(b []byte) (int, error) {
