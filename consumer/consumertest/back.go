@@ -32,10 +32,11 @@ func (b *broughtBack) origin(at position) position {
 	return at
 }
 
-func (k *Kafka) broughtBack(ctx context.Context, source string, s consumed) (*broughtBack, error) {
+// findBroughtBack finds the redriven letters of a source.
+func findBroughtBack(ctx context.Context, k *Kafka, source string, s consumed) (*broughtBack, error) {
 	b := &broughtBack{letters: map[position]bool{}, origins: map[position]position{}, copies: map[position]position{}}
 	for _, topic := range s.dlqs {
-		if err := k.readLedger(ctx, b, topic, s.ledger[topic]); err != nil {
+		if err := b.readLedger(ctx, k, topic, s.ledger[topic]); err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +51,7 @@ func (k *Kafka) broughtBack(ctx context.Context, source string, s consumed) (*br
 }
 
 // readLedger records a ledger's entries about the letters of a dead-letter topic.
-func (k *Kafka) readLedger(ctx context.Context, b *broughtBack, topic, name string) error {
+func (b *broughtBack) readLedger(ctx context.Context, k *Kafka, topic, name string) error {
 	there, err := k.admin.ListTopics(ctx, topic, name)
 	if err != nil || there[topic].Err != nil || there[name].Err != nil {
 		return err // without a ledger no letter was redriven

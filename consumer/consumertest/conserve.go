@@ -122,7 +122,7 @@ func (k *Kafka) misplaced() (problems map[position]places, err error) {
 			}
 			return 0
 		}
-		back, err := k.broughtBack(ctx, topic, s)
+		back, err := findBroughtBack(ctx, k, topic, s)
 		if err != nil {
 			return nil, err
 		}

@@ -90,7 +90,7 @@ func (k *Kafka) final(ctx context.Context, at position) (final bool, due time.Ti
 	if !finished(at) {
 		return false, due, nil
 	}
-	if back, err := k.broughtBack(ctx, at.topic, s); err != nil || len(back.letters) > 0 {
+	if back, err := findBroughtBack(ctx, k, at.topic, s); err != nil || len(back.letters) > 0 {
 		return false, due, err
 	}
 	inFlight := false

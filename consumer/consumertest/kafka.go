@@ -285,17 +285,3 @@ func (k *Kafka) patience() time.Duration {
 	}
 	return min(k.Patience, max(time.Until(k.over), time.Second))
 }
-
-// partitioner uses a record's partition if that is positive, and its key otherwise.
-func partitioner() kgo.Partitioner {
-	byKey := kgo.StickyKeyPartitioner(nil)
-	return kgo.BasicConsistentPartitioner(func(topic string) func(*kgo.Record, int) int {
-		keyed := byKey.ForTopic(topic)
-		return func(r *kgo.Record, n int) int {
-			if r.Partition > 0 {
-				return int(r.Partition)
-			}
-			return keyed.Partition(r, n)
-		}
-	})
-}
