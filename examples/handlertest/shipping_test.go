@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/redrive"
 )
 
 // carrier is a test double of the foreign service, and the only one: broker, topics and siding are
@@ -106,5 +107,21 @@ func TestABugIsADeadLetterAtOnce(t *testing.T) {
 	c := &carrier{answers: []error{errors.New("unexpected label format")}}
 	with(t, c, parcel, func(_ *testing.T, k *consumertest.Kafka, r *kgo.Record) {
 		k.DeadLettered(r, headers.ReasonTerminal)
+	})
+}
+
+// The letters of a night, as redrive export --sample 3 --redact-header customer wrote them: a
+// producer had left out the address. The edit is the one that the redrive will make, and the test
+// shows beforehand that the letters are handled then.
+func TestTheLettersOfOPS4711AreFixedByThePatch(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		patch := redrive.Edit{Patch: []byte(`{"address":"the depot"}`)}
+		letters := k.Import("testdata/ops-4711.jsonl", func(r *kgo.Record) (err error) {
+			r.Headers, r.Value, err = patch.Apply(r.Headers, r.Value)
+			return err
+		})
+		k.Run(Config(&carrier{answers: []error{nil}}))
+		k.Fixed(letters)
 	})
 }
