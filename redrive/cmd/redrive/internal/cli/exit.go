@@ -21,6 +21,7 @@ const (
 	// a run ended, no record failed again, and it sent none, or left some open that it could not
 	// send
 	ExitNotSent = 6
+	ExitLacking = 7 // a feature of siding does not work on the cluster, or not for the user
 )
 
 // A codedError is an error whose exit code is known.

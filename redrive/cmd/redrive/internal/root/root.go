@@ -97,7 +97,7 @@ func addVerbs(t *cli.Tool, root *cobra.Command, shell demo.Shell) {
 		title string
 		verbs []*cobra.Command
 	}{
-		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t)}},
+		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t), look.NewDoctor(t)}},
 		{groupRun, []*cobra.Command{run.NewPlan(t), run.NewRun(t), run.NewRuns(t), run.NewStatus(t), run.NewResume(t), run.NewAbort(t)}},
 		{groupServe, []*cobra.Command{servecmd.NewServe(t)}},
 		{groupResolve, []*cobra.Command{resolve.NewDiscard(t), resolve.NewReopen(t), move.NewExport(t), move.NewImport(t), move.NewPrune(t)}},
@@ -152,10 +152,12 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 func checkArgs(t *cli.Tool, verb *cobra.Command) {
 	names, _, _ := strings.Cut(verb.Use, " --")
 	several := strings.HasSuffix(names, "...")
+	names, optional := strings.CutSuffix(names, "...]")
+	several = several || optional
 	want := strings.Fields(strings.TrimSuffix(names, "..."))[1:]
 	verb.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < len(want):
+		case len(args) < len(want) && !optional:
 			return fmt.Errorf("%s is missing: %s", strings.Join(want[len(args):], " and "), cmd.UseLine())
 		case len(want) == 0 && len(args) > 0:
 			return errors.New("this verb takes flags only")
