@@ -11,54 +11,6 @@ import (
 	"github.com/sidingkafka/siding/headers"
 )
 
-// attempts are the runs of a unit's records, one after another, in one piece of memory.
-type attempts struct {
-	from *origin
-	recs []*kgo.Record // as the handler sees them
-	meta *headers.Meta // from the headers of a single record; nil for records that never failed
-	each []attempt
-	// at is twice the index of the attempt that began last, and one more when it has ended. Each
-	// attempt before it has ended. One store thus ends an attempt and begins the next.
-	at atomic.Int64
-
-	single  [1]attempt
-	oneItem [1]*kgo.Record
-}
-
-// of sets the records.
-func (s *attempts) of(from *origin, recs []*kgo.Record) {
-	s.from, s.recs, s.each = from, recs, make([]attempt, len(recs))
-}
-
-// ofOne sets a single record.
-func (s *attempts) ofOne(from *origin, rec *kgo.Record, meta *headers.Meta) *attempt {
-	s.oneItem[0] = rec
-	s.from, s.recs, s.each, s.meta = from, s.oneItem[:], s.single[:], meta
-	return &s.single[0]
-}
-
-// begin begins the attempt with an index, and ends the one before it.
-func (s *attempts) begin(i int, reading int64) *attempt {
-	a := &s.each[i]
-	a.in, a.index, a.start = s, uint32(i), reading
-	s.at.Store(2 * int64(i))
-	if i > 0 {
-		s.each[i-1].cancel()
-	}
-	return a
-}
-
-// running are the attempts of which one runs.
-type running struct{ atomic.Pointer[attempts] }
-
-// attempt returns the attempt that began last, nil if none runs.
-func (r *running) attempt() *attempt {
-	if s := r.Load(); s != nil {
-		return &s.each[s.at.Load()/2]
-	}
-	return nil
-}
-
 // attempt is one run of the handler on one record, and the context of this run.
 //
 // With a no-op handler, the standard library's context.WithTimeout costs more than the rest of the
@@ -67,15 +19,10 @@ func (r *running) attempt() *attempt {
 // AfterFunc). A slab is never reused: an attempt that the handler keeps stays valid. It is
 // cancelled when the handler returns, or an instant later, when the unit goes on.
 //
-// Its 40 bytes are what a healthy record costs in memory.
+// Its 16 bytes are what a healthy record costs in memory.
 type attempt struct {
-	in    *attempts
-	start int64 // coarse reading
-	off   int64 // offset in the feed
-	rare  atomic.Pointer[rareParts]
-	index uint32 // in in
-	// how many offsets before off lie those that the unit has finished, and the tracker lacks
-	unreported uint32
+	in  *attempts
+	off int64 // offset in the feed
 }
 
 // rareParts are the parts of an attempt that a healthy one lacks.
@@ -85,35 +32,70 @@ type rareParts struct {
 	std      atomic.Pointer[stdContext]
 }
 
-// rareParts returns the attempt's, which the first call makes.
-func (a *attempt) rareParts() *rareParts {
-	if r := a.rare.Load(); r != nil {
-		return r
+// rareSlot has the rare parts of an attempt, or nil.
+type rareSlot struct{ atomic.Pointer[rareParts] }
+
+// made returns the standard context, nil if there is none.
+func (r *rareSlot) made() *stdContext {
+	if r != nil {
+		if parts := r.Load(); parts != nil {
+			return parts.std.Load()
+		}
 	}
-	a.rare.CompareAndSwap(nil, new(rareParts))
-	return a.rare.Load()
+	return nil
 }
 
-func (a *attempt) rec() *kgo.Record { return a.in.recs[a.index] }
+// cancel cancels the standard context of an attempt that has ended, if there is one.
+func (r *rareSlot) cancel() {
+	if s := r.made(); s != nil {
+		s.cancel(nil)
+		s.stop()
+	}
+}
+
+// slot returns where the attempt's rare parts are; nil before any attempt of its unit has some.
+func (a *attempt) slot() *rareSlot {
+	if s := a.in; len(s.each) == 1 || s.rare.Load() != nil {
+		return s.slot(s.index(a))
+	}
+	return nil
+}
+
+// rareParts returns the parts of an attempt that has begun, which the first call makes.
+func (a *attempt) rareParts() *rareParts {
+	slot := a.slot()
+	if slot == nil {
+		all := make([]rareSlot, len(a.in.each))
+		a.in.rare.CompareAndSwap(nil, &all)
+		slot = a.slot()
+	}
+	if r := slot.Load(); r != nil {
+		return r
+	}
+	slot.CompareAndSwap(nil, new(rareParts))
+	return slot.Load()
+}
+
+func (a *attempt) rec() *kgo.Record { return a.in.recs[a.in.index(a)] }
 
 // redriven returns what the headers of a redriven source record say, nil if it is none.
 func (a *attempt) redriven() *headers.Meta {
-	if r := a.rare.Load(); r != nil {
-		return r.redriven
+	if slot := a.slot(); slot != nil {
+		if r := slot.Load(); r != nil {
+			return r.redriven
+		}
 	}
 	return nil
 }
 
-// ended reports whether the handler has returned.
-func (a *attempt) ended() bool { return a.in.at.Load() > 2*int64(a.index) }
+// ended reports whether the handler of an attempt that has begun has returned.
+func (a *attempt) ended() bool {
+	at := a.in.at.Load()
+	return a != &a.in.each[at/2] || at%2 == 1
+}
 
 // made returns the standard context, nil if there is none.
-func (a *attempt) made() *stdContext {
-	if r := a.rare.Load(); r != nil {
-		return r.std.Load()
-	}
-	return nil
-}
+func (a *attempt) made() *stdContext { return a.slot().made() }
 
 type stdContext struct {
 	context.Context
@@ -128,29 +110,33 @@ var over = func() *stdContext {
 	return &stdContext{Context: ctx, cancel: func(error) {}, stop: cancel}
 }()
 
-// timeoutAt is the coarse reading at which the attempt times out. It counts from the last moment at
-// which the attempt may have begun: an attempt never times out early, not even if the process stood
-// just before it, and the clock with it.
-func (a *attempt) timeoutAt() (int64, bool) {
+// timeoutAt is the coarse reading at which the attempt times out if it began at one. It counts from
+// the last moment at which the attempt may have begun: an attempt never times out early, not even if
+// the process stood just before it, and the clock with it.
+func (a *attempt) timeoutAt(began int64) (int64, bool) {
 	d := a.in.from.policy.HandlerTimeout
-	return int64(plus(time.Duration(a.in.from.clock.Latest(a.start))+a.in.from.waited(a.off), d, 1)), d > 0
+	return int64(plus(time.Duration(a.in.from.clock.Latest(began))+a.in.from.waited(a.off), d, 1)), d > 0
 }
 
-// deadline is for those who watch the attempt. While the clock stands, it moves.
-func (a *attempt) deadline() (time.Time, bool) {
-	at, ok := a.timeoutAt()
+// deadline is for those who watch the attempt. While the clock stands, it moves. If the attempt has
+// ended meanwhile, it is later.
+func (a *attempt) deadline() (time.Time, bool) { return a.deadlineFrom(a.in.last.Load()) }
+
+func (a *attempt) deadlineFrom(began int64) (time.Time, bool) {
+	at, ok := a.timeoutAt(began)
 	if !ok {
 		return time.Time{}, false
 	}
 	return a.in.from.clock.At(at), true
 }
 
-// Deadline implements context.Context. All calls return the same.
+// Deadline implements context.Context. All calls return the same. If the first call comes after the
+// attempt's end, the deadline counts from when its unit began.
 func (a *attempt) Deadline() (time.Time, bool) {
 	if s := a.standard(); s != over {
 		return s.Deadline()
 	}
-	return a.deadline()
+	return a.deadlineFrom(a.in.first)
 }
 
 // Done implements context.Context.
@@ -165,10 +151,11 @@ func (a *attempt) Err() error {
 		return context.Canceled
 	}
 	now, d := a.in.from.clock.Reading.Load(), a.in.from.policy.HandlerTimeout
-	if d <= 0 || now-a.start < int64(d) {
+	began := a.in.last.Load()
+	if d <= 0 || now-began < int64(d) {
 		return nil
 	}
-	if at, ok := a.timeoutAt(); ok && now >= at {
+	if at, ok := a.timeoutAt(began); ok && now >= at {
 		return a.standard().Err()
 	}
 	return nil
@@ -211,12 +198,13 @@ func (a *attempt) standard() *stdContext {
 	if s := r.std.Load(); s != nil {
 		return s
 	}
+	at, ok := a.deadline() // its own, unless it has ended by now
 	if a.ended() {
 		r.std.CompareAndSwap(nil, over)
 		return r.std.Load()
 	}
 	parent, stop := context.Background(), context.CancelFunc(func() {})
-	if at, ok := a.deadline(); ok {
+	if ok {
 		parent, stop = context.WithDeadlineCause(parent, at, ErrHandlerTimeout)
 	}
 	ctx, cancel := context.WithCancelCause(parent)
@@ -227,7 +215,7 @@ func (a *attempt) standard() *stdContext {
 		return r.std.Load()
 	}
 	if a.ended() {
-		a.cancel()
+		a.slot().cancel()
 	}
 	return s
 }
@@ -238,17 +226,9 @@ func (a *attempt) abandon(cause error) { a.standard().cancel(cause) }
 // end ends the attempt, if it has not ended.
 func (a *attempt) end() {
 	if !a.ended() {
-		a.in.at.Store(2*int64(a.index) + 1)
+		a.in.at.Add(1)
 	}
-	a.cancel()
-}
-
-// cancel cancels the standard context of an attempt that has ended, if there is one.
-func (a *attempt) cancel() {
-	if s := a.made(); s != nil {
-		s.cancel(nil)
-		s.stop()
-	}
+	a.slot().cancel()
 }
 
 // drained reports whether the attempt was cancelled because its lane was revoked or lost.

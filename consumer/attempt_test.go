@@ -42,7 +42,7 @@ func TestAttempt_DeadlineIsLittleLate(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // the coarse clock lies behind the truth
 		began := time.Now()
 		a := l.attemptNow()
-		a.start -= int64(10 * time.Millisecond)
+		a.in.last.Add(-int64(10 * time.Millisecond))
 		at, ok := a.Deadline()
 		if left := at.Sub(began); !ok || left < time.Minute || left > time.Minute+clock.Lag {
 			t.Errorf("deadline in %v, %v; want a minute, and %v more at most", left, ok, clock.Lag)
@@ -105,7 +105,8 @@ func TestAttempt_BegunAsTheProcessWakesHasItsWholeTime(t *testing.T) {
 			k.Enter()
 			time.Sleep(stands) // the clock stands since half a second after the start
 			a := l.attemptNow()
-			a.in.from.clock, a.start = k, k.Reading.Load()
+			a.in.from.clock = k
+			a.in.last.Store(k.Reading.Load())
 			began := time.Now()
 			first(a)
 			time.Sleep(timeout - 1)
@@ -339,33 +340,8 @@ func TestAttempt_UntouchedContextCostsNothing(t *testing.T) {
 // A healthy record costs an element of a slab of attempts.
 func TestAttempt_IsSmall(t *testing.T) {
 	t.Parallel()
-	if got := unsafe.Sizeof(attempt{}); got > 40 {
-		t.Errorf("an attempt takes %d bytes, want 40 at most: every healthy record pays for it", got)
-	}
-}
-
-// A context that a goroutine of the handler keeps ends at the latest when the unit goes on, whether
-// its Done channel is asked for before or after, or just then.
-func TestAttempts_BeginEndsTheOneBefore(t *testing.T) {
-	t.Parallel()
-	from := bench(t, 0).source.origin
-	for range 2000 {
-		all := new(attempts)
-		all.of(from, make([]*kgo.Record, 2))
-		a := all.begin(0, 0)
-		if a.ended() || a.Err() != nil {
-			t.Fatal("an attempt ended when it began")
-		}
-		var asked sync.WaitGroup
-		asked.Go(func() { <-a.Done() })
-		all.begin(1, 0)
-		asked.Wait()
-		if err := a.Err(); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Err is %v, want Canceled", err)
-		}
-		if drained := a.drained(); drained {
-			t.Fatal("it was drained")
-		}
+	if got := unsafe.Sizeof(attempt{}); got > 16 {
+		t.Errorf("an attempt takes %d bytes, want 16 at most: every healthy record pays for it", got)
 	}
 }
 

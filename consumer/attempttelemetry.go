@@ -88,7 +88,7 @@ func (g *attemptTelemetry) trace(t *telemetry, a *attempt) {
 	if !g.asked {
 		if is := span.SpanContext(); !is.IsValid() || is.SpanID() == trace.SpanContextFromContext(a).SpanID() {
 			g.tracing = false
-			t.askTracerAt.Store(a.start + int64(askTracer))
+			t.askTracerAt.Store(a.in.last.Load() + int64(askTracer))
 			return
 		}
 		g.asked = true

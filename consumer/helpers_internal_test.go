@@ -166,7 +166,8 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*work
 func (l *lane) attemptNow() *attempt {
 	l.c.clock.Reading.Store(int64(time.Since(l.c.clock.Base)))
 	a := attemptOn(l.source.origin, &kgo.Record{Topic: l.topic})
-	a.start, a.off = l.c.clock.Reading.Load(), 7
+	a.off = 7
+	a.in.last.Store(l.c.clock.Reading.Load())
 	return a
 }
 

@@ -36,7 +36,7 @@ func BenchmarkLane_ToDeadLetters(b *testing.B) {
 // benchmarkLane runs records of a lane with one worker, from the poll to the end of the last copy.
 func benchmarkLane(b *testing.B, order Order, failure error) {
 	const (
-		polled = 512
+		polled = 2 * unitRecords
 		warm   = 64 // with the copies that a new lane must have written before it may send many
 		keys   = 100
 	)

@@ -53,7 +53,7 @@ func (l inspection) healthState(now time.Time, h *LaneHealth) State {
 		return StateDraining
 	}
 	if all := l.overdue(now); len(all) > 0 {
-		a := slices.MinFunc(all, func(a, b *attempt) int { return cmp.Compare(a.start, b.start) })
+		a := slices.MinFunc(all, func(a, b *attempt) int { return cmp.Compare(a.in.last.Load(), b.in.last.Load()) })
 		h.Since, _ = a.deadline()
 		h.Why = fmt.Sprintf("the handler runs past its timeout on %s/%d/%d", a.in.from.topic, l.partition, a.off)
 		return StateStuck

@@ -46,7 +46,8 @@ func TestLaneHealth_ReportsTheState(t *testing.T) {
 		return func(l *lane) {
 			u := &unit{feed: &l.source.feed}
 			a := attemptOn(l.source.origin, nil)
-			a.off, a.start = 12, int64(time.Since(l.c.clock.Base)-for_)
+			a.off = 12
+			a.in.last.Store(int64(time.Since(l.c.clock.Base) - for_))
 			u.current.Store(a.in)
 			l.units[u] = struct{}{}
 		}

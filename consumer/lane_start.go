@@ -75,8 +75,8 @@ func (l *lane) unsaved(now time.Time) (feeds []*feed) {
 // caller holds the lock.
 func (l *lane) trackFinished() {
 	for u := range l.units {
-		if a := u.current.attempt(); a != nil && a.unreported > 0 {
-			u.feed.tracker.FinishRange(a.off-int64(a.unreported), a.off-1)
+		if done, some := u.current.finished(); some {
+			u.feed.tracker.FinishRange(done.First, done.Last)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"math"
 	"runtime/debug"
 	"time"
 
@@ -129,9 +128,6 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		rec := recs[r.unit.ran]
 		a := &r.unit.first.each[r.unit.ran]
 		a.off = rec.Offset
-		if r.doneTo != 0 {
-			a.unreported = uint32(min(rec.Offset-r.from, math.MaxUint32))
-		}
 		r.readSource(rec)
 
 		err := r.attempt(&r.unit.first, r.unit.ran, rec)
@@ -144,9 +140,9 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 		}
 		r.finished(a.off)
 		r.unit.ran++
-		if a.start != r.reportedAt {
+		if began := r.unit.first.last.Load(); began != r.reportedAt {
 			r.report()
-			r.reportedAt = a.start
+			r.reportedAt = began
 		}
 	}
 	return true
@@ -227,11 +223,10 @@ func (r *runner) condemn() {
 // attempt runs the handler once. A successful attempt ends when the next one begins, or the unit
 // ends.
 func (r *runner) attempt(in *attempts, i int, rec *kgo.Record) error {
-	a := &in.each[i]
+	a := in.begin(i, r.c.clock.Reading.Load())
 	if r.source.redriven != nil {
 		a.rareParts().redriven = r.source.redriven
 	}
-	in.begin(i, r.c.clock.Reading.Load())
 	if r.current != in {
 		r.current = in
 		r.unit.current.Store(in)
@@ -314,6 +309,7 @@ func (r *runner) panicked(err error, route func(*attempt, *kgo.Record, *headers.
 func (r *runner) finished(offset int64) {
 	if r.doneTo == 0 {
 		r.from = offset
+		r.unit.first.unreported.Store(offset + 1)
 	}
 	r.doneTo = offset + 1
 	r.handled++
@@ -328,6 +324,7 @@ func (r *runner) report() {
 	if r.lane.state != laneGone {
 		r.feed.tracker.FinishRange(r.from, r.doneTo-1)
 	}
+	r.unit.first.unreported.Store(0)
 	r.lane.mu.Unlock()
 	r.c.recordLog.countHandled(r.c.telemetry, r.lane.topic, r.handled)
 	r.countRuns(guard.Good, r.handled)

@@ -85,7 +85,7 @@ func TestTelemetry_CountsHandlersThatDoNotEnd(t *testing.T) {
 		for _, l := range []*lane{present, present, former, former, former} {
 			u := &unit{feed: &l.source.feed}
 			a := l.attemptNow()
-			a.start = int64(time.Since(c.clock.Base))
+			a.in.last.Store(int64(time.Since(c.clock.Base)))
 			u.current.Store(a.in)
 			l.units[u] = struct{}{}
 		}
