@@ -132,7 +132,7 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 
 		err := r.attempt(&r.unit.first, r.unit.ran, rec)
 		if err != nil {
-			if !r.failed(a, rec, nil, err) {
+			if !r.failed(a, nil, err) {
 				return false // the record stays
 			}
 			r.unit.ran++
@@ -185,7 +185,7 @@ func (r *runner) runItem(it *item) {
 	a.off = offset
 	r.guarded(func() bool {
 		if err := r.attempt(&r.unit.first, 0, rec); err != nil {
-			r.failed(a, rec, meta, err)
+			r.failed(a, meta, err)
 		} else {
 			r.unit.handled = a.off + 1
 			r.c.recordLog.countHandled(r.c.telemetry, r.lane.topic, 1)
@@ -293,11 +293,11 @@ func (r *runner) caught(f func() bool) (more bool, panicked error) {
 }
 
 // panicked ends the run whose handler panicked, and has its record routed.
-func (r *runner) panicked(err error, route func(*attempt, *kgo.Record, *headers.Meta, error) bool) bool {
+func (r *runner) panicked(err error, route func(*attempt, *headers.Meta, error) bool) bool {
 	a := r.unit.current.attempt()
 	a.end()
 	r.attemptTelemetry.stop(r.c.telemetry)
-	ok := route(a, a.rec(), a.in.meta, err)
+	ok := route(a, a.in.meta, err)
 	if ok && r.unit.item == nil {
 		r.unit.ran++
 	}
@@ -334,29 +334,29 @@ func (r *runner) report() {
 // failed repeats the run in place, if the policy says so, or decides what happens to a record whose
 // handler returned an error, and does it. It reports false if the record stays as it is, because
 // its lane is revoked or halts at it.
-func (r *runner) failed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
-	return r.judge(a, rec, meta, err, r.lane.policy.Immediate.Attempts > 0)
+func (r *runner) failed(a *attempt, meta *headers.Meta, err error) bool {
+	return r.judge(a, meta, err, r.lane.policy.Immediate.Attempts > 0)
 }
 
 // routed is failed without a further run.
-func (r *runner) routed(a *attempt, rec *kgo.Record, meta *headers.Meta, err error) bool {
-	return r.judge(a, rec, meta, err, false)
+func (r *runner) routed(a *attempt, meta *headers.Meta, err error) bool {
+	return r.judge(a, meta, err, false)
 }
 
 // judge is failed, or routed.
-func (r *runner) judge(a *attempt, rec *kgo.Record, meta *headers.Meta, err error, repeats bool) bool {
+func (r *runner) judge(a *attempt, meta *headers.Meta, err error, repeats bool) bool {
 	r.report() // the range of finished offsets ends before this record
 	if a.drained() {
 		r.cutOff()
 		return false
 	}
 	result := r.c.cfg.Classifier.Classify(err)
-	if r.counted(a, rec, err, result) {
+	if r.counted(a, err, result) {
 		return false
 	}
 	if repeats && meta == nil && result.Verdict == classify.VerdictRetry && !r.unit.run.Held() {
 		var over bool
-		if err, result, over = r.retryInPlace(a, rec, err, result); over {
+		if err, result, over = r.retryInPlace(a, err, result); over {
 			return err == nil
 		}
 	}
@@ -379,18 +379,18 @@ func (r *runner) cutOff() {
 
 // counted reports a failed run to the guard. It reports whether the record stays where it is,
 // because the run was a probe. That is no attempt.
-func (r *runner) counted(a *attempt, rec *kgo.Record, err error, result classify.Result) (stays bool) {
+func (r *runner) counted(a *attempt, err error, result classify.Result) (stays bool) {
 	if r.lane.guard == nil {
 		return false
 	}
 	outcome := outcomeOf(result)
-	r.unit.failure = failedRun{rec: rec, err: err, result: result, shown: r.c.cfg.ErrorText}
+	r.unit.failure = failedRun{err: err, result: result, shown: r.c.cfg.ErrorText}
 	r.countRuns(outcome, 1)
 	if !r.unit.run.Probe() || outcome == guard.Good || outcome == guard.Failed && r.lane.source.givesWay(r.unit) {
 		return false
 	}
 	r.attemptTelemetry.failed(r.c.telemetry, a, outcomeProbed, r.unit.failure.badRun().Message, result)
-	r.leave(rec)
+	r.leave()
 	return true
 }
 
@@ -424,14 +424,5 @@ func (r *runner) countRest() {
 	if t := &r.uncounted; t.n > 0 {
 		r.lane.guard.Ran(t.reading, t.outcome, t.n, nil)
 		t.n = 0
-	}
-}
-
-// leave leaves a record where it is, as it was read.
-func (r *runner) leave(rec *kgo.Record) {
-	r.unit.stays = true
-	if r.unit.tier == nil {
-		r.restore(rec)
-		rec.Headers = r.read
 	}
 }

@@ -3,6 +3,7 @@ package consumer
 import (
 	"errors"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +15,7 @@ import (
 
 // retryInPlace repeats the run in place. over reports that there is nothing left to do: the record
 // is finished (nil), or must stay (an error).
-func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
+func (r *runner) retryInPlace(a *attempt, err error, result classify.Result) (_ error, _ classify.Result, over bool) {
 	policy := r.lane.policy.Immediate
 	for n := 1; n <= policy.Attempts && result.Verdict == classify.VerdictRetry; n++ {
 		asked := r.lane.policy.asked(result)
@@ -30,7 +31,7 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 			return errors.Join(ErrDraining, err), result, true
 		}
 		if r.lane.guard.Holds() || r.c.isPaused(r.lane.topic) {
-			r.leave(rec)
+			r.leave()
 			return err, result, true
 		}
 		var run guard.Run
@@ -40,11 +41,10 @@ func (r *runner) retryInPlace(a *attempt, rec *kgo.Record, err error, result cla
 				break
 			}
 		}
-		again := new(attempts)
+		again, rec := new(attempts), r.asRead()
 		next := again.ofOne(r.feed.origin, rec, nil)
 		next.off = a.off
 		r.attemptTelemetry.before = before
-		r.restore(rec)
 		err = r.attemptSafely(again, rec)
 		switch {
 		case err == nil:
@@ -95,5 +95,21 @@ func (r *runner) attemptSafely(in *attempts, rec *kgo.Record) (err error) {
 	return r.attempt(in, 0, rec)
 }
 
-// restore undoes the handler's assignments to the record.
-func (r *runner) restore(rec *kgo.Record) { *rec = r.before }
+// leave leaves the running record where it is, as it was read.
+func (r *runner) leave() {
+	u := r.unit
+	if u.stays = true; u.tier != nil {
+		return
+	}
+	rec := r.asRead()
+	if rec.Headers = r.read; u.item != nil {
+		u.item.rec = rec
+		return
+	}
+	u.recs = slices.Clone(u.recs) // the attempts keep the others
+	u.recs[u.ran] = rec
+}
+
+// asRead returns the running record as its handler got it, for the next run. It is another one: a
+// goroutine of the handler may still have the last one, whose context the attempt's Value reads.
+func (r *runner) asRead() *kgo.Record { return new(r.before) }
