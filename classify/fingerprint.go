@@ -17,6 +17,31 @@ const (
 // fingerprint returns the first 8 bytes of SHA-256 in hex over class, message
 // and frame, each ended by NUL.
 func fingerprint(class, message, frame string) string {
+	if frame != "" || len(message) > maxNormalised {
+		return newFingerprint(class, message, frame)
+	}
+	sum := maphash.String(printsSeed, message)
+	slot := &repeats[sum%uint64(len(repeats))]
+	if p := slot.last.Load(); p != nil && p.message == message && p.class == class {
+		return p.hex
+	}
+	is := newFingerprint(class, message, frame)
+	if slot.seen.Swap(sum) == sum {
+		slot.last.Store(&repeat{strings.Clone(class), strings.Clone(message), is})
+	}
+	return is
+}
+
+// repeats caches the fingerprints of messages that came twice in a row, by their hash: not even the
+// normalising is then left to do. Messages with an id would only fill it.
+var repeats [64]struct {
+	seen atomic.Uint64
+	last atomic.Pointer[repeat]
+}
+
+type repeat struct{ class, message, hex string }
+
+func newFingerprint(class, message, frame string) string {
 	var n normaliser
 	n.verbatim(class)
 	n.message(message)

@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"unicode/utf8"
+	"unsafe"
 )
 
 func TestFingerprint_GroupsTheSameFault(t *testing.T) {
@@ -83,10 +86,10 @@ func TestFingerprint_IsTheSameWhateverCameBefore(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for i := range 20_000 {
-				text := fmt.Appendf(nil, "class%d\x00message\x00\x00", i%300)
-				sum := sha256.Sum256(text)
-				if got, want := printOf(text), hex.EncodeToString(sum[:8]); got != want {
-					t.Errorf("%q: got %s, want %s", text, got, want)
+				class, message := fmt.Sprintf("class%d", i/4%3), fmt.Sprintf("message %s", string(rune('a'+i/2%300)))
+				sum := sha256.Sum256([]byte(class + "\x00" + message + "\x00\x00"))
+				if got, want := fingerprint(class, message, ""), hex.EncodeToString(sum[:8]); got != want {
+					t.Errorf("%s, %s: got %s, want %s", class, message, got, want)
 					return
 				}
 			}
@@ -96,10 +99,31 @@ func TestFingerprint_IsTheSameWhateverCameBefore(t *testing.T) {
 }
 
 func TestFingerprint_KnownOneTakesNoMemory(t *testing.T) {
-	text := []byte("class\x00message\x00\x00")
-	printOf(text)
-	if n := testing.AllocsPerRun(100, func() { printOf(text) }); n > 0 {
-		t.Errorf("it takes %v allocations", n)
+	for _, message := range []string{"message", strings.Repeat("m", maxNormalised+1)} {
+		fingerprint("class", message, "")
+		fingerprint("class", message, "")
+		if n := testing.AllocsPerRun(100, func() { fingerprint("class", message, "") }); n > 0 {
+			t.Errorf("%s: it takes %v allocations", message, n)
+		}
+	}
+}
+
+// Neither a million messages nor long ones stay in memory: with an id, each would come once.
+func TestFingerprint_KeepsLittle(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for range 3 {
+		fingerprint("class", long, "")
+		fingerprint("class", long[:maxNormalised], "")
+	}
+	once := func() { fingerprint("class", strconv.Itoa(rand.Int()), "") }
+	once()
+	if n := testing.AllocsPerRun(1000, once); n > 1 {
+		t.Errorf("a message that came once takes %v allocations, want that of its text", n)
+	}
+	for i := range repeats {
+		if p := repeats[i].last.Load(); p != nil && (len(p.message) > maxNormalised || unsafe.StringData(p.message) == unsafe.StringData(long)) {
+			t.Errorf("a text of %d bytes is kept, or one that it is part of", len(p.message))
+		}
 	}
 }
 
