@@ -158,14 +158,8 @@ func (f *findings) search(err error) (name string) {
 	}
 
 	s := shapeOf(err)
-	o, vague := builtin(err, s)
-	if f.within > 0 {
-		o = o.outage()
-	}
-	if vague {
-		f.vague.fill(o)
-	} else {
-		f.specific.fill(o)
+	if !f.marked.complete() { // else the marks further out decide all
+		f.builtin(err, s)
 	}
 	if s.has&hasRetryAfter != 0 {
 		f.wait(delayOf(err))
@@ -186,6 +180,19 @@ func (f *findings) search(err error) (name string) {
 		name = s.name
 	}
 	return name
+}
+
+// builtin adds the built-in opinion on a visited error.
+func (f *findings) builtin(err error, s *shape) {
+	o, vague := builtin(err, s)
+	if f.within > 0 {
+		o = o.outage()
+	}
+	if vague {
+		f.vague.fill(o)
+	} else {
+		f.specific.fill(o)
+	}
 }
 
 // kindOf returns the kind of a class.
