@@ -40,7 +40,7 @@ func (m *Meta) AppendSource(h []kgo.RecordHeader) []kgo.RecordHeader {
 		redriven.FirstFailedAt, redriven.History = time.Time{}, nil
 	}
 	if m.Redrive.ID != "" {
-		e.fields(&redriven)
+		e.fields(&redriven, nil)
 	}
 	return e.headers(make([]kgo.RecordHeader, 0, len(h)-countReserved(h)+e.n), h)
 }
@@ -81,11 +81,11 @@ func (m *Meta) most() int {
 // encoder collects values. The number of headers is known at the end, so that their slice is no
 // longer than necessary.
 type encoder struct {
-	buf    []byte // values are cut from it
-	n      int
-	keys   [reserved.Count]reserved.Key
-	values [reserved.Count][]byte
-	memo   *memo // nil: encode everything
+	buf  []byte // values are cut from it
+	n    int
+	keys [reserved.Count]reserved.Key
+	each [reserved.Count]kgo.RecordHeader
+	memo *memo // nil: encode everything
 }
 
 // meta adds the headers of m.
@@ -107,21 +107,23 @@ func (e *encoder) meta(m *Meta) {
 	if m.Reason == "" {
 		e.time(reserved.NotBefore, m.NotBefore)
 	}
-	e.fields(m)
+	e.fields(m, nil)
 }
 
 // fields adds dlq-meta: first the timestamp, which differs from record to record. A redrive's come
-// last, since its run sets the time in what is written.
-func (e *encoder) fields(m *Meta) {
+// last, since its run sets the time in what is written. failure are those of the failure, nil if
+// they are not encoded yet.
+func (e *encoder) fields(m *Meta, failure []byte) {
 	start := e.room(m.most())
-	stamped := m.Original.Topic != "" && !m.Original.Timestamp.IsZero()
-	if stamped {
+	if m.stamped() {
 		e.field(reserved.OriginalTimestamp, m.Original.Timestamp.UnixMilli())
 	}
-	if !e.memo.failure(e, m, stamped) {
-		from := len(e.buf)
-		e.failure(m, stamped)
-		e.memo.keepFailure(m, stamped, e.buf[from:])
+	from := len(e.buf)
+	if e.buf = append(e.buf, failure...); failure == nil {
+		e.failure(m, m.stamped())
+		if e.memo != nil {
+			e.memo.failed.keep(m, e.buf[from:])
+		}
 	}
 	e.buf = append(e.buf, m.Unknown...)
 	e.redrive(&m.Redrive)
@@ -179,17 +181,13 @@ func (e *encoder) add(k reserved.Key, start int) {
 }
 
 func (e *encoder) put(k reserved.Key, value []byte) {
-	e.keys[e.n], e.values[e.n] = k, value
+	e.keys[e.n], e.each[e.n] = k, kgo.RecordHeader{Key: k.String(), Value: value}
 	e.n++
 }
 
 // headers appends the user's headers among h and those that were added to out.
 func (e *encoder) headers(out, h []kgo.RecordHeader) []kgo.RecordHeader {
-	out = appendUser(out, h)
-	for i := range e.n {
-		out = append(out, kgo.RecordHeader{Key: e.keys[i].String(), Value: e.values[i]})
-	}
-	return out
+	return append(appendUser(out, h), e.each[:e.n]...)
 }
 
 func (e *encoder) raw(k reserved.Key, s string) {
@@ -203,13 +201,16 @@ func (e *encoder) raw(k reserved.Key, s string) {
 }
 
 func (e *encoder) text(k reserved.Key, s string, limit int) {
-	if s == "" || e.memo.string(e, k, s) {
+	known := len(s) <= limit // the memo keeps no long text
+	if s == "" || known && e.memo.string(e, k, s) {
 		return
 	}
 	start := e.room(min(len(s), limit) + utf8.UTFMax)
 	e.buf = appendText(e.buf, s, limit)
 	e.add(k, start)
-	e.memo.keepString(e, k, s)
+	if known {
+		e.memo.keepString(e, k, s)
+	}
 }
 
 func (e *encoder) class(k reserved.Key, s string) { e.raw(k, classify.CleanClass(s)) }

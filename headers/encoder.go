@@ -1,8 +1,6 @@
 package headers
 
 import (
-	"time"
-
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/reserved"
@@ -28,8 +26,12 @@ const (
 
 // Append returns what m.Append(h) returns.
 func (c *Encoder) Append(m *Meta, h []kgo.RecordHeader) []kgo.RecordHeader {
-	c.e.n, c.e.memo = 0, &c.memo
-	c.e.meta(m)
+	if c.e.memo = &c.memo; c.memo.failed.repeats(m) {
+		c.e.repeat(m)
+	} else {
+		c.e.n = 0
+		c.e.meta(m)
+	}
 	n := len(h) - countReserved(h) + c.e.n
 	if len(c.slots) < n {
 		c.slots = make([]kgo.RecordHeader, max(n, chunkHeaders))
@@ -46,11 +48,7 @@ type memo struct {
 		number int64
 		value  []byte // nil: none yet
 	}
-	// the last failure with a history of one entry, its fields, and whether others stood before
-	failed  Meta
-	attempt Attempt
-	others  bool
-	fields  []byte // nil: none yet
+	failed lastFailure
 }
 
 func (m *memo) string(e *encoder, k reserved.Key, s string) bool {
@@ -63,7 +61,7 @@ func (m *memo) string(e *encoder, k reserved.Key, s string) bool {
 
 func (m *memo) keepString(e *encoder, k reserved.Key, s string) {
 	if m != nil {
-		m.last[k].text, m.last[k].value = s, e.values[e.n-1]
+		m.last[k].text, m.last[k].value = s, e.each[e.n-1].Value
 	}
 }
 
@@ -77,34 +75,23 @@ func (m *memo) number(e *encoder, k reserved.Key, n int64) bool {
 
 func (m *memo) keepNumber(e *encoder, k reserved.Key, n int64) {
 	if m != nil {
-		m.last[k].number, m.last[k].value = n, e.values[e.n-1]
+		m.last[k].number, m.last[k].value = n, e.each[e.n-1].Value
 	}
 }
 
-// failure finds the fields of a failure. In a storm, many records fail for the first time with the
-// same error in the same millisecond.
-func (m *memo) failure(e *encoder, now *Meta, others bool) bool {
-	if m == nil || m.fields == nil || len(now.History) != 1 || m.others != others {
-		return false
-	}
-	a, b, was := &now.History[0], &m.attempt, &m.failed
-	if now.Hops != was.Hops || now.Attempts != was.Attempts || now.Held != was.Held || now.ValueOmitted != was.ValueOmitted ||
-		now.Reason != was.Reason || !sameMilli(now.FailedAt, was.FailedAt) || !sameMilli(now.FirstFailedAt, was.FirstFailedAt) ||
-		now.Original.TopicID != was.Original.TopicID || now.Original.Topic != was.Original.Topic || now.Fingerprint != was.Fingerprint ||
-		now.TraceParent != was.TraceParent || now.Version != was.Version || now.Environment != was.Environment || now.Host != was.Host ||
-		a.Message != b.Message || a.Class != b.Class || a.Number != b.Number || a.Run != b.Run || a.Verdict != b.Verdict || !sameMilli(a.At, b.At) {
-		return false
-	}
-	e.buf = append(e.buf, m.fields...)
-	return true
-}
-
-func (m *memo) keepFailure(now *Meta, others bool, fields []byte) {
-	if m != nil && len(now.History) == 1 {
-		m.failed, m.attempt, m.others, m.fields = *now, now.History[0], others, fields
-		m.failed.History, m.failed.Stack = nil, ""
+// repeat is meta for a failure that repeats the last one.
+func (e *encoder) repeat(m *Meta) {
+	all := e.n
+	for e.n = 0; e.n < all; {
+		switch k := e.keys[e.n]; k {
+		case reserved.OriginalOffset:
+			e.number(k, m.Original.Offset)
+		case reserved.NotBefore:
+			e.time(k, m.NotBefore)
+		case reserved.Meta:
+			e.fields(m, e.memo.failed.fields)
+		default:
+			e.n++
+		}
 	}
 }
-
-// sameMilli reports whether two times are written alike. The zero time is not written.
-func sameMilli(a, b time.Time) bool { return millis(a) == millis(b) && a.IsZero() == b.IsZero() }

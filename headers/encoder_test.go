@@ -3,12 +3,15 @@ package headers
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
+
+	"github.com/sidingkafka/siding/internal/reserved"
 )
 
 // An encoder shares bytes between records: the headers of one record must not change when it
@@ -63,18 +66,21 @@ func TestEncoder_NoticesEachChange(t *testing.T) {
 	t.Parallel()
 	base := full("")
 	base.History = base.History[2:]
-	for _, reason := range []Reason{"", ReasonExhausted} {
-		base.Reason = reason
-		changed := base
-		changed.History = slices.Clone(base.History)
-		eachChange(reflect.ValueOf(&changed).Elem(), func() {
-			var enc Encoder
-			for _, m := range []*Meta{&base, &changed, &base} {
-				if d := cmp.Diff(m.Append(nil), enc.Append(m, nil)); d != "" {
-					t.Errorf("%+v after %+v:\n%s", changed, base, d)
+	bare := base // the values that are left out depend on those before
+	bare.Original.TopicID, bare.Fingerprint, bare.Hops = [16]byte{}, "", bare.Attempts
+	for _, base := range []Meta{base, bare} {
+		for _, base.Reason = range []Reason{"", ReasonExhausted} {
+			changed := base
+			changed.History = slices.Clone(base.History)
+			eachChange(reflect.ValueOf(&changed).Elem(), func() {
+				var enc Encoder
+				for _, m := range []*Meta{&base, &changed, &base} {
+					if d := cmp.Diff(m.Append(nil), enc.Append(m, nil)); d != "" {
+						t.Errorf("%+v after %+v:\n%s", changed, base, d)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -107,5 +113,32 @@ func eachChange(v reflect.Value, do func()) {
 		set(!v.Bool())
 	default:
 		set(7)
+	}
+}
+
+// An encoder goes from worker to worker, and kept the whole of the last errors' texts. Of a record
+// with many headers it keeps none.
+func TestEncoder_KeepsLittle(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	var enc Encoder
+	for _, reason := range []Reason{"", ReasonPanic} {
+		m := full(reason)
+		if m.Message, m.Stack = long, ""; reason != "" {
+			m.Stack = long
+		}
+		m.History = []Attempt{{Message: m.Message[:MaxHistoryMessage]}}
+		enc.Append(&m, make([]kgo.RecordHeader, 1000))
+	}
+	if n := cap(enc.slots); n > chunkHeaders {
+		t.Errorf("room for %d headers is kept", n)
+	}
+	for k, last := range enc.memo.last {
+		if len(last.text) > MaxStack || cap(last.value) > chunkBytes {
+			t.Errorf("%v: %d bytes of text and %d of values are kept", reserved.Key(k), len(last.text), cap(last.value))
+		}
+	}
+	if kept := enc.memo.failed.meta.Message + enc.memo.failed.attempt.Message + enc.memo.failed.meta.Stack; kept != "" {
+		t.Errorf("%d bytes of the failure are kept", len(kept))
 	}
 }
