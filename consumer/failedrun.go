@@ -18,7 +18,7 @@ type failedRun struct {
 
 // badRun returns what the guard keeps of the failure.
 func (x *failedRun) badRun() guard.BadRun {
-	return guard.BadRun{Class: x.result.Class, Message: textOf(x.err, x.result.Message, x.shown)}
+	return guard.BadRun{Class: x.result.Class, Message: cut(textOf(x.err, x.result.Message, x.shown), mostError)}
 }
 
 // outcomeOf is what a failure says of an outage.
