@@ -3,11 +3,13 @@ package tier
 import (
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/internal/cases"
 )
 
@@ -143,4 +145,46 @@ func blockAt(a *evictedIndex, base int64) *evictedBlock {
 		break
 	}
 	return nil
+}
+
+// Ten million records wait in the eight partitions of a topic, in a group with memory for few of
+// them. Neither the index nor the tracker, by which the tier's floor is committed, may need the
+// memory that their eviction saved. That they are read in order, and most are evicted at once, is
+// what a group finds after an outage. This simulates both, without the records.
+//
+// It is not parallel, since it looks at the heap.
+func TestEvictedIndex_TenMillionRecordsTakeFewBytes(t *testing.T) {
+	cases.Alone(t)
+	const (
+		partitions, records = 8, 10_000_000
+		limit               = 4 << 20
+	)
+	heap := func() int64 {
+		var mem runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&mem)
+		return int64(mem.HeapAlloc)
+	}
+	before := heap()
+	var (
+		index   [partitions]evictedIndex
+		tracker [partitions]offsets.Tracker
+	)
+	for p := range partitions {
+		tracker[p] = offsets.New(0, 0)
+		for at := range int64(records / partitions) {
+			tracker[p].Deliver(at)
+			index[p].add(at, at*7919%360_000, 500)
+		}
+	}
+	if used := heap() - before; used > limit {
+		t.Errorf("%d evicted records take %d bytes, want %d at most", records, used, limit)
+	} else {
+		t.Logf("%d evicted records take %d bytes", records, used)
+	}
+	for p := range partitions {
+		if index[p].n != records/partitions || tracker[p].IsFinished(0) {
+			t.Errorf("partition %d has %d records", p, index[p].n)
+		}
+	}
 }
