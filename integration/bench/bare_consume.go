@@ -106,7 +106,7 @@ func barePool(ctx context.Context, j job) (report, error) {
 			m.begin()
 			slots <- struct{}{}
 			go func() {
-				time.Sleep(nap(index(r)))
+				time.Sleep(nap(index(r), j.Nap))
 				<-slots
 				if left.Add(-1) == 0 {
 					close(done)

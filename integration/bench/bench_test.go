@@ -127,7 +127,7 @@ func TestNapsAreEvenlySpread(t *testing.T) {
 	const n = 10_000
 	var sum, longest time.Duration
 	for i := range n {
-		d := nap(i)
+		d := nap(i, 5*time.Millisecond)
 		if d < 0 {
 			t.Fatalf("nap(%d) = %v", i, d)
 		}

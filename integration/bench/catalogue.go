@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"time"
+
+	"github.com/sidingkafka/siding/consumer"
 )
 
 // serviceHeap is the heap that the processes of the throughput benches hold besides their work,
@@ -15,11 +17,22 @@ const serviceHeap = 64 << 20
 // default of MaxParkedBytes, and 32 for all else.
 const parkedHeap = 64 + 32
 
+// manyHeap is the same with ten million of them.
+const manyHeap = 128
+
 // listResolved are the first letters of a list: it skips them on the way to the first open one.
 const listResolved = 10_000
 
 // summaryHeap is the heap in MiB that a summary may hold at its end, of however many letters.
 const summaryHeap = 64
+
+// keyedNap is the longest sleep of a handler among a hundred, keysNap among ten thousand, whose
+// number of records would otherwise be too much for two CPUs.
+const (
+	keyedNap  = 5 * time.Millisecond
+	keysNap   = 100 * time.Millisecond
+	keysSlots = 10_000
+)
 
 // metricsSpin is the CPU time of a handler that does a little.
 const metricsSpin = 5 * time.Microsecond
@@ -52,6 +65,14 @@ var benches = []bench{
 		lines:  []line{speed.versus("healthy-headers", atLeast(0.90), "siding", "bare")},
 	},
 	{
+		name:   "healthy-keys",
+		rounds: shortRounds,
+		arms: on(shape{partitions: 8, records: 8_000_000, block: 4096},
+			arm{name: "siding", job: job{Program: "siding-consume", Heap: serviceHeap, Order: consumer.OrderKey}},
+			arm{name: "unordered", job: job{Program: "siding-consume", Heap: serviceHeap, Order: consumer.OrderNone}}),
+		lines: []line{cpuTime.versus("healthy-keys-cpu", atMost(1.2), "siding", "unordered")},
+	},
+	{
 		name: "healthy-metrics", // aside: which part of telemetry costs what
 		arms: on(shape{partitions: 8, records: 1_500_000, block: 4096},
 			arm{name: "metered", job: job{Program: "siding-consume", Heap: serviceHeap, Spin: metricsSpin, Metrics: true, Spans: true}},
@@ -67,9 +88,20 @@ var benches = []bench{
 	{
 		name: "keyed",
 		arms: on(shape{partitions: 8, records: 10_000, keys: 1_000, block: 10_000},
-			arm{name: "siding", job: job{Program: "siding-keyed", Slots: 100}},
-			arm{name: "bare", job: job{Program: "bare-pool", Slots: 100}}),
+			arm{name: "siding", job: job{Program: "siding-keyed", Slots: 100, Order: consumer.OrderKey, Nap: keyedNap}},
+			arm{name: "bare", job: job{Program: "bare-pool", Slots: 100, Nap: keyedNap}}),
 		lines: []line{duration.versus("keyed", atMost(1.15), "siding", "bare")},
+	},
+	{
+		name: "keys", // ten thousand handlers at a time
+		arms: on(shape{partitions: 8, records: 1_000_000, keys: 1_000_000, zipf: true, block: 1},
+			arm{name: "siding", job: job{Program: "siding-keyed", Slots: keysSlots, Order: consumer.OrderKey, Nap: keysNap, Heap: serviceHeap}},
+			arm{name: "unordered", job: job{Program: "siding-keyed", Slots: keysSlots, Order: consumer.OrderNone, Nap: keysNap, Heap: serviceHeap}}),
+		lines: []line{
+			duration.versus("keys", atMost(1.15), "siding", "unordered"),
+			cpuTime.versus("keys-cpu", atMost(1.2), "siding", "unordered"),
+			quantity{"handlers", report.atOnce}.alone("keys-at-once", atLeast(keysSlots), "siding").always(),
+		},
 	},
 	{
 		name:   "poison",
@@ -143,7 +175,7 @@ var benches = []bench{
 	{
 		name:   "delays",
 		rounds: longRounds,
-		arms:   []arm{{name: "siding", job: delaysJob(delaysRecords), warm: delaysJob(delaysWarm), run: runDelays}},
+		arms:   []arm{{name: "siding", job: delaysJob(delaysTiers, delaysRate, delaysRecords), warm: delaysJob(delaysTiers, delaysRate, delaysWarm), run: runDelays}},
 		lines: []line{
 			tooEarly.alone("delays-early", atMost(0), "siding").always(),
 			lateness(0).alone("delays-p99-90s", atMost(100), "siding"),
@@ -153,13 +185,27 @@ var benches = []bench{
 		},
 	},
 	{
-		name:   "parked-million",
+		name:   "due",
 		rounds: longRounds,
-		open:   millionArms,
+		arms: []arm{
+			{name: "siding", job: dueJob(dueRecords, dueBudget), warm: dueJob(dueWarm, dueBudget), run: runDelays},
+			{name: "evicted", job: dueJob(dueRecords, 0), warm: dueJob(dueWarm, 0), run: runDelays, aside: true},
+		},
 		lines: []line{
-			lateness(0).alone("parked-million", atMost(100), "siding"),
-			tooEarly.alone("parked-million-early", atMost(0), "siding").always(),
-			heapUsed.alone("parked-million-heap", atMost(parkedHeap), "siding").always(),
+			tail.alone("due", atMost(20), "siding"),
+			cpuTime.alone("due-cpu", atMost(20), "siding"), // at this rate one CPU
+			tooEarly.alone("due-early", atMost(0), "siding").always(),
+		},
+	},
+	{
+		name:   "parked",
+		rounds: longRounds,
+		cold:   true, // a round reads gigabytes
+		open:   manyArms,
+		lines: []line{
+			lateness(0).alone("parked", atMost(100), "siding"),
+			tooEarly.alone("parked-early", atMost(0), "siding").always(),
+			heapUsed.alone("parked-heap", atMost(manyHeap), "siding").always(),
 		},
 	},
 	{
@@ -207,15 +253,20 @@ var benches = []bench{
 		},
 	},
 	{
-		name: "lanes",
-		arms: slices.Concat(lanes("8", 8), lanes("1000", 1000)),
-		lines: []line{{name: "lanes", unit: "x", goal: atMost(1.1), of: func(round map[string]report) float64 {
-			at := func(lanes string) float64 {
-				return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
-			}
-			return at("1000") / at("8")
-		}, absolute: cpuTime.each("siding-1000", "bare-1000", "siding-8", "bare-8")}},
+		name:  "lanes",
+		arms:  slices.Concat(lanes("8", 8), lanes("1000", 1000)),
+		lines: []line{grown("lanes", "1000", "8")},
 	},
+}
+
+// grown is siding's CPU time by the bare program's, with many partitions by that with few.
+func grown(name, many, few string) line {
+	return line{name: name, unit: "x", goal: atMost(1.1), of: func(round map[string]report) float64 {
+		at := func(lanes string) float64 {
+			return round["siding-"+lanes].cpuPerMillion() / round["bare-"+lanes].cpuPerMillion()
+		}
+		return at(many) / at(few)
+	}, absolute: cpuTime.each("siding-"+many, "bare-"+many, "siding-"+few, "bare-"+few)}
 }
 
 // consumers are the loops over a topic, in processes that hold so many bytes besides.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -27,16 +28,18 @@ type job struct {
 	To       string // topic that a bridge writes to
 	Naming   retrytopics.Naming
 	Ledger   string
-	Resolved int           // letters that the ledger resolves
-	Headers  int           // headers that a bridge adds
-	Whole    bool          // a bridge also reads its copies back
-	Dead     bool          // a bridge's copies are dead letters
-	Slots    int           // handlers at a time
+	Resolved int  // letters that the ledger resolves
+	Headers  int  // headers that a bridge adds
+	Whole    bool // a bridge also reads its copies back
+	Dead     bool // a bridge's copies are dead letters
+	Slots    int  // handlers at a time
+	Order    consumer.Order
+	Nap      time.Duration // the longest sleep of a handler
 	Spin     time.Duration // CPU that the handler burns
 	Metrics  bool          // OpenTelemetry's SDK takes the metrics
 	Spans    bool          // and has a tracer that samples spans out
 	Off      bool          // AttemptTelemetryOff
-	Rate     int           // records offered a second
+	Rate     int           // records offered a second, or due
 	Offered  int           // records offered
 	After    int           // records after which it ends, 0: all
 	Kill     bool          // it is killed then
@@ -45,10 +48,14 @@ type job struct {
 	Share    int           // in %, of the records whose calls fail then
 	Lasts    time.Duration // time that is measured
 	Tiers    []time.Duration
-	Due      []int  // records that the tiers hand to the handler, numbered from tier to tier
-	Heap     int    // bytes that the process holds besides its work
-	Profile  string // file for a CPU profile; empty: none
-	Dir      string // of the embedded broker's log
+	Lead     time.Duration // from the first parked record's writing to its due time
+	Due      []int         // records that the tiers hand to the handler, numbered from tier to tier
+	Stay     int64         // records that the tiers keep
+	Unseen   bool          // the heap is only measured at the end: the collections take the CPU
+	Budget   int64         // MaxParkedBytes; 0: the default
+	Heap     int           // bytes that the process holds besides its work
+	Profile  string        // file for a CPU profile; empty: none
+	Dir      string        // of the embedded broker's log
 }
 
 // runChild runs the job in a process of its own and waits for its report. An empty exe is the

@@ -26,9 +26,22 @@ func (d data) records() int64 {
 type shape struct {
 	partitions int32
 	records    int
-	keys       int // how many different ones; 0: one a record
-	headers    int // a record's user headers
-	block      int // records written to one partition before the next one's turn
+	keys       int  // how many different ones; 0: one a record
+	zipf       bool // some keys are frequent, most are rare; otherwise they take turns
+	headers    int  // a record's user headers
+	block      int  // records written to one partition before the next one's turn
+}
+
+// zipfOf draws the keys of a shape by the law of Zipf and Mandelbrot, the same ones in each run.
+//
+// Its head is flat: the most frequent key has about one record in 17,000. Those of a key run one
+// after another, so that with a steeper head this key alone would decide how long all takes, and
+// few others would be left to run beside it.
+func zipfOf(s shape) *rand.Zipf {
+	if !s.zipf {
+		return nil
+	}
+	return rand.NewZipf(rand.New(rand.NewPCG(1, 2)), 1.1, 4000, uint64(s.keys-1))
 }
 
 const valueSize = 200

@@ -26,15 +26,34 @@ const (
 	delaysLeast = 8 * time.Second
 )
 
-// delaysJob handles so many parked records.
-func delaysJob(records int) job {
-	return job{Program: "siding-parked", Tiers: delaysTiers, Due: []int{records / 2, records / 2}}
+// dueTiers are those of the bench of many records due at a time. Their jitter mixes some seconds of
+// due times, which fill the memory for parked records.
+var dueTiers = []time.Duration{45 * time.Second, time.Minute}
+
+const (
+	dueRate    = 50_000
+	dueRecords = 600_000
+	dueWarm    = 100_000
+	dueLead    = 25 * time.Second
+	dueBudget  = 512 << 20
+)
+
+// dueJob is about records of which many are due at a time.
+func dueJob(records int, budget int64) job {
+	j := delaysJob(dueTiers, dueRate, records)
+	j.Lead, j.Unseen, j.Budget = dueLead, true, budget
+	return j
+}
+
+// delaysJob handles so many parked records, half of them from each of the two tiers.
+func delaysJob(tiers []time.Duration, rate, records int) job {
+	return job{Program: "siding-parked", Lead: delaysLead, Tiers: tiers, Rate: rate, Due: []int{records / 2, records / 2}}
 }
 
 // runDelays fills the tiers for the turn and its group.
 func runDelays(t *turn) report {
 	t.source()
-	half := lot{records: t.job.Due[0], rate: delaysRate / 2, from: time.Now().Add(delaysLead)}
+	half := lot{records: t.job.Due[0], rate: t.job.Rate / 2, from: time.Now().Add(t.job.Lead)}
 	var tiers []parked
 	var filled int64
 	t.do(func() (err error) {
@@ -57,44 +76,41 @@ func runDelays(t *turn) report {
 	return rep
 }
 
-// What is parked and offered in the bench of a million parked records.
-var millionTiers = []time.Duration{time.Second, time.Hour}
+// What is parked and offered in the bench of ten million parked records.
+var manyTiers = []time.Duration{time.Second, time.Hour}
 
 const (
-	millionParked = 1_000_000
-	millionRate   = 1_000 // records offered a second, which fail into the short tier
-	millionFor    = 30 * time.Second
-	millionWarm   = 5 * time.Second
+	manyParked = 10_000_000
+	manyRate   = 1_000 // records offered a second, which fail into the short tier
+	manyFor    = 30 * time.Second
 )
 
-// millionArms fills the long tier once: none of its records is due while the bench runs, so that
+// manyArms fills the long tier once: none of its records is due while the bench runs, so that
 // each round's consumer finds all of them. All rounds are one group, and each begins with reading
-// the million.
-func millionArms(ctx context.Context, r *rig) ([]arm, error) {
+// them.
+func manyArms(ctx context.Context, r *rig) ([]arm, error) {
 	const partitions = 8
 	topic, err := r.topic(ctx, "src", partitions)
 	if err != nil {
 		return nil, err
 	}
-	m := million{group: r.group("siding", 0), source: data{Topic: topic, Ends: make([]int64, partitions)}}
+	m := many{group: r.group("siding", 0), source: data{Topic: topic, Ends: make([]int64, partitions)}}
 	// The last of them failed just now, the others in the minutes before.
-	const rate = 5_000
-	last := lot{records: millionParked, rate: rate, from: time.Now().Add(time.Hour - millionParked/rate*time.Second)}
-	if m.tiers, err = park(ctx, r, m.source, m.group, millionTiers, lot{}, last); err != nil {
+	const rate = 10_000
+	last := lot{records: manyParked, rate: rate, from: time.Now().Add(time.Hour - manyParked/rate*time.Second)}
+	if m.tiers, err = park(ctx, r, m.source, m.group, manyTiers, lot{}, last); err != nil {
 		return nil, err
 	}
 	if m.filled, err = r.size(ctx, m.tiers[1].Topic); err != nil {
 		return nil, err
 	}
-	of := func(length time.Duration) job {
-		records := millionRate * int(length/time.Second)
-		return job{Program: "siding-parked", Tiers: millionTiers, Rate: millionRate, Offered: records, Due: []int{records, 0}}
-	}
-	return []arm{{name: "siding", job: of(millionFor), warm: of(millionWarm), run: m.run}}, nil
+	records := manyRate * int(manyFor/time.Second)
+	j := job{Program: "siding-parked", Tiers: manyTiers, Rate: manyRate, Offered: records, Due: []int{records, 0}, Stay: manyParked}
+	return []arm{{name: "siding", job: j, run: m.run}}, nil
 }
 
-// million is the bench between its rounds.
-type million struct {
+// many is the bench between its rounds.
+type many struct {
 	group   string
 	source  data
 	tiers   []parked // of the second one the records stay
@@ -102,8 +118,8 @@ type million struct {
 	offered int      // in all rounds
 }
 
-// run checks that the offered records are through, and that the million is where it was.
-func (m *million) run(t *turn) report {
+// run checks that the offered records are through, and that the others are where they were.
+func (m *many) run(t *turn) report {
 	t.job.Group, t.job.Data = m.group, m.source
 	rep := unchecked(t)
 	short, long := m.tiers[0], m.tiers[1]

@@ -156,7 +156,7 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 		cfg   = sidingConfig(j)
 	)
 	cfg.Naming = groupNaming
-	cfg.Policy.Tiers = j.Tiers
+	cfg.Policy.Tiers, cfg.MaxParkedBytes = j.Tiers, j.Budget
 	cfg.Policy.Breaker.Off = true // every record of the source fails
 	cfg.Kafka = append(cfg.Kafka, kgo.WithHooks(eye))
 	eye.telemetry.wire(&cfg)
@@ -171,12 +171,17 @@ func sidingParked(ctx context.Context, j job) (report, error) {
 	}
 	return trial(ctx, cfg, func(c *running) report {
 		m.begin()
-		err := meanwhile(c.ctx, observeEvery, eye.look, func() error {
+		look := eye.look
+		if j.Unseen {
+			look = func(context.Context) error { return nil }
+		}
+		err := meanwhile(c.ctx, observeEvery, look, func() error {
 			c.await(c.Ready())
 			if j.Offered > 0 {
 				c.produce(j)
 			}
 			c.await(watch.done)
+			c.parked(j.Stay)
 			return nil
 		})
 		c.do(func() error { return err })

@@ -31,6 +31,7 @@ type report struct {
 
 	Outage outageCounts
 	Before float64 // rate of the same lanes before a rebalance
+	AtOnce int64   // most handlers that ran at a time
 }
 
 func (r report) rate() float64             { return float64(r.Records) / r.Seconds }
@@ -42,6 +43,7 @@ func (r report) bytesPerRecord() float64   { return float64(r.Bytes) / float64(r
 func (r report) p50() float64     { return r.P50 }
 func (r report) p99() float64     { return r.P99 }
 func (r report) seconds() float64 { return r.Seconds }
+func (r report) atOnce() float64  { return float64(r.AtOnce) }
 
 // early counts the records that ran before their time.
 func (r report) early() float64 {

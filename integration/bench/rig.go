@@ -240,13 +240,16 @@ func (r *rig) fill(ctx context.Context, label string, s shape) (data, error) {
 		return data{}, err
 	}
 	d := data{Topic: topic, Ends: make([]int64, s.partitions)}
-	headers := userHeaders(s.headers)
+	headers, zipf := userHeaders(s.headers), zipfOf(s)
 	return d, r.write(ctx, func(yield func(*kgo.Record) bool) {
 		for i := range s.records {
 			key, turn := i, i/s.block
 			if s.keys > 0 {
 				// The partition follows from the key, so that a key has one.
 				key = i % s.keys
+				if s.zipf {
+					key = int(zipf.Uint64())
+				}
 				turn = key
 			}
 			if !yield(d.record(int32(turn%int(s.partitions)), key, i, headers)) {

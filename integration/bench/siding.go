@@ -178,6 +178,7 @@ func sidingConsume(ctx context.Context, j job) (report, error) {
 	p := newProgress(j.Data, m.begin)
 	handle := handler(j, p)
 	cfg := sidingConfig(j)
+	cfg.Order = j.Order
 	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
 		handle(r)
 		return nil
@@ -204,27 +205,33 @@ func sidingConsume(ctx context.Context, j job) (report, error) {
 	return rep, err
 }
 
-// sidingKeyed does with each key in order what barePool does in no order.
+// sidingKeyed does in the job's order what barePool does in no order.
 func sidingKeyed(ctx context.Context, j job) (report, error) {
 	var (
 		m     meter
 		total = j.Data.records()
 		left  atomic.Int64
+		crowd crowd
 		done  = make(chan struct{})
 	)
 	left.Store(total)
 	cfg := sidingConfig(j)
-	cfg.Order = consumer.OrderKey
-	cfg.Concurrency = j.Slots
+	cfg.Order, cfg.Concurrency = j.Order, j.Slots
 	cfg.Handler = func(_ context.Context, r *kgo.Record) error {
 		m.begin()
-		time.Sleep(nap(index(r)))
+		crowd.enter()
+		time.Sleep(nap(index(r), j.Nap))
+		crowd.leave()
 		if left.Add(-1) == 0 {
 			close(done)
 		}
 		return nil
 	}
-	return consume(ctx, cfg, done, func() report { return m.end(total) })
+	return consume(ctx, cfg, done, func() report {
+		rep := m.end(total)
+		rep.AtOnce = crowd.most.Load()
+		return rep
+	})
 }
 
 // failingTier is so long that nothing falls due while the bench runs.

@@ -26,12 +26,12 @@ func spin(d time.Duration) {
 	}
 }
 
-// nap is the time that record i's handler sleeps in the bench of keys: 0 to
-// 5 ms, evenly spread and the same in each run.
-func nap(i int) time.Duration {
+// nap is the time that record i's handler sleeps in a bench of keys: 0 to the longest, evenly
+// spread and the same in each run.
+func nap(i int, longest time.Duration) time.Duration {
 	// Knuth's multiplicative hash: neighbours, and so the records of one
 	// key, get times far apart.
-	return time.Duration(uint32(i)*2654435761>>16) * (5 * time.Millisecond) / (1 << 16)
+	return time.Duration(uint32(i)*2654435761>>16) * longest / (1 << 16)
 }
 
 // A progress detects that a topic has been handled from its first record to its last. It costs one
@@ -78,3 +78,14 @@ func (p *progress) edge(r *kgo.Record) {
 		close(p.done)
 	}
 }
+
+// A crowd counts the handlers that run at a time.
+type crowd struct{ now, most atomic.Int64 }
+
+func (c *crowd) enter() {
+	for n, most := c.now.Add(1), c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); {
+		most = c.most.Load()
+	}
+}
+
+func (c *crowd) leave() { c.now.Add(-1) }
