@@ -103,8 +103,10 @@ func (t *turn) paced() report {
 func (t *turn) source() { t.job.Data = t.empty("src") }
 
 // empty creates a topic for this turn.
-func (t *turn) empty(label string) data {
-	d := data{Ends: make([]int64, 8)}
+func (t *turn) empty(label string) data { return t.emptyOf(label, 8) }
+
+func (t *turn) emptyOf(label string, partitions int) data {
+	d := data{Ends: make([]int64, partitions)}
 	t.do(func() (err error) {
 		d.Topic, err = t.topic(t.ctx, fmt.Sprintf("%s-%s-%d", t.arm.name, label, t.round), int32(len(d.Ends)))
 		t.own = append(t.own, d.Topic)

@@ -253,6 +253,22 @@ var benches = []bench{
 		},
 	},
 	{
+		name:   "partitions",
+		rounds: 1,
+		cold:   true, // a group takes a minute to start on two CPUs
+		arms:   slices.Concat(membersOf("10000", membersMany), membersOf("200", membersFew)),
+		lines: []line{
+			quantity{"s", func(r report) float64 { return r.Ready }}.alone("partitions-start", atMost(30), "siding-10000"),
+			quantity{"s", func(r report) float64 { return r.Joined }}.alone("partitions-join", atMost(10), "siding-10000"),
+			quantity{"KiB", func(r report) float64 { return float64(r.Commit) / (1 << 10) }}.alone("partitions-commit", atMost(64), "siding-10000"),
+			{name: "partitions-heap", unit: "KiB a partition", goal: atMost(64), of: func(round map[string]report) float64 {
+				many, few := round["siding-10000"].HeapInuse, round["siding-200"].HeapInuse
+				return (float64(many) - float64(few)) / (1 << 10) / (membersMany - membersFew)
+			}},
+			grown("partitions-cpu", "10000", "200"),
+		},
+	},
+	{
 		name:  "lanes",
 		arms:  slices.Concat(lanes("8", 8), lanes("1000", 1000)),
 		lines: []line{grown("lanes", "1000", "8")},
@@ -284,6 +300,24 @@ func lanes(label string, partitions int32) []arm {
 		both[i].name += "-" + label
 	}
 	return both
+}
+
+// membersOf are siding's group and the bare one, with so many partitions.
+func membersOf(label string, partitions int) []arm {
+	of := func(program string) arm {
+		return arm{
+			name: program + "-" + label,
+			job:  job{Program: program + "-members", Members: membersCount, Heap: serviceHeap},
+			run: func(t *turn) report {
+				t.job.Data = t.emptyOf("src", partitions)
+				for p := range t.job.Data.Ends {
+					t.job.Data.Ends[p] = int64(membersRecords / partitions)
+				}
+				return consumeAll(t)
+			},
+		}
+	}
+	return []arm{of("siding"), of("bare")}
 }
 
 // bridges let all records fail, and write the copies that the job describes.

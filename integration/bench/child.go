@@ -33,6 +33,7 @@ type job struct {
 	Whole    bool // a bridge also reads its copies back
 	Dead     bool // a bridge's copies are dead letters
 	Slots    int  // handlers at a time
+	Members  int  // of the group
 	Order    consumer.Order
 	Nap      time.Duration // the longest sleep of a handler
 	Spin     time.Duration // CPU that the handler burns

@@ -79,9 +79,13 @@ var programs = map[string]program{
 	"bare-bridge":  bareBridge,
 	"bare-redrive": bareRedrive,
 	"bare-read":    bareRead,
+	"bare-members": bareMembers,
+
+	"write": writeBlocks,
 
 	"siding-consume":  sidingConsume,
 	"siding-keyed":    sidingKeyed,
+	"siding-members":  sidingMembers,
 	"siding-bridge":   sidingBridge,
 	"siding-poison":   sidingPoison,
 	"siding-outage":   sidingOutage,

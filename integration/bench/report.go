@@ -32,6 +32,11 @@ type report struct {
 	Outage outageCounts
 	Before float64 // rate of the same lanes before a rebalance
 	AtOnce int64   // most handlers that ran at a time
+
+	// Of a group with many partitions. HeapInuse is then the heap before the first record.
+	Ready  float64 // seconds until each partition has its member, and
+	Joined float64 // until each has one again after one more joined
+	Commit int64   // bytes of the largest commit
 }
 
 func (r report) rate() float64             { return float64(r.Records) / r.Seconds }
