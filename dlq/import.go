@@ -93,7 +93,7 @@ func (i *importer) read(ctx context.Context) error {
 		return err
 	}
 	defer adm.Close()
-	listed, missing := adm.ListEndOffsets(ctx, i.topic)
+	listed, missing := client.ListOffsets(ctx, adm.ListEndOffsets, i.topic)
 	ends, err := offsets(listed, missing, i.topic, math.MaxInt)
 	if err != nil {
 		return fmt.Errorf("list end offsets: %w", err)

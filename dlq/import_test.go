@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/internal/cases"
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 func TestImport_WritesWhatWasExported(t *testing.T) {
@@ -90,6 +91,19 @@ func TestImport_WritesWhatTheTopicTakes(t *testing.T) {
 		_, err := Import(t.Context(), "orders.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...)
 		wantError(t, err, "line 2: write it to orders.dlq/0: ")
 		wantError(t, err, "the letter has 2097280 bytes before compression: raise max.message.bytes of the topic, or take the line out of the file, and import it again")
+	})
+}
+
+// An import ended where no broker led a partition for some seconds.
+func TestImport_WaitsWhileALeaderMoves(t *testing.T) {
+	onKafka(t, func(t *testing.T, k *kafka) {
+		k.fill(t, "orders.dlq", 0, 1)
+		leaderless := k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "orders.dlq", Partitions: []int32{2}, Err: kerr.LeaderNotAvailable, Count: -1})
+		time.AfterFunc(client.LeaderMoves-time.Second, leaderless.Remove)
+		file := export(t, letters()...)
+		if n, err := Import(t.Context(), "orders.dlq", bytes.NewReader(file), ImportOptions{}, k.opts()...); err != nil || n != int64(len(letters())) {
+			t.Errorf("%d letters were imported: %v", n, err)
+		}
 	})
 }
 

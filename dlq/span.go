@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -23,14 +22,6 @@ import (
 // after the cursor. A lane writes the two at most 1,000 copies apart, the most that it has in
 // flight.
 const lookBack = 4_096
-
-const (
-	// leaderMoves is for how long a leader may move before its partition cannot be read. kgo asks
-	// again by itself, but its answer can be older than its last question: so there are two.
-	leaderMoves = 5 * time.Second
-	// leaderAgain is the time between two questions meanwhile.
-	leaderAgain = 250 * time.Millisecond
-)
 
 // Freeze returns a cursor from the topic's start to its present end. A read with that cursor, also
 // after it advanced, never yields a letter that came later. opts connect to the cluster.
@@ -104,39 +95,15 @@ type bounds struct {
 	startsErr, endErr error // of the brokers that did not answer
 }
 
-// listBounds lists them again for some seconds where a leader moves: until the brokers agree on the
-// new one, each sends the client to another.
-func listBounds(ctx context.Context, adm *kadm.Client, topics ...string) bounds {
-	began := time.Now()
-	for try := 1; ; try++ {
-		b := askBounds(ctx, adm, topics...)
-		if !b.moving() || try > 1 && time.Since(began) >= leaderMoves {
-			return b
-		}
-		select {
-		case <-ctx.Done():
-			return b
-		case <-time.After(leaderAgain):
-		}
-	}
-}
-
-func askBounds(ctx context.Context, adm *kadm.Client, topics ...string) (b bounds) {
+// listBounds lists them, and waits for leaders that move.
+func listBounds(ctx context.Context, adm *kadm.Client, topics ...string) (b bounds) {
 	var starting sync.WaitGroup // at once: over a slow link each answer costs time
-	starting.Go(func() { b.starts, b.startsErr = adm.ListStartOffsets(ctx, topics...) })
+	starting.Go(func() { b.starts, b.startsErr = client.ListOffsets(ctx, adm.ListStartOffsets, topics...) })
 	// The end is the high watermark, not the last stable offset. So the span has every letter that
 	// was acknowledged before, also those after the begin of an open transaction.
-	b.ends, b.endErr = adm.ListEndOffsets(ctx, topics...)
+	b.ends, b.endErr = client.ListOffsets(ctx, adm.ListEndOffsets, topics...)
 	starting.Wait()
 	return b
-}
-
-// moving reports whether a broker leads a partition no more for which the client asked it.
-func (b bounds) moving() (moves bool) {
-	for _, listed := range []kadm.ListedOffsets{b.starts, b.ends} {
-		listed.Each(func(o kadm.ListedOffset) { moves = moves || errors.Is(o.Err, kerr.NotLeaderForPartition) })
-	}
-	return moves
 }
 
 // spans turns a cursor into spans of a topic that has so many partitions. With an error it returns

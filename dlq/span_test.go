@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sidingkafka/siding/internal/client"
 )
 
 // silence makes the partitions of a topic have no leader.
@@ -55,24 +57,30 @@ func TestFreeze_IsZeroIfNoPartitionAnswers(t *testing.T) {
 	})
 }
 
-// While a leader moves, the broker that the client knows denies that it leads. A verb that reads
-// waits for some seconds until another one does.
+// While a leader moves, the broker that the client knows denies that it leads, or none leads. A
+// verb that reads waits for some seconds until one does.
 func TestFreeze_WaitsWhileALeaderMoves(t *testing.T) {
-	onKafka(t, func(t *testing.T, k *kafka) {
-		k.fill(t, "orders.dlq", 0, 3)
-		moves := func() *kfake.FaultHandle {
-			return k.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq", Err: kerr.NotLeaderForPartition, Count: -1})
-		}
-		time.AfterFunc(leaderMoves-time.Second, moves().Remove)
-		if c := k.freeze(t, "orders.dlq"); c.End[0] != 3 {
-			t.Errorf("the end is %v, want 3", c.End)
-		}
-		moves()
-		began := time.Now()
-		_, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
-		wantError(t, err, "NOT_LEADER_FOR_PARTITION")
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("a leader that does not come is an error after %v", took)
-		}
-	})
+	for name, f := range map[string]kfake.Fault{
+		"the former leader answers": {Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.NotLeaderForPartition},
+		"no broker leads":           {Keys: []kmsg.Key{kmsg.Metadata}, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable},
+		"the new one lags":          {Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.OffsetNotAvailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onKafka(t, func(t *testing.T, k *kafka) {
+				k.fill(t, "orders.dlq", 0, 3)
+				f.Topic, f.Count = "orders.dlq", -1
+				time.AfterFunc(client.LeaderMoves-time.Second, k.Fault(f).Remove)
+				if c := k.freeze(t, "orders.dlq"); c.End[0] != 3 {
+					t.Errorf("the end is %v, want 3", c.End)
+				}
+				k.Fault(f)
+				began := time.Now()
+				_, err := Freeze(t.Context(), "orders.dlq", k.opts()...)
+				wantError(t, err, f.Err.Message)
+				if took := time.Since(began); took > time.Minute {
+					t.Errorf("a leader that does not come is an error after %v", took)
+				}
+			})
+		})
+	}
 }

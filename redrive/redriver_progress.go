@@ -58,16 +58,16 @@ func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, e
 		return nil, err
 	}
 	defer adm.Close()
-	starts, err := adm.ListStartOffsets(ctx, ledger)
-	if err != nil {
-		return nil, fmt.Errorf("list start offsets of %s: %w", ledger, err)
-	}
 	ends, err := decidedEnds(ctx, adm, ledger)
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return nil, none
 	case err != nil:
 		return nil, fmt.Errorf("list end offsets of %s: %w", ledger, permission.Denied("DESCRIBE", "topic", ledger, err))
+	}
+	starts, err := client.ListOffsets(ctx, adm.ListStartOffsets, ledger)
+	if err := errors.Join(err, starts.Error()); err != nil {
+		return nil, fmt.Errorf("list start offsets of %s: %w", ledger, err)
 	}
 	start, _ := starts.Lookup(ledger, 0)
 	end, _ := ends.Lookup(ledger, 0)
@@ -100,12 +100,12 @@ func (r *Redriver) lastRecord(ctx context.Context, ledger, id string) ([]byte, e
 // topic. So what a run recorded last may be behind that start for a moment after the run returned.
 // decidedEnds waits markersWithin at most for the transactions that are open in partition 0.
 func decidedEnds(ctx context.Context, adm *kadm.Client, topic string) (kadm.ListedOffsets, error) {
-	all, err := adm.ListEndOffsets(ctx, topic)
+	all, err := client.ListOffsets(ctx, adm.ListEndOffsets, topic)
 	if err != nil {
 		return nil, err
 	}
 	for began := time.Now(); ; {
-		decided, err := adm.ListCommittedOffsets(ctx, topic)
+		decided, err := client.ListOffsets(ctx, adm.ListCommittedOffsets, topic)
 		if err := errors.Join(err, all.Error(), decided.Error()); err != nil {
 			return nil, err
 		}

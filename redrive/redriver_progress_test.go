@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/consumer/consumertest"
 	"github.com/sidingkafka/siding/dlq"
@@ -104,6 +106,30 @@ func TestProgress_WaitsASecondForTransactions(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// Progress ended where no broker led the ledger for some seconds.
+func TestProgress_WaitsWhileALeaderMoves(t *testing.T) {
+	t.Parallel()
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		r, p := interrupted(t, k)
+		for name, asks := range map[string]struct {
+			timestamp int64
+			isolation int8
+		}{"the start": {-2, 0}, "the end": {-1, 0}, "the last committed": {-1, 1}} {
+			fault := k.Cluster.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "orders.dlq.ledger", Err: kerr.LeaderNotAvailable, Count: -1,
+				When: func(req kmsg.Request) bool {
+					return listing(req, asks.timestamp, "orders.dlq.ledger") && req.(*kmsg.ListOffsetsRequest).IsolationLevel == asks.isolation
+				},
+			})
+			time.AfterFunc(3*time.Second, fault.Remove)
+			if o, err := r.Progress(t.Context(), "orders.dlq", p.ID); err != nil || o.ID != p.ID || fault.Hits() < 2 {
+				t.Errorf("%s: it is %+v, %v, after %d questions", name, o, err, fault.Hits())
+			}
+			fault.Remove()
 		}
 	})
 }

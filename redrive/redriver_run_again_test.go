@@ -96,3 +96,25 @@ func TestResume_SendsNoLetterThatWasDiscarded(t *testing.T) {
 		}
 	})
 }
+
+// A run ended before it had begun, since no broker led its ledger for seconds: the client asks
+// again where a broker denies that it leads, but not where it knows of no leader.
+func TestRun_WaitsWhileALeaderMoves(t *testing.T) {
+	cases.Skip(t)
+	t.Parallel()
+	for _, topic := range []string{"orders.dlq", "orders.dlq.ledger", "orders.retry.5s"} {
+		virtual(t, topic, func(t *testing.T, k *consumertest.Kafka) {
+			letters(t, k, 5, succeeding)
+			r, p := planned(t, k)
+			leaderless := func() *kfake.FaultHandle {
+				return k.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: topic, Partitions: []int32{0}, Err: kerr.LeaderNotAvailable, Count: -1})
+			}
+			time.AfterFunc(3*time.Second, leaderless().Remove)
+			succeeds(t, 5)(r.Run(t.Context(), p, ann(redrive.Pace{Canary: -1, Ramp: -1, Window: time.Second}, nil)))
+			time.AfterFunc(3*time.Second, leaderless().Remove)
+			if o, err := r.Status(t.Context(), "orders.dlq", p.ID); err != nil || o.State != redrive.Done {
+				t.Errorf("its status is %+v, %v", o, err)
+			}
+		})
+	}
+}

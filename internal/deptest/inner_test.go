@@ -31,7 +31,7 @@ var innerMayImport = map[string][]string{
 	},
 	"consumer/internal/topicmonitor": {"consumer/internal/cluster"},
 
-	"redrive/internal/bounds":     {"redrive/internal/permission"},
+	"redrive/internal/bounds":     {"internal/client", "redrive/internal/permission"},
 	"redrive/internal/guard":      {"dlq"},
 	"redrive/internal/inflight":   {"dlq", "headers", "redrive/internal/letters"},
 	"redrive/internal/letters":    {"headers", "internal/offsetset"},

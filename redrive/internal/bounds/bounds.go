@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
 )
 
@@ -37,7 +38,7 @@ func EndsOfExisting(ctx context.Context, adm *kadm.Client, names []string) (Posi
 }
 
 func list(ctx context.Context, what string, list func(context.Context, ...string) (kadm.ListedOffsets, error), names []string) (Positions, error) {
-	listed, err := list(ctx, names...)
+	listed, err := client.ListOffsets(ctx, list, names...)
 	if err != nil {
 		return nil, fmt.Errorf("list %s offsets: %w", what, err)
 	}
