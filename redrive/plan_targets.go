@@ -67,7 +67,7 @@ func (p *Plan) resolveGroups(ctx context.Context, cl *kgo.Client) error {
 // of the target.
 func (p *Plan) findHomes(ctx context.Context, adm *kadm.Client) error {
 	name := p.Selection.Target.Topic
-	p.home, p.homeless = &homes{ctx: ctx, topics: p.topics, adm: adm, named: name, offsets: map[string]kadm.OffsetResponses{}}, map[destination]int64{}
+	p.home, p.homeless = &homes{ctx: ctx, topics: p.topics, adm: adm, named: name, offsets: map[string]kadm.OffsetResponses{}, found: map[destination]string{}}, map[destination]int64{}
 	if p.toTier {
 		name = p.topics.source
 	}

@@ -58,11 +58,21 @@ type homes struct {
 	named   string
 	offsets map[string]kadm.OffsetResponses // by group; nil if they could not be read
 	errs    []error
+	found   map[destination]string
 }
 
 // of returns the retry topic of a destination; empty if there is none, or if the group's offsets
-// cannot be read.
+// cannot be read. A plan asks for each letter.
 func (h *homes) of(d destination) string {
+	tier, ok := h.found[d]
+	if !ok {
+		tier = h.find(d)
+		h.found[d] = tier
+	}
+	return tier
+}
+
+func (h *homes) find(d destination) string {
 	committed, ok := h.offsets[d.group]
 	if !ok {
 		var err error
