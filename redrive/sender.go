@@ -100,6 +100,7 @@ func (s *sender) begin() error {
 		return fmt.Errorf("begin: %w: %w", txn.ErrUncertain, err)
 	}
 	s.open = &transaction{which: s.next, cl: cl, began: time.Now(), sent: make(chan struct{}), failed: map[*kgo.Record]error{}}
+	s.open.answered = s.open.promise
 	return nil
 }
 

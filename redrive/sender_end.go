@@ -77,18 +77,17 @@ func (s *sender) end(ctx context.Context, t *transaction, before <-chan struct{}
 func (s *sender) report(ctx context.Context, t *transaction) error {
 	run := s.run
 	for _, r := range t.notes {
-		t.cl.Produce(ctx, r, t.promise)
+		t.cl.Produce(ctx, r, t.answered)
 	}
-	e := dlq.Entry{
+	all := entries{ledger: run.topics.ledger, entry: dlq.Entry{
 		TopicID: run.topicID, Run: run.rec.ID, At: time.Now(), By: run.rec.By, Why: run.rec.Why, Edited: run.rec.Edit.what(),
-	}
+	}}
 	for _, o := range t.copies {
-		e.State = dlq.Redriven
+		state := dlq.Redriven
 		if !run.follows(o.group) {
-			e.State = dlq.Unfollowed
+			state = dlq.Unfollowed
 		}
-		e.Epochs, e.Target = run.rec.Epochs[o.Partition], o.target()
-		t.write(ctx, e.Record(run.topics.ledger, o.Partition, o.Offset))
+		t.write(ctx, all.record(o, state, run.rec.Epochs[o.Partition]))
 	}
 	if err := t.cl.Flush(ctx); err != nil {
 		return err

@@ -47,6 +47,9 @@ type transaction struct {
 	sending   time.Duration // time for the copies after the last was added
 	reporting time.Duration // time for the entries
 
+	// promise, since each use of a method as a value allocates
+	answered func(*kgo.Record, error)
+
 	mu     sync.Mutex
 	failed map[*kgo.Record]error // records that the client could not write; valid after the flush
 
@@ -143,7 +146,7 @@ func (t *transaction) add(o *outgoing) {
 // write writes a copy or its entry.
 func (t *transaction) write(ctx context.Context, r *kgo.Record) {
 	t.written = append(t.written, r)
-	t.cl.Produce(ctx, r, t.promise)
+	t.cl.Produce(ctx, r, t.answered)
 }
 
 // promise handles the answer about a record.
