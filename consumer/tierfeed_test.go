@@ -21,6 +21,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -344,4 +345,56 @@ func TestTierFeed_ALongRetryAfterIsAHandfulOfCopies(t *testing.T) {
 		}
 		k.Conserved()
 	})
+}
+
+// However far away all is due that waits in a tier, what is written behind it may be due first: a
+// redriven record, one of a host whose clock is slow, and one that came from a drained tier or was
+// written again because of its retention. A tier that is no longer read would make them late.
+func TestTierFeed_WhatIsWrittenLastMayBeDueFirst(t *testing.T) {
+	for name, tt := range map[string]struct {
+		in       time.Duration // when it is due
+		attempts int
+	}{
+		"redriven":                {attempts: 0},
+		"by a clock that is slow": {in: 45 * time.Minute, attempts: 1},
+		"of a drained tier":       {in: 20 * time.Minute, attempts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+				var late lateness
+				var ran atomic.Int64
+				cfg := config(func(ctx context.Context, r *kgo.Record) error {
+					if d := consumer.DeliveryOf(ctx, r); d.Tier == 0 {
+						return classify.Retryable(errBusy)
+					} else if string(r.Key) == "first" {
+						ran.Store(time.Now().UnixMilli())
+						late.add(d)
+					}
+					return nil
+				})
+				cfg.Policy.Tiers = []time.Duration{time.Hour}
+				c := k.Run(cfg)
+				const n = 3000
+				k.Produce(many(n)...)
+				eventually(t, "all are parked", func() bool { return waiting(c) == n })
+				time.Sleep(time.Second)
+				m := headers.Meta{
+					Group: cfg.Group, Attempts: tt.attempts, NotBefore: time.UnixMilli(0), FirstFailedAt: time.Now(), FailedAt: time.Now(), Class: "busy", Hops: 1,
+					Original: headers.Position{Topic: "orders", Offset: n, Timestamp: time.Now()},
+				}
+				due := time.Now()
+				if tt.in > 0 {
+					due = due.Add(tt.in).Truncate(time.Millisecond)
+					m.NotBefore = due
+				} else {
+					m.Redrive = headers.Redrive{ID: "r1", Count: 1, From: headers.Position{Topic: "orders.dlq"}, At: time.Now()}
+				}
+				k.Produce(&kgo.Record{Topic: "orders.retry.1h", Key: []byte("first"), Headers: m.Append(nil)})
+				time.Sleep(tt.in + time.Second)
+				if at := ran.Load(); at == 0 || at-due.UnixMilli() > 100 {
+					t.Errorf("a second after it was due it had run %v after that (at %d); %+v", time.UnixMilli(at).Sub(due), at, c.Health().Lanes)
+				}
+			})
+		})
+	}
 }
