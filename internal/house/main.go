@@ -26,7 +26,7 @@ func run(args []string, out, problems io.Writer) (code int) {
 	flags := flag.NewFlagSet("house", flag.ContinueOnError)
 	flags.SetOutput(problems)
 	dir := flags.String("C", ".", "measure the checkout in this directory")
-	lower := flags.Bool("lower", false, "lower the ceilings to the measures, and write the table of docs/architecture.md")
+	lower := flags.Bool("lower", false, "lower the ceilings to the measures")
 	race := flags.String("race", "", "the flags that the recorded run under the race detector was built with, besides -race")
 	if flags.Parse(args) != nil {
 		return 2
@@ -52,9 +52,6 @@ func run(args []string, out, problems io.Writer) (code int) {
 		if err := os.WriteFile(filepath.Join(*dir, ceilingsFile), []byte(most.String()), 0o666); err != nil {
 			return fail(err)
 		}
-		if err := writeTable(*dir, most); err != nil {
-			return fail(err)
-		}
 	}
 	printRooms(out, rooms)
 	printTree(out, got, most)
@@ -62,12 +59,6 @@ func run(args []string, out, problems io.Writer) (code int) {
 	for _, name := range raised(*dir, most) {
 		ok = false
 		fmt.Fprintf(problems, "house: a ceiling was raised: %s; what has to exceed it for a while stands in %s\n", name, debtFile)
-	}
-	if isStale, err := tableIsStale(*dir, most); err != nil {
-		return fail(err)
-	} else if isStale {
-		ok = false
-		fmt.Fprintf(problems, "house: docs/architecture.md has other ceilings: run go run ./internal/house -lower\n")
 	}
 	tooDear, err := tooDearTests(*dir, strings.Fields(*race), debt, out)
 	if err != nil {
