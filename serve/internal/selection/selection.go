@@ -117,7 +117,7 @@ func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection,
 		return nil, wrong
 	}
 	if ReadsLetters(f) {
-		carries := dlq.Filter{Keys: f.Key, Headers: headerValues(f.Header)}
+		carries := dlq.Filter{Keys: f.Key, Headers: where.ParseHeaders(f.Header)}
 		sel.Reads = func(l *dlq.Letter) bool {
 			l, _ = hidden.Letter(l) // what is hidden cannot be asked for
 			return attempts.Has(int64(l.Meta.Attempts)) && carries.Selects(l) && (sel.where == nil || sel.where.Match(l))
@@ -157,18 +157,4 @@ func stateNames() (all []string) {
 		all = append(all, string(s))
 	}
 	return all
-}
-
-// headerValues returns the values of each header that must be there, none for any.
-func headerValues(all []string) map[string][]string {
-	values := map[string][]string{}
-	for _, h := range all {
-		name, value, exact := strings.Cut(h, "=")
-		if exact {
-			values[name] = append(values[name], value)
-		} else if _, named := values[name]; !named {
-			values[name] = nil
-		}
-	}
-	return values
 }

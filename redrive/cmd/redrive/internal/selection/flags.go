@@ -123,7 +123,7 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	var err error
 	s.Filter.Ranges, err = where.ParseRanges("--", f.partitions, f.offsets)
 	errs = append(errs, err)
-	s.Filter.Headers = parseHeaders(f.headers)
+	s.Filter.Headers = where.ParseHeaders(f.headers)
 
 	attempts := where.Span{To: math.MaxInt64}
 	if f.attempts != "" {
@@ -143,18 +143,4 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 		}
 	}
 	return s, nil
-}
-
-// parseHeaders are the values of each header that must be there, none for any.
-func parseHeaders(all []string) map[string][]string {
-	values := map[string][]string{}
-	for _, h := range all {
-		name, value, exact := strings.Cut(h, "=")
-		if exact {
-			values[name] = append(values[name], value)
-		} else if _, named := values[name]; !named {
-			values[name] = nil
-		}
-	}
-	return values
 }
