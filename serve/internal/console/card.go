@@ -23,7 +23,7 @@ type cardModel struct {
 	// HTML is a part of the elements' ids.
 	HTML            string
 	Link, TopicLink string
-	Says            []phrase
+	Summary         []phrase
 	Phases          []phaseModel
 	Bar             []barPart
 	Gauges          []gauge
@@ -111,7 +111,7 @@ func newCardsModel(all []api.Run, but, base string, roles map[string]access.Role
 
 func newCardModel(r *api.Run, base string, role access.Role, rates *meter, now time.Time) *cardModel {
 	topic := topicPath(base, r.Topic)
-	m := &cardModel{Run: *r, HTML: idOf(r.Topic, r.ID), Link: runPath(topic, r.ID), TopicLink: topic, Says: runPhrases(r, now), Bar: barOf(&r.Counts), Over: isOver(r)}
+	m := &cardModel{Run: *r, HTML: idOf(r.Topic, r.ID), Link: runPath(topic, r.ID), TopicLink: topic, Summary: runPhrases(r, now), Bar: barOf(&r.Counts), Over: isOver(r)}
 	if !m.Over {
 		m.Phases, m.Gauges = phasesOf(r), gaugesOf(r, rates)
 		m.MayAbort, m.MayResume = role >= access.Operator, role >= access.Operator && r.Silent

@@ -16,7 +16,7 @@ import (
 type resolveModel struct {
 	Which, Back, Here string
 	Problem           string
-	Says              string
+	Effect            string
 	// Letters is how many letters there are; 1 for one.
 	Letters int64
 	// Typed reports that the number is to be typed, and Compensated that there is such a choice.
@@ -55,14 +55,14 @@ func discardForm(s *site, r *visit) (*answer, error) {
 func newDiscardModel(a *subject, letters int64, why string) *resolveModel {
 	m := &resolveModel{
 		Which: a.which(), Letters: letters, Typed: !a.single, Compensates: true, Why: why, Button: "Discard",
-		Says: "Discards the letter: nobody brings it back, unless somebody reopens it.",
+		Effect: "Discards the letter: nobody brings it back, unless somebody reopens it.",
 	}
 	switch {
 	case a.single:
 	case letters == 0:
-		m.Says = "Discards nothing: no open letter is selected."
+		m.Effect = "Discards nothing: no open letter is selected."
 	default:
-		m.Says = "Discards " + number.Of(letters, "letter") + ": nobody brings them back, unless somebody reopens them one by one."
+		m.Effect = "Discards " + number.Of(letters, "letter") + ": nobody brings them back, unless somebody reopens them one by one."
 	}
 	return m
 }
@@ -114,7 +114,7 @@ func reopenForm(s *site, r *visit) (*answer, error) {
 }
 
 func newReopenModel(a *subject, why string) *resolveModel {
-	return &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Says: "Withdraws that the letter was discarded: it is open again, and can be brought back. " +
+	return &resolveModel{Which: a.which(), Letters: 1, Why: why, Button: "Reopen", Effect: "Withdraws that the letter was discarded: it is open again, and can be brought back. " +
 		"A letter that was brought back before is open again only if its copy is in a partition that no consumer can have."}
 }
 

@@ -26,7 +26,7 @@ const quietAfter = time.Hour
 type incidentModel struct {
 	operate.Topic
 	Path    string
-	Says    []phrase
+	Summary []phrase
 	Alerts  []alert
 	Runs    []runRow
 	Chips   []chip
@@ -79,9 +79,9 @@ type letterRow struct {
 // runRow is a run that is not finished.
 type runRow struct {
 	redrive.Outcome
-	Link  string
-	Began moment
-	Says  string
+	Link    string
+	Began   moment
+	Summary string
 }
 
 // incidentPage is the page of one topic.
@@ -148,7 +148,7 @@ func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, na
 // newIncidentModel returns what the page says of a topic itself.
 func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *incidentModel {
 	m := &incidentModel{
-		Topic: *t, Path: path, Says: sentence(t, now), Alerts: alertsOf(t), Chips: f.chips(path), Clear: path, State: f.State, Where: f.Where,
+		Topic: *t, Path: path, Summary: sentence(t, now), Alerts: alertsOf(t), Chips: f.chips(path), Clear: path, State: f.State, Where: f.Where,
 		Filtered: f.query() != "",
 	}
 	m.Acts, m.CannotAct = actsOn(t, f, path)

@@ -22,7 +22,7 @@ import (
 type letterModel struct {
 	*api.LetterDetail
 	Topic, Path string
-	Says        []phrase
+	Summary     []phrase
 	Steps       []step
 	// MayRead reports whether the content is shown; Role is the one that it takes.
 	MayRead bool
@@ -45,8 +45,8 @@ type step struct {
 	At   moment
 	// After is how long after the step before it this was; empty if nobody knows.
 	After string
-	// Says are facts about it, and Message what a failure or a person said.
-	Says    []string
+	// Facts are known about it, and Message what a failure or a person said.
+	Facts   []string
 	Class   string
 	Message string
 	Link    *link
@@ -96,7 +96,7 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) 
 	if l.Class != "" || l.Fingerprint != "" {
 		m.Same = path + same.query()
 	}
-	m.Says = letterPhrases(l, now)
+	m.Summary = letterPhrases(l, now)
 	m.Steps = stepsOf(l, path, now)
 	if l.Content == nil {
 		return m
@@ -126,14 +126,14 @@ func (m *letterModel) act(role access.Role) {
 
 // stepsOf returns what happened to a record, from its beginning on.
 func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
-	produced := step{What: "Produced", Says: []string{place(l.Original)}}
+	produced := step{What: "Produced", Facts: []string{place(l.Original)}}
 	if l.ProducedAt != nil {
 		produced.at = *l.ProducedAt
 	}
 	var calls []step
 	if l.Redriven != nil {
 		s := step{
-			What: "Brought back", Says: []string{"by run " + visible(l.Redriven.Run), number.Of(int64(l.Redriven.Count), "redrive") + " so far"},
+			What: "Brought back", Facts: []string{"by run " + visible(l.Redriven.Run), number.Of(int64(l.Redriven.Count), "redrive") + " so far"},
 			Link: &link{"the earlier letter", letterPath(path, l.Redriven.From.Partition, l.Redriven.From.Offset)},
 		}
 		if l.Redriven.At != nil {
@@ -147,13 +147,13 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 			s.What += fmt.Sprintf(", call %d", a.Call)
 		}
 		if a.Verdict != "" {
-			s.Says = append(s.Says, a.Verdict)
+			s.Facts = append(s.Facts, a.Verdict)
 		}
 		calls = append(calls, s)
 	}
 	slices.SortStableFunc(calls, func(a, b step) int { return a.at.Compare(b.at) })
 	if missing := l.Attempts - attemptsIn(l.History); missing > 0 {
-		calls = append([]step{{What: number.Of(int64(missing), "earlier attempt"), Says: []string{missingWords(l.Reason)}, Timeless: true}}, calls...)
+		calls = append([]step{{What: number.Of(int64(missing), "earlier attempt"), Facts: []string{missingWords(l.Reason)}, Timeless: true}}, calls...)
 	}
 	all := append(append([]step{produced}, calls...), deadStep(l))
 	for _, e := range l.Ledger {
@@ -180,15 +180,15 @@ func stepsOf(l *api.LetterDetail, path string, now time.Time) []step {
 func deadStep(l *api.LetterDetail) step {
 	dead := step{What: "Dead-lettered", at: l.EnteredAt, Class: l.Class, Message: l.Message, Red: isOpen(l.State)}
 	if words, ok := reasonWords[headers.Reason(l.Reason)]; ok {
-		dead.Says = append(dead.Says, words)
+		dead.Facts = append(dead.Facts, words)
 	}
-	dead.Says = append(dead.Says, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
+	dead.Facts = append(dead.Facts, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
 	for name, value := range map[string]string{"group": l.Group, "version": l.Version, "environment": l.Environment, "host": l.Host} {
 		if value != "" {
-			dead.Says = append(dead.Says, name+" "+visible(value))
+			dead.Facts = append(dead.Facts, name+" "+visible(value))
 		}
 	}
-	slices.Sort(dead.Says[1:])
+	slices.Sort(dead.Facts[1:])
 	return dead
 }
 
@@ -219,20 +219,20 @@ func entryStep(e api.LedgerEntry) step {
 	default:
 		s.What = strings.ToUpper(e.State[:1]) + e.State[1:]
 		if words := stateWords[state]; words != "" {
-			s.Says = append(s.Says, words)
+			s.Facts = append(s.Facts, words)
 		}
 	}
 	if e.Target != nil {
-		s.Says = append(s.Says, "to "+place(*e.Target))
+		s.Facts = append(s.Facts, "to "+place(*e.Target))
 	}
 	if e.Run != "" {
-		s.Says = append(s.Says, "run "+visible(e.Run))
+		s.Facts = append(s.Facts, "run "+visible(e.Run))
 	}
 	if e.By != "" {
-		s.Says = append(s.Says, "by "+visible(e.By))
+		s.Facts = append(s.Facts, "by "+visible(e.By))
 	}
 	if len(e.Edited) > 0 {
-		s.Says = append(s.Says, "changed: "+visible(list(e.Edited)))
+		s.Facts = append(s.Facts, "changed: "+visible(list(e.Edited)))
 	}
 	return s
 }

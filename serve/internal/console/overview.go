@@ -17,9 +17,9 @@ import (
 
 // overviewModel is the model of the template "overview".
 type overviewModel struct {
-	Who  string
-	Says []phrase
-	Rows []overviewRow
+	Who     string
+	Summary []phrase
+	Rows    []overviewRow
 	// Nothing reports that there is no topic at all that the sender may see.
 	Nothing bool
 }
@@ -27,9 +27,9 @@ type overviewModel struct {
 // overviewRow is a topic in the overview.
 type overviewRow struct {
 	operate.Topic
-	Link  string
-	Says  []phrase
-	Spark sparkline
+	Link    string
+	Summary []phrase
+	Spark   sparkline
 	// TopLink selects the class with the most open letters.
 	TopLink string
 	Alerts  []alert
@@ -79,7 +79,7 @@ func overviewPage(d *operate.Desk, r *visit) (*page, error) {
 // newOverviewRow returns the row of a topic. series are its failures in the window of a sparkline.
 func newOverviewRow(t *operate.Topic, series []letterindex.Series, base string, now time.Time) overviewRow {
 	row := overviewRow{
-		Topic: *t, Link: topicPath(base, t.Topic.Topic), Says: sentence(t, now), Spark: newSparkline(series), Alerts: alertsOf(t),
+		Topic: *t, Link: topicPath(base, t.Topic.Topic), Summary: sentence(t, now), Spark: newSparkline(series), Alerts: alertsOf(t),
 		Oldest: momentAt(t.Oldest, now), Growing: isGrowing(t, now),
 	}
 	row.TopLink = row.Link + (&Filter{Classes: []string{t.TopClass}}).query()
@@ -91,7 +91,7 @@ func newOverviewModel(who string, rows []overviewRow) overviewModel {
 	slices.SortFunc(rows, func(a, b overviewRow) int {
 		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Open, a.Open), cmp.Compare(a.Topic.Topic.Topic, b.Topic.Topic.Topic))
 	})
-	return overviewModel{Who: who, Says: overviewPhrases(rows), Rows: rows, Nothing: len(rows) == 0}
+	return overviewModel{Who: who, Summary: overviewPhrases(rows), Rows: rows, Nothing: len(rows) == 0}
 }
 
 // severity orders topics: those that need somebody come first.

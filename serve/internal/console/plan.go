@@ -18,7 +18,7 @@ import (
 // planModel is a plan as a page shows it: a sentence, and tables for those who want to know more.
 type planModel struct {
 	Letters  int64
-	Says     []string
+	Summary  []string
 	Warnings []string
 	// Dangers are why the number of letters has to be typed; none if it need not.
 	Dangers []string
@@ -40,7 +40,7 @@ type countRow struct {
 const manyLetters = 10_000
 
 func newPlanModel(p *api.Plan, t *operate.Topic, pace *api.Pace) *planModel {
-	m := &planModel{Letters: p.Letters, Warnings: p.Warnings, Says: planText(p, pace), Dangers: dangersOf(p, t, pace)}
+	m := &planModel{Letters: p.Letters, Warnings: p.Warnings, Summary: planText(p, pace), Dangers: dangersOf(p, t, pace)}
 	for _, table := range []struct {
 		name string
 		of   map[string]int64

@@ -16,14 +16,14 @@ import (
 
 // rulesModel is the model of the template "rules".
 type rulesModel struct {
-	Says  []phrase
-	Rules []ruleModel
+	Summary []phrase
+	Rules   []ruleModel
 }
 
 // ruleModel is a rule with its states.
 type ruleModel struct {
 	Name, HTML string
-	Says       []gauge
+	Gauges     []gauge
 	On         []ruleOnModel
 }
 
@@ -53,9 +53,9 @@ func rulesPage(d *operate.Desk, r *visit) (*page, error) {
 }
 
 func newRulesModel(all []api.Rule, base string, now time.Time) rulesModel {
-	m := rulesModel{Says: rulesPhrases(all)}
+	m := rulesModel{Summary: rulesPhrases(all)}
 	for i := range all {
-		rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Says: ruleGauges(&all[i])}
+		rule := ruleModel{Name: all[i].Name, HTML: idOf(all[i].Name), Gauges: ruleGauges(&all[i])}
 		for _, on := range all[i].On {
 			rule.On = append(rule.On, newRuleOn(&on, base, all[i].Name, now))
 		}
@@ -146,7 +146,7 @@ func ruleGauges(r *api.Rule) []gauge {
 type ruleTopicModel struct {
 	Rule    string
 	On      *ruleOnModel
-	Says    string
+	Effect  string
 	Problem string
 	History []ruleEventRow
 	// Do is what its form does, paused or resumed; empty without the role, with Cannot as why.
@@ -205,7 +205,7 @@ func ruleForm(s *site, r *visit) (*answer, error) {
 // what it did on all topics.
 func newRuleTopicModel(rule string, on *api.RuleOnTopic, history []api.RuleEvent, base string, role access.Role, now time.Time) *ruleTopicModel {
 	is := newRuleOn(on, base, rule, now)
-	m := &ruleTopicModel{Rule: rule, Here: is.Link, On: &is, Says: wouldText(on), Key: rand.Text()}
+	m := &ruleTopicModel{Rule: rule, Here: is.Link, On: &is, Effect: wouldText(on), Key: rand.Text()}
 	for i := range history {
 		if e := &history[i]; e.Topic == on.Topic {
 			m.History = append(m.History, ruleEventRow{*e, momentOf(e.At, now), runPath(is.TopicLink, e.Run)})

@@ -15,8 +15,8 @@ import (
 
 // runsModel is the model of the template "runs".
 type runsModel struct {
-	Says []phrase
-	Rows []runsRow
+	Summary []phrase
+	Rows    []runsRow
 	// More reports that there are older ones that have ended.
 	More bool
 }
@@ -54,7 +54,7 @@ func runsPage(d *operate.Desk, r *visit) (*page, error) {
 }
 
 func newRunsModel(all []api.Run, base string, now time.Time) runsModel {
-	m := runsModel{Says: runsPhrases(all)}
+	m := runsModel{Summary: runsPhrases(all)}
 	for i := range all {
 		run, topic := &all[i], topicPath(base, all[i].Topic)
 		if len(m.Rows) >= mostRuns && isOver(run) {
