@@ -368,7 +368,7 @@ func (s *specimen) write(w http.ResponseWriter, r *visit, is *exhibit) {
 	}
 	cards, err2 := execute("cards", newCardsModel(s.runs(), is.page.run, r.base, map[string]access.Role{"orders.dlq": s.role}, time.Time{}, new(meter), r.now))
 	l := newLayout(r, &is.page, live)
-	l.Runs, l.RunsSeen = template.HTML(cards), "seen"
+	l.Runs, l.RunsHash = template.HTML(cards), "seen"
 	text, err3 := execute("layout", l)
 	if err := errors.Join(err, err2, err3); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

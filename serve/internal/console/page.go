@@ -54,24 +54,24 @@ type layout struct {
 	// SignedIn reports whether there is a session that can end.
 	SignedIn bool
 	Live     template.HTML
-	Seen     string // hash of Live; empty if the page does not change
-	// Runs are the cards of runs that go on, RunsSeen is their hash, and Stream the address at
+	LiveHash string // empty if the page does not change
+	// Runs are the cards of runs that go on, RunsHash is their hash, and Stream the address at
 	// which they are followed by a page that does not change itself.
 	Runs             template.HTML
-	RunsSeen, Stream string
+	RunsHash, Stream string
 	AsOf             moment // when Live was rendered
 }
 
 // newLayout returns the layout around a page as it was rendered, without the cards.
 func newLayout(r *visit, p *page, live view.Rendering) layout {
-	l := layout{page: p, Base: r.base, Path: r.URL.RequestURI(), Theme: themeOf(r.Request), Seen: live.Hash}
+	l := layout{page: p, Base: r.base, Path: r.URL.RequestURI(), Theme: themeOf(r.Request), LiveHash: live.Hash}
 	l.Live = template.HTML(live.HTML) //nolint:gosec // templates wrote it
 	if !live.At.IsZero() {
 		l.AsOf = momentOf(live.At, live.At)
 	}
 	if r.who != nil {
 		l.Who = r.who.Name
-		if l.Seen == "" {
+		if l.LiveHash == "" {
 			l.Stream = r.base + "/runs"
 		}
 	}

@@ -48,7 +48,7 @@ func (s *site) write(w http.ResponseWriter, r *visit, status int, p *page, live 
 		if err != nil && r.Context().Err() == nil {
 			s.cfg.Log.Error("siding: the cards of runs could not be made", "error", err)
 		}
-		l.Runs, l.RunsSeen = template.HTML(cards.HTML), cards.Hash //nolint:gosec // templates wrote it
+		l.Runs, l.RunsHash = template.HTML(cards.HTML), cards.Hash //nolint:gosec // templates wrote it
 	}
 	text, err := execute("layout", l)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *site) write(w http.ResponseWriter, r *visit, status int, p *page, live 
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if status == http.StatusOK {
 		w.Header().Set("Vary", "Accept, Cookie")
-		if seen := `"` + live.Hash + "." + l.RunsSeen + `"`; live.Hash != "" && r.Header.Get("X-Poll") != "" {
+		if seen := `"` + live.Hash + "." + l.RunsHash + `"`; live.Hash != "" && r.Header.Get("X-Poll") != "" {
 			w.Header().Set("ETag", seen)
 			if r.Header.Get("If-None-Match") == seen {
 				w.WriteHeader(http.StatusNotModified)
