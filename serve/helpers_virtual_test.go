@@ -147,8 +147,8 @@ func (is *station) failWith(records ...*kgo.Record) {
 	}
 }
 
-// soonSeen is the interval of looks in tests that await within seconds what a look sees.
-const soonSeen = 10 * time.Second
+// soonRefreshed is the interval of refreshes in tests that await within seconds what one finds.
+const soonRefreshed = 10 * time.Second
 
 // serve runs a server until the test ends, or until stop is called.
 func (is *station) serve(cfg serve.Config, more ...kgo.Opt) (stop func()) {

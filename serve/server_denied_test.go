@@ -30,7 +30,7 @@ func TestServer_ADeniedTopicHidesNoOther(t *testing.T) {
 					all = append(all, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
 				}
 			}
-			guardAs(t, serve.Config{Refresh: soonSeen}, all, func(is *guarded) {
+			guardAs(t, serve.Config{Refresh: soonRefreshed}, all, func(is *guarded) {
 				as := &station{t: is.t, k: consumertest.On(is.t, is.opts...)}
 				towns(is.t, as.k, "bills")
 				as.lettersOf("bills", 1)

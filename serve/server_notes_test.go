@@ -87,7 +87,7 @@ func TestServer_LedgersThatCannotBeWrittenDelayNoAlert(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		is.serve(serve.Config{Refresh: soonSeen})
+		is.serve(serve.Config{Refresh: soonRefreshed})
 		time.Sleep(time.Minute)
 		for _, s := range sources[1:] {
 			is.lettersOf(s, 12)

@@ -112,7 +112,7 @@ func TestServer_ARunThatFailsIsSeen(t *testing.T) {
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		is := retriedAt(t, k)
 		is.dies()
-		is.serve(serve.Config{Refresh: soonSeen})
+		is.serve(serve.Config{Refresh: soonRefreshed})
 		is.knowsTheLetter()
 		is.broken.Store(false)
 		first := is.ends()

@@ -44,7 +44,7 @@ func TestServer_AWrongClockKeepsNoRunAndLosesNone(t *testing.T) {
 						}
 					}
 				}()
-				is.serve(serve.Config{Refresh: soonSeen, RulesFile: rules(t, slowly)})
+				is.serve(serve.Config{Refresh: soonRefreshed, RulesFile: rules(t, slowly)})
 				time.Sleep(30 * time.Second) // it has seen two heartbeats
 				path := "/topics/orders.dlq/runs/" + run.ID
 				for range 30 {

@@ -168,8 +168,8 @@ func (w *Watch) Of(topic string) []api.Guard {
 	return w.of[topic]
 }
 
-// Says says in words that a group holds a topic.
-func Says(g *api.Guard, topic string) string {
+// Describe says in words that a group holds a topic.
+func Describe(g *api.Guard, topic string) string {
 	if g.State == Held {
 		return fmt.Sprintf("group %s holds records of %s back", g.Group, topic)
 	}

@@ -45,16 +45,16 @@ type State struct {
 	Since    time.Time `json:"since,omitzero"`   // when it began
 	Changed  time.Time `json:"changed,omitzero"` // when it began, became urgent, or got a part
 	Over     time.Time `json:"over,omitzero"`    // zero while it lasts
-	// ToldTo are the names of the receivers that accepted the last change, and GivenUp has those
+	// AcceptedBy are the names of the receivers that accepted the last change. GivenUp has those
 	// that did not, with the reason: it was given up for them.
-	ToldTo  []string          `json:"toldTo,omitempty"`
-	GivenUp map[string]string `json:"givenUp,omitempty"`
+	AcceptedBy []string          `json:"toldTo,omitempty"`
+	GivenUp    map[string]string `json:"givenUp,omitempty"`
 	// Addressed are the receivers to which news of the incident were sent: they get its end. In
 	// notes of older versions, which have none, it is nil, and all receivers do.
 	Addressed []string `json:"addressed"`
-	// Told is from notes of older versions: all receivers of their server, if it had any, were
-	// notified of the last change.
-	Told bool `json:"told,omitempty"`
+	// AllNotified is from notes of older versions: all receivers of their server, if it had any,
+	// were notified of the last change.
+	AllNotified bool `json:"told,omitempty"`
 	// By stands for the process that wrote the note.
 	By string `json:"by,omitempty"`
 }
@@ -65,7 +65,7 @@ func (s *State) On() bool { return !s.Since.IsZero() && s.Over.IsZero() }
 // Awaits reports whether a receiver has to be notified of the last change: it was not, and the
 // incident lasts, or it got the beginning.
 func (s *State) Awaits(receiver string) bool {
-	if s.Since.IsZero() || s.Told || slices.Contains(s.ToldTo, receiver) {
+	if s.Since.IsZero() || s.AllNotified || slices.Contains(s.AcceptedBy, receiver) {
 		return false
 	}
 	return s.On() || s.Addressed == nil || slices.Contains(s.Addressed, receiver)
@@ -84,7 +84,7 @@ func (s *State) Address(receiver string) bool {
 // Accepted keeps that a receiver accepted the last change.
 func (s *State) Accepted(receiver string) {
 	delete(s.GivenUp, receiver)
-	s.ToldTo = append(s.ToldTo, receiver)
+	s.AcceptedBy = append(s.AcceptedBy, receiver)
 }
 
 // mostWhy bounds the reason why a message was given up, in bytes.
@@ -166,7 +166,7 @@ func (f *Follower) Stay() { f.away = time.Time{} }
 // End ends the incident for a reason other than its alert, and reports whether people have to be
 // notified: they may know of the incident, and do not of its end.
 func (f *Follower) End(now time.Time, why string) (notify bool) {
-	if f.Since.IsZero() || f.On() && f.Addressed == nil && !f.Told && len(f.ToldTo) == 0 && f.Changed.Equal(f.Since) {
+	if f.Since.IsZero() || f.On() && f.Addressed == nil && !f.AllNotified && len(f.AcceptedBy) == 0 && f.Changed.Equal(f.Since) {
 		return false
 	}
 	if f.On() {
@@ -174,7 +174,7 @@ func (f *Follower) End(now time.Time, why string) (notify bool) {
 		f.forgetReceivers()
 	}
 	if f.Addressed == nil {
-		notify = !f.Told
+		notify = !f.AllNotified
 	} else {
 		notify = slices.ContainsFunc(f.Addressed, f.Awaits)
 	}
@@ -201,6 +201,6 @@ func (f *Follower) worsens(now time.Time, a *Alert) bool {
 	return true
 }
 
-func (f *Follower) forgetReceivers() { f.Told, f.ToldTo, f.GivenUp = false, nil, nil }
+func (f *Follower) forgetReceivers() { f.AllNotified, f.AcceptedBy, f.GivenUp = false, nil, nil }
 
 func firsts(parts []string) []string { return slices.Clone(parts[:min(len(parts), mostParts)]) }

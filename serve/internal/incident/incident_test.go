@@ -65,7 +65,7 @@ func TestFollower_Stay(t *testing.T) {
 // What one server notes, another one reads.
 func TestState_SurvivesItsNote(t *testing.T) {
 	t.Parallel()
-	s := incident.State{V: 1, Severity: incident.Page, Text: "x", Since: time.Unix(1, 0).UTC(), Over: time.Unix(2, 0).UTC(), Parts: []string{"a"}, ToldTo: []string{"pager"}, Addressed: []string{"pager", "chat"}, GivenUp: map[string]string{"chat": "it answered 404"}}
+	s := incident.State{V: 1, Severity: incident.Page, Text: "x", Since: time.Unix(1, 0).UTC(), Over: time.Unix(2, 0).UTC(), Parts: []string{"a"}, AcceptedBy: []string{"pager"}, Addressed: []string{"pager", "chat"}, GivenUp: map[string]string{"chat": "it answered 404"}}
 	if got, err := incident.Parse(s.Note()); err != nil || !reflect.DeepEqual(got, s) {
 		t.Errorf("%+v became %+v, %v", s, got, err)
 	}
@@ -99,13 +99,13 @@ func TestFollower_TellsOfNewPartsOnceAMinute(t *testing.T) {
 		{210 * time.Second, []string{"decode"}, false},
 		{220 * time.Second, []string{"timeout"}, true},
 	} {
-		f.Told, f.ToldTo = true, []string{"pager"}
+		f.AllNotified, f.AcceptedBy = true, []string{"pager"}
 		alert := &incident.Alert{Severity: incident.Warn, Text: "new", Parts: step.parts}
 		if changed := f.Observe(began.Add(step.after), alert); changed != step.changed {
 			t.Errorf("step %d, after %v with %v: changed %v", i, step.after, step.parts, changed)
 		}
-		if f.Told == step.changed || step.changed && f.ToldTo != nil {
-			t.Errorf("step %d: Told is %v, ToldTo %v", i, f.Told, f.ToldTo)
+		if f.AllNotified == step.changed || step.changed && f.AcceptedBy != nil {
+			t.Errorf("step %d: AllNotified is %v, AcceptedBy %v", i, f.AllNotified, f.AcceptedBy)
 		}
 	}
 	many := make([]string, 1000)
@@ -127,20 +127,20 @@ func TestFollower_End(t *testing.T) {
 		state incident.State
 		want  bool
 	}{
-		"none":                           {incident.State{}, false},
-		"addressed":                      {incident.State{Since: at, Changed: at, Addressed: []string{"chat"}}, true},
-		"addressed to none":              {incident.State{Since: at, Changed: at.Add(time.Second), Addressed: []string{}}, false},
-		"over, and addressed":            {incident.State{Since: at, Over: at, Addressed: []string{"chat", "pager"}, ToldTo: []string{"chat"}}, true},
-		"over, and accepted":             {incident.State{Since: at, Over: at, Addressed: []string{"chat"}, ToldTo: []string{"chat"}}, false},
-		"told":                           {incident.State{Since: at, Changed: at, Told: true}, true},
-		"told to some":                   {incident.State{Since: at, Changed: at, ToldTo: []string{"chat"}}, true},
-		"told, and not that it is worse": {incident.State{Since: at, Changed: at.Add(time.Second)}, true},
-		"not told":                       {incident.State{Since: at, Changed: at}, false},
-		"over, and told":                 {incident.State{Since: at, Changed: at, Over: at, Told: true}, false},
-		"over, and not told":             {incident.State{Since: at, Changed: at, Over: at}, true},
+		"none":                               {incident.State{}, false},
+		"addressed":                          {incident.State{Since: at, Changed: at, Addressed: []string{"chat"}}, true},
+		"addressed to none":                  {incident.State{Since: at, Changed: at.Add(time.Second), Addressed: []string{}}, false},
+		"over, and addressed":                {incident.State{Since: at, Over: at, Addressed: []string{"chat", "pager"}, AcceptedBy: []string{"chat"}}, true},
+		"over, and accepted":                 {incident.State{Since: at, Over: at, Addressed: []string{"chat"}, AcceptedBy: []string{"chat"}}, false},
+		"all notified":                       {incident.State{Since: at, Changed: at, AllNotified: true}, true},
+		"accepted by some":                   {incident.State{Since: at, Changed: at, AcceptedBy: []string{"chat"}}, true},
+		"notified, and not that it is worse": {incident.State{Since: at, Changed: at.Add(time.Second)}, true},
+		"not notified":                       {incident.State{Since: at, Changed: at}, false},
+		"over, and notified":                 {incident.State{Since: at, Changed: at, Over: at, AllNotified: true}, false},
+		"over, and not notified":             {incident.State{Since: at, Changed: at, Over: at}, true},
 	} {
 		f := incident.Follower{State: c.state}
-		if got := f.End(at.Add(time.Minute), "it is gone"); got != c.want || got && (f.On() || f.Told || f.Text != ": it is gone") {
+		if got := f.End(at.Add(time.Minute), "it is gone"); got != c.want || got && (f.On() || f.AllNotified || f.Text != ": it is gone") {
 			t.Errorf("%s: %v, and it is %+v", name, got, f.State)
 		}
 	}
@@ -155,17 +155,17 @@ func TestState_Awaits(t *testing.T) {
 		state incident.State
 		want  bool
 	}{
-		"none":                               {incident.State{}, false},
-		"it lasts":                           {incident.State{Since: at, Addressed: []string{}}, true},
-		"it lasts, and was accepted":         {incident.State{Since: at, Addressed: []string{"chat"}, ToldTo: []string{"chat"}}, false},
-		"it lasts, and another accepted it":  {incident.State{Since: at, Addressed: []string{"pager"}, ToldTo: []string{"pager"}}, true},
-		"it lasts, and was given up":         {incident.State{Since: at, Addressed: []string{"chat"}, GivenUp: map[string]string{"chat": "404"}}, true},
-		"over":                               {incident.State{Since: at, Over: at, Addressed: []string{"chat"}}, true},
-		"over, and the receiver is new":      {incident.State{Since: at, Over: at, Addressed: []string{"pager"}}, false},
-		"over, and no receiver knew":         {incident.State{Since: at, Over: at, Addressed: []string{}}, false},
-		"an old note, told":                  {incident.State{Since: at, Told: true}, false},
-		"an old note, told to another":       {incident.State{Since: at, ToldTo: []string{"pager"}}, true},
-		"an old note, over, told to another": {incident.State{Since: at, Over: at, ToldTo: []string{"pager"}}, true},
+		"none":                                   {incident.State{}, false},
+		"it lasts":                               {incident.State{Since: at, Addressed: []string{}}, true},
+		"it lasts, and was accepted":             {incident.State{Since: at, Addressed: []string{"chat"}, AcceptedBy: []string{"chat"}}, false},
+		"it lasts, and another accepted it":      {incident.State{Since: at, Addressed: []string{"pager"}, AcceptedBy: []string{"pager"}}, true},
+		"it lasts, and was given up":             {incident.State{Since: at, Addressed: []string{"chat"}, GivenUp: map[string]string{"chat": "404"}}, true},
+		"over":                                   {incident.State{Since: at, Over: at, Addressed: []string{"chat"}}, true},
+		"over, and the receiver is new":          {incident.State{Since: at, Over: at, Addressed: []string{"pager"}}, false},
+		"over, and no receiver knew":             {incident.State{Since: at, Over: at, Addressed: []string{}}, false},
+		"an old note, all notified":              {incident.State{Since: at, AllNotified: true}, false},
+		"an old note, accepted by another":       {incident.State{Since: at, AcceptedBy: []string{"pager"}}, true},
+		"an old note, over, accepted by another": {incident.State{Since: at, Over: at, AcceptedBy: []string{"pager"}}, true},
 	} {
 		if got := c.state.Awaits("chat"); got != c.want {
 			t.Errorf("%s: %v", name, got)

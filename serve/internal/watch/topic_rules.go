@@ -47,7 +47,7 @@ func Judge(t *Topic, r *rule.Rule, guards []api.Guard, now time.Time) (j Judged,
 	for i := 0; i < len(guards) && j.Facts.Held == ""; i++ {
 		g := &guards[i]
 		if of := among(j.Filter, g.Group); MayFit(t, r, &of, now) > 0 {
-			j.Facts.Held = held.Says(g, t.Source)
+			j.Facts.Held = held.Describe(g, t.Source)
 		}
 	}
 	j.Do, j.Why = r.Decide(now, &j.State, j.Facts)
