@@ -27,7 +27,7 @@ import (
 func Parse(h []kgo.RecordHeader) (Meta, error) {
 	var p parser
 	p.read(h)
-	if p.Seen == 0 {
+	if p.Present == 0 {
 		return Meta{}, nil
 	}
 	p.copyText()
@@ -96,12 +96,12 @@ func ParseSource(h []kgo.RecordHeader, dlqTopic string) (m Meta, ok bool) {
 	letter := p.any(reserved.OriginalTopic, reserved.OriginalPartition, reserved.OriginalOffset, reserved.Attempts, reserved.FailureReason)
 	for k := reserved.User + 1; k < reserved.Count; k++ {
 		if p.Twice.Has(k) {
-			p.Seen.Remove(k)
+			p.Present.Remove(k)
 			p.Value[k] = nil
 		}
 	}
 	if p.Twice.Has(reserved.Meta) {
-		p.Seen &^= p.InMeta
+		p.Present &^= p.InMeta
 	}
 	p.err = nil // of other headers, which have no effect here
 	if !p.has(reserved.RedriveID) || letter {
@@ -136,7 +136,7 @@ type parser struct {
 	err  *FieldError
 }
 
-func (p *parser) has(k reserved.Key) bool { return p.Seen.Has(k) }
+func (p *parser) has(k reserved.Key) bool { return p.Present.Has(k) }
 
 func (p *parser) any(keys ...reserved.Key) bool {
 	for _, k := range keys {

@@ -142,7 +142,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 	to := destination{group: c.group(letter.Value[reserved.Group]), partition: int32(number(letter.Value[reserved.OriginalPartition]))}
 	o.group = to.group
 	o.copy.Topic, o.copy.Partition, o.copy.Headers = c.tier(to), to.partition, all[:len(all):len(all)]
-	return letter.Seen.Has(reserved.ValueOmitted)
+	return letter.Present.Has(reserved.ValueOmitted)
 }
 
 // metaOf returns the fields of a copy for a tier: those of the letter that it keeps, those that
@@ -151,7 +151,7 @@ func (c *copier) forTier(o *outgoing, r *kgo.Record) (omitted bool) {
 func (c *copier) metaOf(r *kgo.Record, letter *reserved.Fields) []byte {
 	need := len(c.mark) + len(r.Topic) + len(letter.Value[reserved.FailedAt]) + 128
 	for k := range reserved.Count {
-		if keptFields.Has(k) && letter.Seen.Has(k) {
+		if keptFields.Has(k) && letter.Present.Has(k) {
 			need += 3*len(letter.Value[k]) + 16
 		}
 	}
@@ -161,14 +161,14 @@ func (c *copier) metaOf(r *kgo.Record, letter *reserved.Fields) []byte {
 	b := c.text[len(c.text):]
 	for k := range reserved.Count {
 		switch {
-		case !keptFields.Has(k) || !letter.Seen.Has(k):
+		case !keptFields.Has(k) || !letter.Present.Has(k):
 		case letter.InMeta.Has(k):
 			b = append(append(reserved.BeginField(b, k), letter.Value[k]...), ';')
 		default:
 			b = reserved.AppendField(b, k, letter.Value[k])
 		}
 	}
-	if letter.Seen.Has(reserved.Meta) && !letter.Seen.Has(reserved.FirstFailedAt) && letter.Seen.Has(reserved.FailedAt) &&
+	if letter.Present.Has(reserved.Meta) && !letter.Present.Has(reserved.FirstFailedAt) && letter.Present.Has(reserved.FailedAt) &&
 		string(letter.Value[reserved.FailureReason]) != string(headers.ReasonMalformed) {
 		b = reserved.AppendField(b, reserved.FirstFailedAt, letter.Value[reserved.FailedAt])
 	}

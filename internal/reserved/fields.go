@@ -12,10 +12,10 @@ import (
 type Fields struct {
 	// Value has the value of each key that occurs: the first one, if it occurs twice.
 	Value [Count][]byte
-	// Seen are the keys that occur, Twice those that occur more than once, and Repeated is the
+	// Present are the keys that occur, Twice those that occur more than once, and Repeated is the
 	// first of these. InMeta are those whose value is a field of dlq-meta.
-	Seen, Twice, InMeta Set
-	Repeated            Key
+	Present, Twice, InMeta Set
+	Repeated               Key
 	// Unknown has the fields that this version does not know, as they stand in dlq-meta.
 	Unknown []byte
 	// Broken reports that dlq-meta is no row of fields. Those before the break are read.
@@ -42,14 +42,14 @@ func (f *Fields) Read(h []kgo.RecordHeader) {
 
 // add adds a value, and reports whether it is the first of its key.
 func (f *Fields) add(k Key, value []byte) bool {
-	if f.Seen.Has(k) {
+	if f.Present.Has(k) {
 		if f.Twice == 0 {
 			f.Repeated = k
 		}
 		f.Twice |= 1 << k
 		return false
 	}
-	f.Seen |= 1 << k
+	f.Present |= 1 << k
 	f.Value[k] = value
 	return true
 }
