@@ -21,7 +21,7 @@ import (
 const image = "siding/redrive:test"
 
 // The image runs as Kubernetes runs it by the chart: as nobody, on a root that is read-only,
-// without capabilities. It has no shell, and ends in order when it is told to.
+// without capabilities. It has no shell, and ends in order at SIGTERM.
 func TestImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	t.Parallel()
 	kafka := shared.Kafka(t)

@@ -120,7 +120,7 @@ func TestResume_LeavesARunThatGoesOnWhereItCannotLook(t *testing.T) {
 	var o redrive.Outcome
 	ctx, over := context.WithCancel(t.Context())
 	defer over()
-	go func() { // it goes on until it is told to end
+	go func() { // it goes on until its context ends
 		var err error
 		o, err = r.Run(ctx, p, redrive.RunOptions{By: "ann", Pace: redrive.Pace{Rate: 5, Canary: -1, Ramp: -1, Window: time.Hour}, On: func(e redrive.Event) {
 			if e.Counts.Sent > 5 {

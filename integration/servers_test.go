@@ -32,7 +32,7 @@ const session = 45 * time.Second
 // Three servers share a topic, and a rule redrives it. The owner of the topic is killed or
 // suspended, between the rule's decision and its run or in the midst of the run. Another server
 // owns the topic when its session is over, and goes on. No letter is sent twice, no decision has
-// two runs, and people are told of each incident once; also when the suspended server wakes.
+// two runs, and people are notified of each incident once; also when the suspended server wakes.
 //
 // Nobody waits for 45 s here. The embedded broker sees that a server asks for such a session, and
 // grants a shorter one. On Kafka, which bounds sessions but shortens none, the lost member is
@@ -80,8 +80,8 @@ type crew struct {
 	servers            []*server // that live
 	sent               int       // records of the topic
 
-	mu   sync.Mutex
-	told map[string][]string // messages to people, by what they are about
+	mu       sync.Mutex
+	messages map[string][]string // messages to people, by what they are about
 }
 
 type server struct {
@@ -93,12 +93,12 @@ type server struct {
 func newCrew(s *site) *crew {
 	s.t.Helper()
 	s.Patience = 2 * time.Minute
-	c := &crew{site: s, topic: topicName(s.t), folder: s.t.TempDir(), told: map[string][]string{}}
+	c := &crew{site: s, topic: topicName(s.t), folder: s.t.TempDir(), messages: map[string][]string{}}
 	c.group = c.topic + "-servers"
 	// Other servers of the cluster do not see the topic, and these no other one.
 	suffix := ".dead-" + strings.ToLower(rand.Text()[:8])
 	c.dlq, s.naming.DLQ = c.topic+suffix, "{topic}"+suffix
-	hook := httptest.NewServer(http.HandlerFunc(c.tell))
+	hook := httptest.NewServer(http.HandlerFunc(c.receive))
 	s.t.Cleanup(hook.Close)
 	s.settings = append(s.settings, "SIDING_DLQ_NAME="+s.naming.DLQ, "HOOK=generic+"+hook.URL+"?template=json")
 	s.CreateTopic(c.topic, 2)
@@ -177,14 +177,14 @@ func (c *crew) removes(is *server) {
 	}
 }
 
-// tell takes a message to people.
-func (c *crew) tell(_ http.ResponseWriter, r *http.Request) {
+// receive takes a message to people.
+func (c *crew) receive(_ http.ResponseWriter, r *http.Request) {
 	var m struct{ Title, Key, State string }
 	err := json.NewDecoder(r.Body).Decode(&m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	about := m.Key + " " + m.State
-	c.told[about] = append(c.told[about], fmt.Sprint(m.Title, err))
+	c.messages[about] = append(c.messages[about], fmt.Sprint(m.Title, err))
 }
 
 func (c *crew) write(name, text string) {
@@ -203,8 +203,8 @@ func (c *crew) rule() string {
 	return "[{name: outage, topics: '" + c.dlq + "', classes: [http.503], cool-down: 1s, rate: 60, window: 1s, wait: 1h}]"
 }
 
-// incident lets n records fail, while there is no rule. It returns when people were told of what is
-// wrong, and when the service is repaired.
+// incident lets n records fail, while there is no rule. It returns when people were notified of
+// what is wrong, and when the service is repaired.
 func (c *crew) incident(n int) {
 	c.t.Helper()
 	c.writes("[]")
@@ -224,12 +224,12 @@ func (c *crew) incident(n int) {
 	c.Produce(records...)
 	c.await("dead letters", func() bool { return c.count(c.dlq) >= before+int64(n) })
 	c.service.fixed()
-	c.await("note that people were told of open letters and of a new class", func() bool {
-		told := map[string]bool{}
+	c.await("note that people were notified of open letters and of a new class", func() bool {
+		notified := map[string]bool{}
 		for _, r := range c.read(c.topic+".dlq.ledger", kgo.ReadCommitted()) {
-			told[string(r.Key)] = strings.Contains(string(r.Value), `"toldTo":["hook"]`)
+			notified[string(r.Key)] = strings.Contains(string(r.Value), `"toldTo":["hook"]`)
 		}
-		return told["run/serve/alert/open/"+c.group] && told["run/serve/alert/new-class/"+c.group]
+		return notified["run/serve/alert/open/"+c.group] && notified["run/serve/alert/new-class/"+c.group]
 	})
 }
 
@@ -403,15 +403,15 @@ func (c *crew) verify(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	begun := 0
-	for about, messages := range c.told {
+	for about, messages := range c.messages {
 		if len(messages) != 1 {
-			c.t.Errorf("people were told %d times: %q", len(messages), messages)
+			c.t.Errorf("people were notified %d times: %q", len(messages), messages)
 		}
 		if strings.HasSuffix(about, " begun") {
 			begun++
 		}
 	}
 	if begun != 2 { // open letters, and a new class
-		c.t.Errorf("people were told of %d incidents: %q", begun, c.told)
+		c.t.Errorf("people were notified of %d incidents: %q", begun, c.messages)
 	}
 }

@@ -29,7 +29,7 @@ type crew struct {
 	closing atomic.Bool
 	mu      sync.Mutex
 	died    []*crewMember           // by themselves
-	idle    []*crewMember           // alive, and nobody's victim
+	idle    []*crewMember           // alive, and no fault's victim
 	tiers   map[int][]time.Duration // of services whose configuration has changed
 	begun   int                     // starts of members, also those that failed
 	all     []*crewMember
@@ -139,7 +139,7 @@ func (c *crew) join(service int) *crewMember {
 	return m
 }
 
-// take takes all members of a service that are not spared and that nobody has as a victim.
+// take takes all members of a service that are neither spared nor the victim of a fault.
 func (c *crew) take(service int) (taken []*crewMember) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

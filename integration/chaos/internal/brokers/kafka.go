@@ -172,7 +172,7 @@ func (k *kafka) MoveLeaders() error                          { return errors.Err
 func (k *kafka) MoveCoordinators() error                     { return errors.ErrUnsupported }
 func (k *kafka) Answer(Fault) (heal func() error, err error) { return nil, errors.ErrUnsupported }
 
-// own is a cluster of somebody's, to which nothing can be done.
+// own is the caller's cluster, to which nothing can be done.
 type own struct {
 	kafka
 	opts []kgo.Opt

@@ -134,7 +134,7 @@ func endedRule(ev *evidence, f *findings) {
 func leaksRule(ev *evidence, f *findings) {
 	seen := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(ev.leaks)) {
-		for kind, n := range ev.leaks[name].Seen {
+		for kind, n := range ev.leaks[name].Shown {
 			seen[kind] += n
 		}
 		for _, what := range ev.leaks[name].Found {

@@ -48,7 +48,7 @@ func Serve(roles map[string]Role) {
 	os.Exit(0)
 }
 
-// EndWithParent ends the process when nobody is left to end it.
+// EndWithParent ends the process when its parent is gone, which would have ended it.
 func EndWithParent(in *bufio.Reader) {
 	_, _ = io.Copy(io.Discard, in)
 	os.Exit(exitFailed)

@@ -57,9 +57,9 @@ var leaksMu sync.Mutex
 func writeLeaks(f *leak.Finder, file string) error {
 	leaksMu.Lock()
 	defer leaksMu.Unlock()
-	is := trace.Leaks{Seen: map[string]int{}, Found: f.Found()}
+	is := trace.Leaks{Shown: map[string]int{}, Found: f.Found()}
 	for _, kind := range trace.LeakKinds {
-		is.Seen[kind] = f.Shown(kind)
+		is.Shown[kind] = f.Shown(kind)
 	}
 	text, err := json.Marshal(is)
 	if err != nil {

@@ -61,7 +61,7 @@ func OutageFile(dir, group string) string { return dir + "/" + group + ".outage"
 
 // Leaks are parts of records that a member wrote.
 type Leaks struct {
-	Seen  map[string]int // texts that were looked at, by their kinds
+	Shown map[string]int // texts that were looked at, by their kinds
 	Found []string
 }
 
