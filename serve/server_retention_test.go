@@ -194,7 +194,7 @@ func TestRetention_NeedsAConfiguredTopic(t *testing.T) {
 }
 
 // The storage says nothing, so the retention by the clock goes on. Whoever asks for another one is
-// answered in the time of the request, and told what goes on.
+// answered in the time of the request, with what goes on.
 func TestRetention_WaitsForAnotherNoLongerThanARequest(t *testing.T) {
 	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(key, "test")

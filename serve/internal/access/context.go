@@ -15,8 +15,8 @@ func With(ctx context.Context, id *Identity) context.Context {
 	return context.WithValue(ctx, contextKey{}, id)
 }
 
-// From returns who sends the request of a context: one named nobody, without a role, if that is not
-// known.
+// From returns who sends the request of a context: one with the name nobody, without a role, if
+// that is not known.
 func From(ctx context.Context) *Identity {
 	if id, ok := ctx.Value(contextKey{}).(*Identity); ok {
 		return id

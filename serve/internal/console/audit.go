@@ -28,7 +28,7 @@ type auditModel struct {
 	More bool
 }
 
-// auditRow is something that somebody did.
+// auditRow is an act of a person, a rule or the server.
 type auditRow struct {
 	Topic, TopicLink string
 	At               moment
@@ -176,7 +176,7 @@ func prunedWords(p *ledgerrecord.Prune) string {
 	return strings.Join(all, " · ")
 }
 
-// actWords says what somebody did who wrote a state.
+// actWords says what was done by whoever wrote a state.
 func actWords(s dlq.State) string {
 	switch s {
 	case dlq.Discarded:

@@ -2,7 +2,7 @@ package console
 
 import "testing"
 
-// The audit tells of whatever somebody did, and how it ended, with a link to what it was about. Who
+// The audit shows each act, and how it ended, with a link to what it was about. Who
 // resumed a run is among it.
 func TestAudit_HasDeletionsAndPauses(t *testing.T) {
 	t.Parallel()

@@ -144,7 +144,7 @@ func phasesOf(r *api.Run) []phaseModel {
 	return all
 }
 
-// gaugesOf returns the numbers of a run that goes on. What nobody knows is said to be unknown.
+// gaugesOf returns the numbers of a run that goes on. What is not known is shown as unknown.
 func gaugesOf(r *api.Run, rates *meter) []gauge {
 	now, allowed := "unknown yet", "no limit"
 	if rate, known := rates.observe(r); known {

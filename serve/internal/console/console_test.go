@@ -125,7 +125,7 @@ func TestConsole_PagesAreAccessible(t *testing.T) {
 	}
 }
 
-// Each page says first how things are, and what nobody knows it does not guess.
+// Each page says first how things are, and does not guess what is not known.
 func TestConsole_PagesSayHowThingsAre(t *testing.T) {
 	t.Parallel()
 	c := newSpecimen(plain)

@@ -47,8 +47,8 @@ type content struct {
 	Note string
 }
 
-// contentOf shows bytes in a way that somebody asked for, or else in the first that is possible. It
-// takes at most so many bytes of HTML.
+// contentOf shows bytes in a way that the reader asked for, or else in the first that is possible.
+// It takes at most so many bytes of HTML.
 func contentOf(b api.Bytes, as string, most int) content {
 	var text string
 	if b.Text != nil {

@@ -25,7 +25,7 @@ type resolveModel struct {
 	Key, Why, Button   string
 }
 
-// discardForm discards letters: all open ones that a filter selects, if somebody types their
+// discardForm discards letters: all open ones that a filter selects, if the operator types their
 // number, or one.
 func discardForm(s *site, r *visit) (*answer, error) {
 	a, err := subjectOf(s.cfg.Desk, r, "/discard")

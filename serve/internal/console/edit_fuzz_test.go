@@ -9,8 +9,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// Whatever somebody types: the form that confirms an edit makes the same edit, as its page showed
-// it; one that cannot be understood makes none.
+// Whatever an operator types: the form that confirms an edit makes the same edit, as its page
+// showed it; one that cannot be understood makes none.
 func FuzzEditOf_IsConfirmedAsShown(f *testing.F) {
 	f.Add("currency: EUR", "old", `{"n":7}`, "value", "", "value", false)
 	f.Add("a: b\r\nc:d\n\n: x", "a\r\nb", "", "one\r\n2", "", "one\n2", false)

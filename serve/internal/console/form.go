@@ -22,7 +22,7 @@ type form struct {
 	More []field
 }
 
-// field is a field of a form that nobody sees.
+// field is a hidden field of a form.
 type field struct{ Name, Value string }
 
 // newForm returns the form of a filter. groups are what it suggests.

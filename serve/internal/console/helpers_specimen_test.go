@@ -25,7 +25,7 @@ type texts struct{ class, message, value, name string }
 
 var plain = texts{"tax.TableMiss", `no rate for region "N?"`, `{"id": 7, "amount": 12345678901234567890}`, "billing"}
 
-// specimen is one topic, orders.dlq, with one letter of each kind, as somebody with a role sees it.
+// specimen is one topic, orders.dlq, with one letter of each kind, as a sender with a role sees it.
 type specimen struct {
 	texts
 	role    access.Role

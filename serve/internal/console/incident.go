@@ -204,7 +204,7 @@ func (m *incidentModel) list(page *api.Letters, f *Filter, now time.Time) {
 	}
 }
 
-// actsOn returns what somebody can do to the letters of a filter, or why they cannot.
+// actsOn returns what the sender can do to the letters of a filter, or why they cannot.
 func actsOn(t *operate.Topic, f *Filter, path string) (acts []link, cannot string) {
 	switch {
 	case t.Role < access.Operator:

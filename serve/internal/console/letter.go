@@ -43,7 +43,7 @@ type letterModel struct {
 type step struct {
 	What string
 	At   moment
-	// After is how long after the step before it this was; empty if nobody knows.
+	// After is how long after the step before it this was; empty if that is not known.
 	After string
 	// Facts are known about it, and Message what a failure or a person said.
 	Facts   []string
@@ -111,7 +111,7 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) 
 	return m
 }
 
-// act adds what somebody with a role can do to the letter.
+// act adds what a sender with a role can do to the letter.
 func (m *letterModel) act(role access.Role) {
 	here := letterPath(m.Path, m.Partition, m.Offset)
 	switch {

@@ -97,7 +97,7 @@ func optionsOf(q url.Values) (o api.RunOptions, fields []field, all []option, er
 	return o, fields, all, err
 }
 
-// expected reads a number of letters that somebody typed or confirmed.
+// expected reads a number of letters that the operator typed or confirmed.
 func expected(text string) (int64, error) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), 10, 64)
 	if err != nil || n < 1 || n > math.MaxInt32 {

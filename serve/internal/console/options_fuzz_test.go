@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/number"
 )
 
-// Whatever somebody types: options are within their bounds, and the form that confirms them has the
-// same; or they are refused with words.
+// Whatever an operator types: options are within their bounds, and the form that confirms them has
+// the same; or they are refused with words.
 func FuzzOptionsOf_AreConfirmedAsShown(f *testing.F) {
 	for _, text := range []string{"", "none", "0", "50", "1e6", "2e6", "NaN", "Inf", "-1", "30s", "25h", "0.5ms", "9223372036854775807", " 7 ", "x"} {
 		f.Add(text, "", "", "", "", "", "")

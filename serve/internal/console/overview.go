@@ -86,7 +86,7 @@ func newOverviewRow(t *operate.Topic, series []letterindex.Series, base string, 
 	return row
 }
 
-// newOverviewModel returns the page of the rows of topics, for somebody with a name.
+// newOverviewModel returns the page of the rows of topics, for a sender with a name.
 func newOverviewModel(who string, rows []overviewRow) overviewModel {
 	slices.SortFunc(rows, func(a, b overviewRow) int {
 		return cmp.Or(cmp.Compare(b.severity(), a.severity()), cmp.Compare(b.Open, a.Open), cmp.Compare(a.Topic.Topic.Topic, b.Topic.Topic.Topic))
@@ -94,7 +94,7 @@ func newOverviewModel(who string, rows []overviewRow) overviewModel {
 	return overviewModel{Who: who, Summary: overviewPhrases(rows), Rows: rows, Nothing: len(rows) == 0}
 }
 
-// severity orders topics: those that need somebody come first.
+// severity orders topics: those that need a person come first.
 func (r *overviewRow) severity() int {
 	switch {
 	case len(r.Alerts) > 0 && r.Alerts[0].Red:

@@ -50,7 +50,7 @@ type layout struct {
 	Base  string
 	Path  string // of the page, with its query
 	Theme string // "light", "dark", or empty for the system's
-	Who   string // empty for nobody
+	Who   string // empty if the sender is not known
 	// SignedIn reports whether there is a session that can end.
 	SignedIn bool
 	Live     template.HTML

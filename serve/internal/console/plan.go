@@ -148,7 +148,7 @@ func stopsWhen(p *api.Plan, pace *api.Pace) string {
 	return fmt.Sprintf("Stops when %s appears again.", what)
 }
 
-// dangersOf returns why somebody should look twice.
+// dangersOf returns why the operator should look twice.
 func dangersOf(p *api.Plan, t *operate.Topic, pace *api.Pace) (why []string) {
 	if len(p.Warnings) > 0 {
 		why = append(why, "there are warnings")

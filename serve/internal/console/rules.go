@@ -201,7 +201,7 @@ func ruleForm(s *site, r *visit) (*answer, error) {
 	}, nil
 }
 
-// newRuleTopicModel returns the page of a rule on a topic, for somebody with a role. history is
+// newRuleTopicModel returns the page of a rule on a topic, for a sender with a role. history is
 // what it did on all topics.
 func newRuleTopicModel(rule string, on *api.RuleOnTopic, history []api.RuleEvent, base string, role access.Role, now time.Time) *ruleTopicModel {
 	is := newRuleOn(on, base, rule, now)

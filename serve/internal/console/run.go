@@ -101,7 +101,7 @@ func resumeRun(d *operate.Desk, r *visit) (*answer, error) {
 }
 
 // changed goes on to the page of a run. An error is none if the run is as it was to be: perhaps a
-// first click, or somebody else, was faster.
+// first click, or another operator, was faster.
 func changed(d *operate.Desk, r *visit, err error, is func(*api.Run) bool) (*answer, error) {
 	if err != nil {
 		if run, known := operate.GetRun(r.Context(), d, r.who, runIn(r)); known != nil || redrive.State(run.State) == "" || !is(&run) {

@@ -103,7 +103,7 @@ func notSent(n *api.Counts) (says string, left bool) {
 	return "Of the letters that were not sent, " + list(all) + ".", open > 0
 }
 
-// actOnRun is that somebody resumed or aborted a run, through a process.
+// actOnRun is a resume or an abort of a run, through a process.
 type actOnRun struct {
 	what, by, process, why string
 	at                     time.Time

@@ -11,7 +11,7 @@ import (
 )
 
 // Of letters that a run did not send its page said that they are open, as they were: also of those
-// that retention had deleted, and of those that somebody had discarded.
+// that retention had deleted, and of those that were discarded.
 func TestNotSent_SaysWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
 	for want, n := range map[string]api.Counts{

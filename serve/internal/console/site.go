@@ -90,8 +90,8 @@ func (s *site) fail(w http.ResponseWriter, r *visit, err error) {
 	s.message(w, r, status, http.StatusText(status), text)
 }
 
-// explain returns the status and the words for an error, without what nobody may see: it may quote
-// a letter. What nobody planned for is logged.
+// explain returns the status and the words for an error, without what redaction hides: it may quote
+// a letter. An error that has no status is logged.
 func (s *site) explain(r *visit, err error) (status int, text string) {
 	var known withStatus
 	switch {
@@ -122,6 +122,6 @@ func (s *site) once(r *visit, do func() error) error {
 	if len(why) > mostWhy {
 		return badInput("The reason has %d bytes, and %d are allowed: nothing was done.", len(why), mostWhy)
 	}
-	// a form of somebody else, or with other content, is another one
+	// a form of another sender, or with other content, is another one
 	return s.memory.once(view.KeyOf(r.who.Name, r.URL.Path, r.query.Encode()), r.now, do)
 }

@@ -89,7 +89,7 @@ func (s *site) page(of func(*visit) (*page, error)) http.Handler {
 		case r.Header.Get("HX-Request") != "":
 			w.Header().Set("HX-Push-Url", p.address)
 		case hasEmpty(req.query):
-			// A form sends the fields that nobody filled in.
+			// A form sends the fields that are empty, too.
 			http.Redirect(w, r, p.address, http.StatusSeeOther)
 			return
 		}
@@ -111,8 +111,8 @@ func hasEmpty(q url.Values) bool {
 	return false
 }
 
-// answers serves a form: GET shows it, and POST does what it says. What somebody asked for is done
-// although their browser is gone, so that a second click finds the first one's work.
+// answers serves a form: GET shows it, and POST does what it says. What the sender asked for is
+// done although their browser is gone, so that a second click finds the first one's work.
 func (s *site) answers(of func(*visit) (*answer, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req, end, ok := s.admit(w, r, access.Long)

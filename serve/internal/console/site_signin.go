@@ -20,7 +20,7 @@ type signInModel struct {
 	ByToken, ByProvider bool
 }
 
-// refuse asks somebody who is not known to sign in.
+// refuse asks a sender who is not known to sign in.
 func (s *site) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, access.ErrNobody) {
 		s.message(w, &visit{Request: r, base: baseOf(r)}, http.StatusServiceUnavailable, "The OpenID provider does not answer", err.Error())

@@ -11,8 +11,8 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
-// subject is the letters that somebody acts on: all open ones of a topic that a filter selects, or
-// one.
+// subject is the letters that an operator acts on: all open ones of a topic that a filter selects,
+// or one.
 type subject struct {
 	topic string
 	role  access.Role

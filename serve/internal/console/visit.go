@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/operate"
 )
 
-// visit is a request for a page, by somebody who is known.
+// visit is a request for a page, by a sender who is known.
 type visit struct {
 	*http.Request
 	who   *access.Identity

@@ -32,7 +32,7 @@ func span(d time.Duration) string {
 }
 
 // moment is a time as a page shows it: relative, with the absolute one beside it. The zero value is
-// a time that nobody knows.
+// a time that is not known.
 type moment struct {
 	Text  string // "4 h ago", or "in 9 d"
 	Title string // "2026-11-23 17:02:22 UTC"

@@ -22,7 +22,7 @@ func TestSpan_IsOneUnit(t *testing.T) {
 	}
 }
 
-// What nobody knows is not said to be 0.
+// What is not known is not shown as 0.
 func TestSentence_SaysWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)

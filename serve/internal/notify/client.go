@@ -40,7 +40,7 @@ func newExchange(ctx context.Context, base http.RoundTripper) *exchange {
 	return x
 }
 
-// ownTransport returns a transport like the process's own, with connections that nobody else
+// ownTransport returns a transport like the process's own, with connections that nothing else
 // closes.
 func ownTransport() http.RoundTripper {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {

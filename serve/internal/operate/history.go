@@ -31,7 +31,7 @@ type History struct {
 	RuleActs []RuleAct
 }
 
-// RuleAct is that somebody paused a rule on a topic, or let it go on.
+// RuleAct is a pause of a rule on a topic, or the end of one.
 type RuleAct struct {
 	Rule    string
 	Paused  bool

@@ -81,7 +81,7 @@ func plan(ctx context.Context, d *Desk, who *access.Identity, t *watch.Topic, se
 	})
 }
 
-// mayTarget refuses a run to a topic that somebody chose, unless they are an administrator: the
+// mayTarget refuses a run to a topic that the sender chose, unless they are an administrator: the
 // server may write to topics on which they have no role.
 func mayTarget(who *access.Identity, t *watch.Topic, o *api.RunOptions) error {
 	if to, name := o.Target.Topic, t.DeadLetterTopic.Topic; to != "" && to != t.Source && who.On(name) < access.Admin {
@@ -91,8 +91,8 @@ func mayTarget(who *access.Identity, t *watch.Topic, o *api.RunOptions) error {
 }
 
 // keepsHidden refuses a run that would show what the server hides. A copy is the whole record. So
-// it may go where the record came from, and to no topic that somebody chose. A mark in a new value
-// or header was copied from what the server shows, and would replace what it stands for.
+// it may go where the record came from, and to no topic that the sender chose. A mark in a new
+// value or header was copied from what the server shows, and would replace what it stands for.
 func keepsHidden(d *Desk, t *watch.Topic, o *api.RunOptions) error {
 	if d.cfg.Redact == nil {
 		return nil
@@ -118,8 +118,8 @@ func paceOf(p *api.Pace) redrive.Pace {
 	}
 }
 
-// milliseconds returns a duration of a request. More than a hundred years count as these: nobody
-// waits for longer, and times after it can be written.
+// milliseconds returns a duration of a request. More than a hundred years count as these: times
+// after that can still be written.
 func milliseconds(ms int64) time.Duration {
 	const most = 100 * 365 * 24 * time.Hour
 	return time.Duration(min(max(ms, -1), most.Milliseconds())) * time.Millisecond

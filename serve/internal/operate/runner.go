@@ -128,7 +128,7 @@ func (r *Runner) Launch(topic string, run func(context.Context, func(redrive.Eve
 		f.claimed = func(o redrive.Outcome) { began <- result{o: o} }
 		o, err := run(ctx, f.Observe)
 		f.End(ctx, o, err)
-		began <- result{o, err} // nobody reads it unless the run was refused
+		began <- result{o, err} // read only if the run was refused
 	})
 	r.mu.Unlock()
 	select {
@@ -201,7 +201,7 @@ func (r *Runner) Block(topic, id string, err error) (isNew bool) {
 	return was.why != err.Error()
 }
 
-// blockedBy returns why a run does not go on here; empty if it does, or if nobody has tried.
+// blockedBy returns why a run does not go on here; empty if it does, or if none was tried.
 func (r *Runner) blockedBy(topic, id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
-// Topic is a dead-letter topic as somebody sees it.
+// Topic is a dead-letter topic as a sender sees it.
 type Topic struct {
 	api.Topic
 	// Role is the role on it.
@@ -30,7 +30,7 @@ type Topic struct {
 	Runs []redrive.Outcome
 }
 
-// Roles returns the roles that somebody has, by topic. Topics without a role are missing. It costs
+// Roles returns the roles that a sender has, by topic. Topics without a role are missing. It costs
 // next to nothing.
 func Roles(d *Desk, who *access.Identity) map[string]access.Role {
 	all := map[string]access.Role{}
@@ -42,7 +42,7 @@ func Roles(d *Desk, who *access.Identity) map[string]access.Role {
 	return all
 }
 
-// ViewTopics returns the topics on which somebody has a role, by name.
+// ViewTopics returns the topics on which a sender has a role, by name.
 func ViewTopics(d *Desk, who *access.Identity) (all []Topic) {
 	for _, t := range topicsFor(d, who, access.Viewer) {
 		all = append(all, topicAs(d, t, who))
@@ -50,7 +50,7 @@ func ViewTopics(d *Desk, who *access.Identity) (all []Topic) {
 	return all
 }
 
-// ViewTopic returns one of the topics on which somebody has a role.
+// ViewTopic returns one of the topics on which a sender has a role.
 func ViewTopic(ctx context.Context, d *Desk, who *access.Identity, name string) (Topic, error) {
 	t, err := TopicFor(ctx, d, who, name, access.Viewer)
 	if err != nil {

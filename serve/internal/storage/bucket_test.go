@@ -18,7 +18,7 @@ func text(b []byte) func(io.Writer) error {
 	}
 }
 
-// ways are how objects are written: as the one of a name, or under a name that is nobody else's.
+// ways are how objects are written: as the one of a name, or under a name that no other object has.
 var ways = map[string]bool{"a.jsonl": false, "folder/orders.dlq/a.jsonl.gz": true}
 
 // sizes are bytes of an object, and how many requests at least its upload takes.
@@ -79,8 +79,8 @@ func TestBucket_LeavesNothingWhicheverRequestFails(t *testing.T) {
 	}
 }
 
-// The storage may have completed an object whose answer was lost: nobody else has that name, so it
-// is removed.
+// The storage may have completed an object whose answer was lost: no other object has that name, so
+// it is removed.
 func TestBucket_RemovesWhatWasWrittenWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, size := range sizes {

@@ -42,7 +42,7 @@ type Streams struct {
 	running sync.WaitGroup
 }
 
-// feed is a view that somebody follows.
+// feed is a view that browsers follow.
 type feed struct {
 	cancel    context.CancelFunc
 	followers map[*follower]bool
@@ -154,7 +154,7 @@ func (s *Streams) End() {
 // Serve sends the parts of a page to a browser as they change, in events named live and runs with
 // the HTML: its own view, and the cards of the runs that go on; nil without cards. seen has the
 // hashes of what the browser has, with a dot between them. It ends before it says anything to
-// somebody who is not known any more: the browser asks again, and gets the reason.
+// a sender who is not known any more: the browser asks again, and gets the reason.
 func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, page, cards *View, seen string) error {
 	one, err := s.follow(page)
 	if err != nil {

@@ -46,7 +46,7 @@ const (
 // Rendering is a view as it was rendered last.
 type Rendering struct {
 	HTML []byte
-	Hash string // of what the HTML says; empty if nobody follows it
+	Hash string // of what the HTML says; empty if no browser follows it
 	At   time.Time
 
 	version uint64
@@ -66,7 +66,7 @@ type Views struct {
 
 // keptView is a view of which there is a rendering, or is one under way.
 type keptView struct {
-	turn chan struct{} // has one element while nobody renders
+	turn chan struct{} // has one element while no rendering goes on
 
 	used  time.Time // guarded by views.mu
 	bytes int       // guarded by views.mu

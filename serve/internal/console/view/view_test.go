@@ -93,7 +93,7 @@ func TestViews_KeepFew(t *testing.T) {
 	}
 }
 
-// What somebody types into an address never gives the key of what others may see.
+// What a sender types into an address never gives the key of what others may see.
 func TestKeyOf_PartsStayApart(t *testing.T) {
 	t.Parallel()
 	keys := map[string][]string{}

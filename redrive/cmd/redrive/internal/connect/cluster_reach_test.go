@@ -172,7 +172,7 @@ func TestReach_EndsInTimeWithoutAnAnswer(t *testing.T) {
 		if err != nil && refused == strings.Contains(err.Error(), "waits longer") {
 			t.Errorf("error %v: to wait helps only where no answer came", err)
 		}
-		// A refused connection took no time worth telling.
+		// A refused connection took no time worth printing.
 		if err != nil && refused == strings.Contains(err.Error(), "no answer came within 300ms") {
 			t.Errorf("error %v: the time is that of a wait", err)
 		}
