@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
-	"regexp"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-func TestFiguresReplaceThoseOfTheLastRun(t *testing.T) {
+func TestFiguresAreATable(t *testing.T) {
 	t.Parallel()
 	results := []result{
 		{Name: "healthy", Ratio: 0.951234, Min: 0.94, Max: 0.96, Goal: ">= 0.9", OK: true, Unit: "x", Absolute: []absolute{
@@ -33,26 +29,6 @@ On 2026-11-21, 4 CPUs.
 	if block != want {
 		t.Errorf("got\n%s\nwant\n%s", block, want)
 	}
-	once, err := withFigures([]byte("before\n"+docBegin+"\nold\n"+docEnd+"\nafter\n"), block)
-	if err != nil {
-		t.Fatal(err)
-	}
-	twice, err := withFigures(once, block)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "before\n" + docBegin + block + docEnd + "\nafter\n"; string(once) != want || string(twice) != want {
-		t.Errorf("got\n%s\nand then\n%s\nwant\n%s", once, twice, want)
-	}
-}
-
-func TestADocumentWithoutABlockIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	for _, doc := range []string{"", docBegin, docEnd + docBegin} {
-		if got, err := withFigures([]byte(doc), "figures"); err == nil {
-			t.Errorf("%q became %q, want an error", doc, got)
-		}
-	}
 }
 
 // Whoever reads a ratio can see what it compares. Only what was read again is a ratio of one
@@ -65,26 +41,5 @@ func TestRatiosHaveAbsoluteFigures(t *testing.T) {
 				t.Errorf("%s is a ratio without absolute figures", l.name)
 			}
 		}
-	}
-}
-
-func TestSettingAsksTheBrokersForTheirVersion(t *testing.T) {
-	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
-	got, err := setting(t.Context(), cluster.ListenAddrs())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !regexp.MustCompile(`^3 broker\(s\) with the API of Kafka .*\d\.\d; clients on \d+ CPUs \(.+\).*, go1\.`).MatchString(got) {
-		t.Errorf("got %q", got)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if got, err := setting(ctx, cluster.ListenAddrs()); err == nil {
-		t.Errorf("without an answer it is %q, want an error", got)
 	}
 }

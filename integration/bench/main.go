@@ -27,6 +27,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/measured"
 )
 
 func main() {
@@ -76,7 +78,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	where := ""
 	if *doc != "" {
-		if where, err = setting(ctx, split(*brokers)); err != nil {
+		if where, err = measured.Setting(ctx, split(*brokers), "clients"); err != nil {
 			fmt.Fprintln(stderr, "bench:", err)
 			return exitFailed
 		}
@@ -92,7 +94,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stdout, "\nin all %v\n", time.Since(begun).Round(time.Second))
 	err = errors.Join(err, writeResults(*out, results))
 	if *doc != "" && err == nil {
-		err = writeDoc(*doc, results, where, begun)
+		err = measured.Write(*doc, docBegin, docEnd, figures(results, where, begun))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)

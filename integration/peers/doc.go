@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/sidingkafka/siding/internal/measured"
 )
 
 // The lines between which a document has the figures of a run.
@@ -40,10 +34,6 @@ func markdown(results []result) string {
 
 // writeDoc puts the text and the plots into the document, in place of those that it has.
 func writeDoc(path, plots, text string) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading the document: %w", err)
-	}
 	folder, err := filepath.Rel(filepath.Dir(path), plots)
 	if err != nil {
 		return err
@@ -51,33 +41,7 @@ func writeDoc(path, plots, text string) error {
 	for _, p := range pictures {
 		text += fmt.Sprintf("\n![%s](%s)\n", p.title, filepath.ToSlash(filepath.Join(folder, p.file)))
 	}
-	head, rest, found := bytes.Cut(old, []byte(docBegin))
-	_, tail, closed := bytes.Cut(rest, []byte(docEnd))
-	if !found || !closed {
-		return fmt.Errorf("%s has no place for the figures: add the lines %q and %q", path, docBegin, docEnd)
-	}
-	doc := bytes.Join([][]byte{head, []byte(docBegin), []byte("\n\n" + text + "\n"), []byte(docEnd), tail}, nil)
-	return os.WriteFile(path, doc, 0o644)
-}
-
-// setting describes the brokers and the machine of the programs; the brokers may be elsewhere.
-func setting(ctx context.Context, brokers []string) (string, error) {
-	r, err := connect(brokers)
-	if err != nil {
-		return "", err
-	}
-	defer r.cl.Close()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	versions, err := r.admin.ApiVersions(ctx)
-	if err != nil {
-		return "", fmt.Errorf("asking for the brokers' version: %w", err)
-	}
-	guess := ""
-	for _, v := range versions {
-		guess, err = strings.TrimPrefix(v.VersionGuess(), "v"), errors.Join(err, v.Err)
-	}
-	return fmt.Sprintf("%d broker(s) with the API of Kafka %s; programs on %s; %s", len(versions), guess, machine(), libraries()), err
+	return measured.Write(path, docBegin, docEnd, "\n\n"+text+"\n")
 }
 
 // libraries are those that are compared, with their versions.
@@ -99,28 +63,4 @@ var compared = map[string]string{
 	"github.com/segmentio/kafka-go":               "kafka-go",
 	"github.com/ThreeDotsLabs/watermill":          "watermill",
 	"github.com/ThreeDotsLabs/watermill-kafka/v3": "watermill-kafka",
-}
-
-// machine describes the machine of the programs.
-func machine() string {
-	memory := ""
-	if kib, err := strconv.ParseInt(strings.TrimSuffix(fromProc("/proc/meminfo", "MemTotal"), " kB"), 10, 64); err == nil {
-		memory = fmt.Sprintf(", %.1f GiB of memory", float64(kib)/(1<<20))
-	}
-	return fmt.Sprintf("%d CPUs (%s)%s, %s, %s", runtime.NumCPU(), cmp.Or(fromProc("/proc/cpuinfo", "model name"), runtime.GOARCH), memory, runtime.GOOS, runtime.Version())
-}
-
-// fromProc returns the first value of a key, and nothing where there is no such file: it is
-// Linux's, and does not have each key on every kind of CPU.
-func fromProc(file, key string) string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if k, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

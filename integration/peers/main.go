@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/integration/peers/internal/programs"
+	"github.com/sidingkafka/siding/internal/measured"
 )
 
 func main() {
@@ -118,11 +119,11 @@ func (c command) write(ctx context.Context, results []result, table string, begu
 	if c.doc == "" || err != nil {
 		return err
 	}
-	where, err := setting(ctx, c.brokers)
+	where, err := measured.Setting(ctx, c.brokers, "programs")
 	if err != nil {
 		return err
 	}
-	return writeDoc(c.doc, c.plots, fmt.Sprintf("On %s, in %d rounds, %s.\n\n%s", begun.Format(time.DateOnly), c.rounds, where, table))
+	return writeDoc(c.doc, c.plots, fmt.Sprintf("On %s, in %d rounds, %s; %s.\n\n%s", begun.Format(time.DateOnly), c.rounds, where, libraries(), table))
 }
 
 // split cuts a comma-separated flag; an empty one has no parts.
