@@ -52,9 +52,9 @@ func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(
 		return nil
 	}
 	return func(ctx context.Context, r *kgo.Record) error {
-		decoding(ctx, true)
+		setDecoding(ctx, true)
 		v, err := decodeSafely(ctx, r, decode)
-		decoding(ctx, false)
+		setDecoding(ctx, false)
 		if err == nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -65,13 +65,13 @@ func Decode[T any](decode func(context.Context, *kgo.Record) (T, error), h func(
 	}
 }
 
-// decoding reports that a record which may kill the process is being decoded, or is no more.
-func decoding(ctx context.Context, now bool) {
+// setDecoding registers that a record which may kill the process is being decoded, or is no more.
+func setDecoding(ctx context.Context, isDecoding bool) {
 	if runsAlone.Load() == 0 {
 		return
 	}
 	if a := attemptOf(ctx); a != nil {
-		a.in.from.decoding(a.off, now)
+		a.in.from.setDecoding(a.off, isDecoding)
 	}
 }
 

@@ -56,14 +56,14 @@ func TestOrigin_CommitsTakeNoTimeOfTheHandler(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var o origin
 		o.beginAlone(7, func(bool) { time.Sleep(2 * time.Second) })
-		go o.decoding(7, true)
+		go o.setDecoding(7, true)
 		time.Sleep(time.Second)
 		under, other := o.waited(7), o.waited(8)
 		time.Sleep(time.Minute)
 		if after := o.waited(7); under != time.Second || after != 2*time.Second || other != 0 {
 			t.Errorf("it has waited for %v after a second, and for %v at last; another one for %v", under, after, other)
 		}
-		o.decoding(8, true)
+		o.setDecoding(8, true)
 		if o.endAlone(); o.waited(7) != 0 {
 			t.Error("it waits though it runs alone no more")
 		}

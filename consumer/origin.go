@@ -31,14 +31,14 @@ var runsAlone atomic.Int32
 // lonely is a record that runs alone, with the way to commit whether it is being decoded.
 type lonely struct {
 	offset int64
-	commit func(decoding bool)
+	commit func(isDecoding bool)
 	// How long the commits took, in ns: that is no part of the handler's time.
 	took  atomic.Int64
 	since atomic.Int64 // when the commit that is under way began, in ns; 0 if none is
 }
 
 // beginAlone registers that a record runs alone.
-func (o *origin) beginAlone(offset int64, commit func(decoding bool)) {
+func (o *origin) beginAlone(offset int64, commit func(isDecoding bool)) {
 	o.alone.Store(&lonely{offset: offset, commit: commit})
 	runsAlone.Add(1)
 }
@@ -50,18 +50,18 @@ func (o *origin) endAlone() {
 	}
 }
 
-// decoding commits whether the record at an offset is being decoded, if it runs alone.
-func (o *origin) decoding(offset int64, now bool) {
+// setDecoding commits whether the record at an offset is being decoded, if it runs alone.
+func (o *origin) setDecoding(offset int64, isDecoding bool) {
 	if a := o.alone.Load(); a != nil && a.offset == offset {
 		began := time.Now()
 		a.since.Store(began.UnixNano())
 		defer a.since.Store(0)
-		a.commit(now)
+		a.commit(isDecoding)
 		a.took.Add(int64(time.Since(began)))
 	}
 }
 
-// waited returns how long the record at an offset waited for the commits of decoding.
+// waited returns how long the record at an offset waited for the commits of setDecoding.
 func (o *origin) waited(offset int64) time.Duration {
 	if a := o.alone.Load(); a != nil && a.offset == offset {
 		took := time.Duration(a.took.Load())

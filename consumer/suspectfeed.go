@@ -73,7 +73,7 @@ func (f suspectFeed) Runs(offset int64) bool {
 }
 
 // BeginAlone implements isolate.Feed.
-func (f suspectFeed) BeginAlone(offset int64, announce func(decoding bool)) {
+func (f suspectFeed) BeginAlone(offset int64, announce func(isDecoding bool)) {
 	f.origin.beginAlone(offset, announce)
 }
 

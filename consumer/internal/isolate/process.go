@@ -60,7 +60,7 @@ type Feed interface {
 	Runs(offset int64) bool
 	// BeginAlone records that a record runs alone. announce is called before it is decoded, and
 	// afterwards.
-	BeginAlone(offset int64, announce func(decoding bool))
+	BeginAlone(offset int64, announce func(isDecoding bool))
 	// EndAlone records that it does no more.
 	EndAlone()
 }

@@ -138,11 +138,11 @@ func (s *Suspects) UnnameAlone(group []offsets.Span) { s.Alone, s.hand = nil, gr
 
 // SetDecoding has the next commit say that the record which runs alone is being decoded, or is no
 // more. It reports false if another record runs alone, or none.
-func (s *Suspects) SetDecoding(offset int64, now bool) bool {
+func (s *Suspects) SetDecoding(offset int64, isDecoding bool) bool {
 	if s.Alone == nil || s.Alone.Offset != offset {
 		return false
 	}
-	s.Alone = &offsets.Alone{Offset: offset, Decoding: now}
+	s.Alone = &offsets.Alone{Offset: offset, Decoding: isDecoding}
 	return true
 }
 
