@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/sidingkafka/siding/internal/measured"
@@ -15,21 +16,61 @@ const (
 	docEnd   = "<!-- peers: end -->"
 )
 
-// markdown are the results as a table.
+// markdown are the results as a table: a row for each figure of a workload, a column for each
+// program.
 func markdown(results []result) string {
-	var b strings.Builder
-	b.WriteString("| workload | program | records per second | CPU µs per record | p99 of healthy ones, ms | last healthy one after, s |\n|---|---|---|---|---|---|\n")
+	cells := map[string]map[string]result{} // by workload and program
+	var workloads, programs []string
 	for _, r := range results {
-		switch {
-		case r.Failed != "":
-			fmt.Fprintf(&b, "| %s | %s | **failed**: %s | | | |\n", r.Workload, r.Program, strings.ReplaceAll(r.Failed, "|", "/"))
-		case r.P99 != figure{}: // its rate is what was offered
-			fmt.Fprintf(&b, "| %s | %s | | %v | %v | %v |\n", r.Workload, r.Program, r.CPU, r.P99, r.Healthy)
-		default:
-			fmt.Fprintf(&b, "| %s | %s | %v | %v | | |\n", r.Workload, r.Program, r.Rate, r.CPU)
+		if cells[r.Workload] == nil {
+			workloads, cells[r.Workload] = append(workloads, r.Workload), map[string]result{}
+		}
+		if !slices.Contains(programs, r.Program) {
+			programs = append(programs, r.Program)
+		}
+		cells[r.Workload][r.Program] = r
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "| workload | | %s |\n|---|---|%s\n", strings.Join(programs, " | "), strings.Repeat("---|", len(programs)))
+	for _, w := range workloads {
+		is, first := cells[w], true
+		for _, row := range rows {
+			if !slices.ContainsFunc(programs, func(p string) bool { return row.of(is[p]) != figure{} || first && is[p].Failed != "" }) {
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | %s |", w, row.name)
+			for _, p := range programs {
+				r := is[p]
+				switch f := row.of(r); {
+				case first && r.Failed != "":
+					fmt.Fprintf(&b, " **failed**: %s |", strings.ReplaceAll(r.Failed, "|", "/"))
+				case f != figure{}:
+					fmt.Fprintf(&b, " %v |", f)
+				default:
+					b.WriteString(" |")
+				}
+			}
+			b.WriteString("\n")
+			first = false
 		}
 	}
 	return b.String()
+}
+
+// rows are the figures of a workload. The rate of one that is offered at a pace is that pace.
+var rows = []struct {
+	name string
+	of   func(result) figure
+}{
+	{"records per second", func(r result) figure {
+		if (r.P99 != figure{}) {
+			return figure{}
+		}
+		return r.Rate
+	}},
+	{"p99 of healthy ones, ms", func(r result) figure { return r.P99 }},
+	{"last healthy one after, s", func(r result) figure { return r.Healthy }},
+	{"CPU µs per record", func(r result) figure { return r.CPU }},
 }
 
 // writeDoc puts the text and the plots into the document, in place of those that it has.
