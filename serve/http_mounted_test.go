@@ -28,21 +28,21 @@ type mounted struct {
 
 // mount mounts a server in a service, behind a path that the service uses for pages of its own.
 func (c *cluster) mount(cfg serve.Config) *mounted {
-	c.t.Helper()
+	c.T.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "a page of the team: "+r.URL.Path)
 	})
 	h := httptest.NewUnstartedServer(mux)
-	m := &mounted{t: c.t, address: "http://" + h.Listener.Addr().String()}
+	m := &mounted{t: c.T, address: "http://" + h.Listener.Addr().String()}
 	cfg.URL = m.address + "/siding"
 	s, _ := c.run(cfg)
 	mux.Handle("/siding/", http.StripPrefix("/siding", s.Handler()))
 	h.Start()
-	c.t.Cleanup(h.Close)
+	c.T.Cleanup(h.Close)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	m.browser = &http.Client{Jar: jar, Transport: h.Client().Transport}
 	return m

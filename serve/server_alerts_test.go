@@ -81,11 +81,11 @@ func TestServer_AReceiverThatHangsDelaysNobody(t *testing.T) {
 
 // noted waits until a ledger has a note with a text.
 func (c *cluster) noted(source, name, text string) {
-	c.t.Helper()
+	c.T.Helper()
 	cl := c.reader(source + ".dlq.ledger")
 	found := false
-	eventually(c.t, name+" with "+text+" in the ledger", func() bool {
-		for _, r := range cl.PollFetches(c.t.Context()).Records() {
+	eventually(c.T, name+" with "+text+" in the ledger", func() bool {
+		for _, r := range cl.PollFetches(c.T.Context()).Records() {
 			found = found || dlq.ParseLedgerRecord(r).Run == name && strings.Contains(string(r.Value), text)
 		}
 		return found

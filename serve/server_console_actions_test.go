@@ -209,7 +209,7 @@ func TestServer_ConsoleRunWithoutAProcessIsResumed(t *testing.T) {
 	done := c.outage(5)
 	s, stop := c.run(serve.Config{Group: "first"})
 	opens(t, c.clientOf(s, ""), "orders.dlq", 5)
-	r, err := redrive.New(redrive.Config{Kafka: c.opts})
+	r, err := redrive.New(redrive.Config{Kafka: c.Opts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +370,7 @@ func TestServer_ConsoleActsOnLettersOfAFastClock(t *testing.T) {
 	fast := &kgo.Record{Topic: "orders.dlq", Headers: []kgo.RecordHeader{{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)}}}
 	for _, ahead := range []time.Duration{0, time.Hour, 2 * time.Hour} {
 		fast.Timestamp = time.Now().Add(ahead)
-		if err := c.cl.ProduceSync(t.Context(), fast).FirstErr(); err != nil {
+		if err := c.Client.ProduceSync(t.Context(), fast).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -379,7 +379,7 @@ func TestServer_ConsoleActsOnLettersOfAFastClock(t *testing.T) {
 	const path = "/topics/orders.dlq/discard"
 	action, fields := ann.fills(ann.opens(path, "Discards 3 letters"), map[string]string{"why": "moot", "expect": "3"})
 	fast.Timestamp = time.Now().Add(3 * time.Hour)
-	if err := c.cl.ProduceSync(t.Context(), fast).FirstErr(); err != nil {
+	if err := c.Client.ProduceSync(t.Context(), fast).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	opens(t, cl, "orders.dlq", 4)

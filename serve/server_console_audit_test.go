@@ -26,9 +26,9 @@ func TestServer_ConsoleAuditHasDeletionsAndPauses(t *testing.T) {
 	c.fail("bills", "decode", 6)
 	cl := c.clientOf(s, "")
 	opens(t, cl, "orders.dlq", 3)
-	c.discard("orders.dlq")
-	c.discard("bills.dlq")
-	l := dlq.NewLedger("bills.dlq", "bills.dlq.ledger", c.opts...)
+	c.Discard("orders.dlq")
+	c.Discard("bills.dlq")
+	l := dlq.NewLedger("bills.dlq", "bills.dlq.ledger", c.Opts...)
 	p, err := l.Prunable(t.Context(), time.Time{}, nil)
 	if err != nil {
 		t.Fatal(err)

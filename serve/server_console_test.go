@@ -54,7 +54,7 @@ func TestServer_ConsoleShowsAnIncident(t *testing.T) {
 	c.fail("orders", "http.503", 60)
 	c.fail("orders", "decode", 3)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 3`)
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...)
 	if _, err := l.Discard(t.Context(), dlq.Filter{Classes: []string{"decode"}, Ranges: []dlq.Range{{Partition: 1}}}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "a <b>typo</b>"}); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestServer_DiscardThatFailsMidwayCanBeFinished(t *testing.T) {
 	opens(t, cl, "orders.dlq", 9)
 	states := func() (open, discarded int64) {
 		t.Helper()
-		is, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+		is, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func TestServer_DiscardsALetterAndReopensIt(t *testing.T) {
 	}
 	for of, at := range []int32{2, 5} {
 		sent := dlq.Entry{State: dlq.Redriven, Run: "r7", At: time.Now(), By: "ann", Target: headers.Position{Topic: "orders", Partition: at, Offset: 9}}
-		if err := c.cl.ProduceSync(t.Context(), sent.Record("orders.dlq.ledger", int32(of), 0)).FirstErr(); err != nil {
+		if err := c.Client.ProduceSync(t.Context(), sent.Record("orders.dlq.ledger", int32(of), 0)).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}

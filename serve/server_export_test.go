@@ -41,7 +41,7 @@ func TestServer_ExportsLikeTheProgram(t *testing.T) {
 		if n := bytes.Count(text, []byte("\n")); n != test.want {
 			t.Errorf("%s: %d lines, want %d", name, n, test.want)
 		}
-		l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+		l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...)
 		if p, err := l.PreviewImport(t.Context(), bytes.NewReader(text), nil); err != nil || p.Broken != nil {
 			t.Errorf("%s: it cannot be imported: %+v, %v", name, p, err)
 		}

@@ -24,12 +24,12 @@ import (
 
 // placed writes a letter to the first partition, as written at a time.
 func (c *cluster) placed(m headers.Meta, entered time.Time, value string) {
-	c.t.Helper()
+	c.T.Helper()
 	c.n++
 	m.Original, m.Attempts, m.Message = headers.Position{Topic: "orders", Offset: c.n}, 1, "it failed"
 	r := &kgo.Record{Topic: "orders.dlq", Timestamp: entered, Value: []byte(value), Headers: m.Append(nil)}
-	if err := c.cl.ProduceSync(c.t.Context(), r).FirstErr(); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.ProduceSync(c.T.Context(), r).FirstErr(); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestServer_AnExpiredLetterIsAProblem(t *testing.T) {
 	words(t, s, letter, "Dead-lettered")
 	until := kadm.Offsets{}
 	until.AddOffset("orders.dlq", 0, 2, -1)
-	if _, err := kadm.NewClient(c.cl).DeleteRecords(t.Context(), until); err != nil {
+	if _, err := kadm.NewClient(c.Client).DeleteRecords(t.Context(), until); err != nil {
 		t.Fatal(err)
 	}
 	opens(t, cl, "orders.dlq", 1)
@@ -264,7 +264,7 @@ func TestServer_AnExpiredLetterIsAProblem(t *testing.T) {
 			t.Errorf("%s on the console: %d: %s", act, w.Code, text)
 		}
 	}
-	summary, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+	summary, err := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
 	if err != nil || summary.Open != 1 || summary.Resolved != 0 {
 		t.Errorf("the topic has %+v, %v", summary, err)
 	}

@@ -67,7 +67,7 @@ func leaked(body string) (all []string) {
 // secretive writes letters of class decode that have secrets in all their parts: the value of the
 // first is JSON, of the second text, of the third bytes.
 func (c *cluster) secretive() {
-	c.t.Helper()
+	c.T.Helper()
 	now := time.Now()
 	for i, value := range []string{
 		`{"card":"4111222233334444","deep":[{"CARD":4111222233334444,"note":"hunter42"}],"text":"{\"card\":\"4111222233334444\"}"}`,
@@ -77,7 +77,7 @@ func (c *cluster) secretive() {
 		r := &kgo.Record{Topic: "orders", Partition: int32(i), Offset: 1000 + int64(i), Key: []byte(`{"card":"4111222233334444","n":"hunter42"}`), Value: []byte(value), Headers: []kgo.RecordHeader{
 			{Key: "X-Token", Value: []byte("s3cr3t-token")}, {Key: "note", Value: []byte("of hunter42")}, {Key: "json", Value: []byte(`{"card":"4111222233334444"}`)}, {Key: "hunter42", Value: []byte("\xffhunter42")},
 		}}
-		bury(c.t, c.cl, r, headers.Meta{
+		bury(c.T, c.Client, r, headers.Meta{
 			Original: headers.Position{Topic: "orders", TopicID: [16]byte{1}, Partition: r.Partition, Offset: r.Offset}, Group: "billing", Attempts: 2, Class: "decode", Fingerprint: "f",
 			Message: "cannot decode hunter42", Stack: "decode(hunter42)\n\tmain.go:7", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now, Version: "v7",
 			History: []headers.Attempt{{Number: 1, Class: "decode", At: now, Verdict: "retry", Message: "first hunter42"}, {Number: 2, Class: "decode", At: now, Verdict: "terminal", Message: "then hunter42"}},
@@ -109,7 +109,7 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	c.service(&broken, &atomic.Int64{})
-	if err := c.cl.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("hunter42"), Value: []byte(`{"card":"4111222233334444"}`)}).FirstErr(); err != nil {
+	if err := c.Client.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("hunter42"), Value: []byte(`{"card":"4111222233334444"}`)}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := c.run(serve.Config{
@@ -118,7 +118,7 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 	})
 	c.secretive()
 	prune := ledgerrecord.Run("orders.dlq.ledger", "prune/20261123T170000.000Z-1", []byte(`{"v":1,"at":"2026-11-23T17:00:00Z","by":"ada","why":"of hunter42","archive":"s3://a/hunter42/","error":"dial tcp 10.1.2.3:9092: no hunter42","until":{},"letters":1}`))
-	if err := c.cl.ProduceSync(t.Context(), prune).FirstErr(); err != nil {
+	if err := c.Client.ProduceSync(t.Context(), prune).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	cl := c.clientOf(s, "")

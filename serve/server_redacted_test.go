@@ -21,7 +21,7 @@ func TestServer_RedrivingShowsNothingThatIsHidden(t *testing.T) {
 	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="orders.dlq"} 0`)
 	c.fail("orders", "decode", 1)
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 1`)
-	before := c.held("bills")
+	before := c.Held("bills")
 	for _, test := range []struct {
 		path, body string
 		want       api.Kind
@@ -37,7 +37,7 @@ func TestServer_RedrivingShowsNothingThatIsHidden(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", test.path, test.body, got, test.want)
 		}
 	}
-	if after := c.held("bills"); after != before {
+	if after := c.Held("bills"); after != before {
 		t.Errorf("%d records came to bills", after-before)
 	}
 }

@@ -18,12 +18,12 @@ import (
 func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "bills")
-	admin := kadm.NewClient(c.cl)
+	admin := kadm.NewClient(c.Client)
 	if _, err := admin.DeleteTopics(t.Context(), "orders.dlq.ledger"); err != nil {
 		t.Fatal(err)
 	}
 	const day = 24 * time.Hour
-	c.old("orders.dlq", 90*day, 80*day, day)
+	c.WriteOld("orders.dlq", 90*day, 80*day, day)
 	cfg := retention(serve.Retention{MaxAge: 30 * day, Open: true, Every: time.Second})
 	s, _ := c.run(cfg)
 	const want = "orders.dlq has no ledger: create the topic orders.dlq.ledger, compacted, with as many partitions as orders.dlq"
@@ -51,7 +51,7 @@ func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 	if _, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada"); !errors.Is(err, serve.ErrNoLedger) {
 		t.Errorf("the retention ends with %v", err)
 	}
-	if n := c.held("orders.dlq"); n != 3 {
+	if n := c.Held("orders.dlq"); n != 3 {
 		t.Errorf("%d letters stay, want 3", n)
 	}
 	if n := c.log.count(want); n != 1 || c.log.count("UNKNOWN_TOPIC") > 0 || c.log.count("deadline") > 0 {
@@ -64,10 +64,10 @@ func TestRetention_DeletesNothingWithoutALedger(t *testing.T) {
 		_, err := cl.ApplyRetention(t.Context(), "orders.dlq")
 		return err == nil
 	})
-	if n := c.held("orders.dlq"); n != 1 {
+	if n := c.Held("orders.dlq"); n != 1 {
 		t.Errorf("%d letters stay, want 1", n)
 	}
-	if records := c.pruned("orders.dlq"); len(records) != 1 {
+	if records := c.Prunes("orders.dlq"); len(records) != 1 {
 		t.Errorf("the ledger has %+v", records)
 	}
 }

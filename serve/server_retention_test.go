@@ -11,77 +11,13 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/client"
 )
-
-// held returns how many letters are in a dead-letter topic.
-func (c *cluster) held(topic string) (n int) {
-	c.t.Helper()
-	for _, err := range dlq.Read(c.t.Context(), topic, dlq.Filter{}, dlq.Cursor{}, c.opts...) {
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		n++
-	}
-	return n
-}
-
-// discard discards all letters of a topic.
-func (c *cluster) discard(topic string) {
-	c.t.Helper()
-	l := dlq.NewLedger(topic, topic+".ledger", c.opts...)
-	if _, err := l.Discard(c.t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"}); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// old writes letters to the first partition that are as old as that.
-func (c *cluster) old(topic string, ages ...time.Duration) {
-	c.t.Helper()
-	for _, age := range ages {
-		r := &kgo.Record{Topic: topic, Timestamp: time.Now().Add(-age), Headers: []kgo.RecordHeader{{Key: headers.FailureReason, Value: []byte(headers.ReasonTerminal)}}}
-		if err := c.cl.ProduceSync(c.t.Context(), r).FirstErr(); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
-func (c *cluster) pruned(topic string) []ledgerrecord.Prune {
-	c.t.Helper()
-	all := ledgerrecord.Prunes{}
-	err := dlq.NewLedger(topic, topic+".ledger", c.opts...).Read(c.t.Context(), nil, func(n *dlq.LedgerRecord) {
-		if _, err := all.Add(n.Run, n.Record.Value); err != nil {
-			c.t.Error(err)
-		}
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return all.Sorted()
-}
-
-// imports imports an archive, and returns the number of its letters.
-func (c *cluster) imports(topic, location string, s archive.S3) int64 {
-	c.t.Helper()
-	r, err := archive.Open(c.t.Context(), location, s)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = r.Close() }() // it was only read
-	n, err := dlq.Import(c.t.Context(), topic, r, dlq.ImportOptions{}, c.opts...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return n
-}
 
 func retention(r serve.Retention) serve.Config {
 	return serve.Config{Topics: []serve.Topic{{Match: "orders*", Retention: &r}}}
@@ -89,10 +25,10 @@ func retention(r serve.Retention) serve.Config {
 
 // watched runs a server until it has read all topics.
 func (c *cluster) watched(cfg serve.Config) *serve.Server {
-	c.t.Helper()
+	c.T.Helper()
 	s, _ := c.run(cfg)
-	eventually(c.t, "the topic is judged", func() bool {
-		return strings.Contains(get(c.t, s, "/metrics"), `siding_dead_letters_held{messaging_destination_name="orders.dlq"}`)
+	eventually(c.T, "the topic is judged", func() bool {
+		return strings.Contains(get(c.T, s, "/metrics"), `siding_dead_letters_held{messaging_destination_name="orders.dlq"}`)
 	})
 	return s
 }
@@ -104,8 +40,8 @@ func TestRetention_ArchivesAndDeletesByTheClock(t *testing.T) {
 	c := newCluster(t, "orders", "bills")
 	c.fail("orders", "decode", 8)
 	c.fail("bills", "decode", 8)
-	c.discard("orders.dlq")
-	c.discard("bills.dlq")
+	c.Discard("orders.dlq")
+	c.Discard("bills.dlq")
 	dir := t.TempDir()
 	cfg := retention(serve.Retention{MaxCount: 2, Archive: dir, Every: time.Second})
 	a, _ := c.run(cfg)
@@ -119,22 +55,22 @@ func TestRetention_ArchivesAndDeletesByTheClock(t *testing.T) {
 	if count(a, "siding_dead_letters_archived_total") == count(b, "siding_dead_letters_archived_total") {
 		t.Error("not one server archived 6 letters")
 	}
-	if n, others := c.held("orders.dlq"), c.held("bills.dlq"); n != 2 || others != 8 {
+	if n, others := c.Held("orders.dlq"), c.Held("bills.dlq"); n != 2 || others != 8 {
 		t.Errorf("%d letters stay, want 2; %d of the topic without retention, want 8", n, others)
 	}
 	eventually(t, "one archive is left", func() bool {
 		all, err := os.ReadDir(dir + "/orders.dlq")
 		return err == nil && len(all) == 1
 	})
-	records := c.pruned("orders.dlq")
+	records := c.Prunes("orders.dlq")
 	if len(records) != 1 || records[0].By != "retention" || records[0].Why != "max-age 4320h, max-count 2" || records[0].Letters != 6 || records[0].Deleted.IsZero() {
 		t.Fatalf("the ledger has %+v", records)
 	}
-	if n := c.imports("bills.dlq", records[0].Archive, archive.S3{}); n != 6 {
+	if n := c.Import("bills.dlq", records[0].Archive, archive.S3{}); n != 6 {
 		t.Errorf("%d letters are imported, want 6", n)
 	}
-	c.imports("bills.dlq", dir+"/orders.dlq/", archive.S3{})
-	sum, err := dlq.NewLedger("bills.dlq", "bills.dlq.ledger", c.opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
+	c.Import("bills.dlq", dir+"/orders.dlq/", archive.S3{})
+	sum, err := dlq.NewLedger("bills.dlq", "bills.dlq.ledger", c.Opts...).Summarize(t.Context(), dlq.Filter{}, dlq.Cursor{}, nil)
 	if err != nil || sum.Open != 6 || sum.Duplicates != 6 {
 		t.Errorf("imported twice, %d are open and %d duplicates, %v; want 6 and 6", sum.Open, sum.Duplicates, err)
 	}
@@ -148,8 +84,8 @@ func TestRetention_DryRunIsWhatIsDone(t *testing.T) {
 		c := newCluster(t, "orders")
 		cl := c.clientOf(c.watched(retention(serve.Retention{MaxAge: 30 * 24 * time.Hour, Open: open, Every: time.Hour})), "")
 		const day = 24 * time.Hour
-		c.old("orders.dlq", 90*day, 80*day, 70*day, day)
-		l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+		c.WriteOld("orders.dlq", 90*day, 80*day, 70*day, day)
+		l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...)
 		for _, offset := range []int64{0, 2} {
 			if _, err := l.Discard(t.Context(), dlq.Filter{Ranges: []dlq.Range{dlq.At(0, offset)}}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"}); err != nil {
 				t.Fatal(err)
@@ -159,7 +95,7 @@ func TestRetention_DryRunIsWhatIsDone(t *testing.T) {
 		if err != nil || want.Limits == "" {
 			t.Fatal(want, err)
 		}
-		if stays := c.held("orders.dlq"); stays != 4 || len(c.pruned("orders.dlq")) > 0 {
+		if stays := c.Held("orders.dlq"); stays != 4 || len(c.Prunes("orders.dlq")) > 0 {
 			t.Errorf("after the dry run %d letters stay, want 4", stays)
 		}
 		if open && (want.Letters != 3 || want.Open != 1 || want.Held != 0) || !open && (want.Letters != 1 || want.Open != 0 || want.Held != 2) {
@@ -169,10 +105,10 @@ func TestRetention_DryRunIsWhatIsDone(t *testing.T) {
 		if err != nil || did.Letters != want.Letters || did.Open != want.Open || did.Discarded != want.Discarded || did.Held != want.Held || len(did.Until) != len(want.Until) {
 			t.Errorf("it was %+v, %v; announced were %+v", did, err, want)
 		}
-		if stays := c.held("orders.dlq"); int64(stays) != 4-want.Letters {
+		if stays := c.Held("orders.dlq"); int64(stays) != 4-want.Letters {
 			t.Errorf("%d letters stay, and %d were to be deleted", stays, want.Letters)
 		}
-		if records := c.pruned("orders.dlq"); len(records) != 1 || records[0].By != "local" || records[0].Letters != want.Letters || records[0].Open != want.Open {
+		if records := c.Prunes("orders.dlq"); len(records) != 1 || records[0].By != "local" || records[0].Letters != want.Letters || records[0].Open != want.Open {
 			t.Errorf("the ledger has %+v", records)
 		}
 	}
@@ -207,7 +143,7 @@ func TestRetention_WaitsForAnotherNoLongerThanARequest(t *testing.T) {
 	}))
 	t.Cleanup(silent.Close)
 	c := newCluster(t, "orders")
-	c.old("orders.dlq", 2*time.Hour)
+	c.WriteOld("orders.dlq", 2*time.Hour)
 	cfg := retention(serve.Retention{MaxAge: time.Hour, Open: true, Archive: "s3://letters/dead", Every: time.Hour})
 	cfg.S3 = archive.S3{Endpoint: silent.URL}
 	s, _ := c.run(cfg)
@@ -231,7 +167,7 @@ func TestRetention_WaitsForAnotherNoLongerThanARequest(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("no answer, long after the time of the request")
 	}
-	if n := c.held("orders.dlq"); n != 1 {
+	if n := c.Held("orders.dlq"); n != 1 {
 		t.Errorf("%d letters stay, want 1", n)
 	}
 }
@@ -242,17 +178,17 @@ func TestRetention_ArchivesBeforeKafkaDeletes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders", "again")
 	kept := "3600000" // an hour, so letters are archived in its last quarter
-	if _, err := kadm.NewClient(c.cl).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: &kept}}, "orders.dlq"); err != nil {
+	if _, err := kadm.NewClient(c.Client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: &kept}}, "orders.dlq"); err != nil {
 		t.Fatal(err)
 	}
-	c.old("orders.dlq", 58*time.Minute, 57*time.Minute, 50*time.Minute, 40*time.Minute, 10*time.Minute)
+	c.WriteOld("orders.dlq", 58*time.Minute, 57*time.Minute, 50*time.Minute, 40*time.Minute, 10*time.Minute)
 	dir := t.TempDir()
 	s := c.watched(retention(serve.Retention{Archive: dir, Every: time.Hour}))
 	shows(t, s, `siding_dead_letters_archived_total{messaging_destination_name="orders.dlq"} 3`)
-	if n := c.held("orders.dlq"); n != 5 {
+	if n := c.Held("orders.dlq"); n != 5 {
 		t.Errorf("%d letters stay, want 5", n)
 	}
-	if n := c.imports("again.dlq", dir+"/", archive.S3{}); n != 3 {
+	if n := c.Import("again.dlq", dir+"/", archive.S3{}); n != 3 {
 		t.Errorf("the archive has %d letters, want 3", n)
 	}
 	eventually(t, "the note was read", func() bool {
@@ -269,10 +205,10 @@ func TestRetention_ArchivesBeforeKafkaDeletes(t *testing.T) {
 func TestRetention_CountsFailures(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "orders")
-	c.old("orders.dlq", 2*time.Hour)
+	c.WriteOld("orders.dlq", 2*time.Hour)
 	s := c.watched(retention(serve.Retention{MaxAge: time.Hour, Open: true, Archive: os.DevNull + "/folder", Every: time.Hour}))
 	shows(t, s, `siding_retention_failures_total{messaging_destination_name="orders.dlq"} 1`)
-	if n := c.held("orders.dlq"); n != 1 {
+	if n := c.Held("orders.dlq"); n != 1 {
 		t.Errorf("%d letters stay, want 1", n)
 	}
 }

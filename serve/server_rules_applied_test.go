@@ -33,9 +33,9 @@ import (
 
 // service runs a consumer of orders that fails while broken is set.
 func (c *cluster) service(broken *atomic.Bool, done *atomic.Int64) {
-	c.t.Helper()
+	c.T.Helper()
 	service, err := consumer.New(consumer.Config{
-		Group: "billing", Topics: []string{"orders"}, Kafka: c.opts, Logger: slog.New(slog.DiscardHandler),
+		Group: "billing", Topics: []string{"orders"}, Kafka: c.Opts, Logger: slog.New(slog.DiscardHandler),
 		Policy: consumer.Policy{Tiers: []time.Duration{200 * time.Millisecond}, Breaker: consumer.Breaker{Off: true}},
 		Handler: func(context.Context, *kgo.Record) error {
 			if broken.Load() {
@@ -46,26 +46,26 @@ func (c *cluster) service(broken *atomic.Bool, done *atomic.Int64) {
 		},
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	beside(c.t, service.Run)
+	beside(c.T, service.Run)
 }
 
 // redrive runs a redrive of all open letters of a topic, and returns how it ended.
 func (c *cluster) redrive(topic string) redrive.Outcome {
-	c.t.Helper()
-	r, err := redrive.New(redrive.Config{Kafka: c.opts})
+	c.T.Helper()
+	r, err := redrive.New(redrive.Config{Kafka: c.Opts})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	plan, err := r.Plan(c.t.Context(), redrive.Selection{Topic: topic})
+	plan, err := r.Plan(c.T.Context(), redrive.Selection{Topic: topic})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	out, err := r.Run(c.t.Context(), plan, redrive.RunOptions{By: "ada", Pace: redrive.Pace{Window: time.Second}})
+	out, err := r.Run(c.T.Context(), plan, redrive.RunOptions{By: "ada", Pace: redrive.Pace{Window: time.Second}})
 	var failed *redrive.FailedAgainError
 	if err != nil && !errors.As(err, &failed) {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return out
 }

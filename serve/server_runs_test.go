@@ -18,18 +18,18 @@ import (
 // outage has n letters of class http.503, from a service that works again. done counts the records
 // that it handled since.
 func (c *cluster) outage(n int) (done *atomic.Int64) {
-	c.t.Helper()
+	c.T.Helper()
 	var broken atomic.Bool
 	done = &atomic.Int64{}
 	broken.Store(true)
 	c.service(&broken, done)
 	for i := range n {
-		if err := c.cl.ProduceSync(c.t.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % 3), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, `{"n":%d}`, i)}).FirstErr(); err != nil {
-			c.t.Fatal(err)
+		if err := c.Client.ProduceSync(c.T.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % 3), Key: fmt.Append(nil, i), Value: fmt.Appendf(nil, `{"n":%d}`, i)}).FirstErr(); err != nil {
+			c.T.Fatal(err)
 		}
 	}
 	s, stop := c.run(serve.Config{Group: "outage"})
-	shows(c.t, s, fmt.Sprintf(`siding_dead_letters_open{error_type="http.503",messaging_destination_name="orders.dlq"} %d`, n))
+	shows(c.T, s, fmt.Sprintf(`siding_dead_letters_open{error_type="http.503",messaging_destination_name="orders.dlq"} %d`, n))
 	stop()
 	broken.Store(false)
 	return done

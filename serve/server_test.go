@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/internal/cases"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/client"
+	"github.com/sidingkafka/siding/serve/internal/letterstest"
 )
 
 // TestMain lets more tests run side by side than there are processors: many wait for servers in
@@ -36,40 +37,29 @@ func TestMain(m *testing.M) {
 
 // cluster is an embedded broker with dead-letter topics.
 type cluster struct {
-	t    *testing.T
+	letterstest.Broker
 	fake *kfake.Cluster
-	opts []kgo.Opt
-	cl   *kgo.Client
 	n    int64
 	log  lines // of its servers
 }
 
 func newCluster(t *testing.T, sources ...string) *cluster {
 	t.Helper()
-	var topics []string
-	for _, s := range sources {
-		topics = append(topics, s, s+".dlq", s+".dlq.ledger")
-	}
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, topics...))
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, letterstest.TopicsOf(sources)...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(fake.Close)
-	c := &cluster{t: t, fake: fake, opts: []kgo.Opt{kgo.SeedBrokers(fake.ListenAddrs()...)}}
-	if c.cl, err = kgo.NewClient(append(c.opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))...); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.cl.Close)
-	return c
+	return &cluster{Broker: letterstest.On(t, fake.ListenAddrs()), fake: fake}
 }
 
 // fail writes n letters of a source.
 func (c *cluster) fail(source, class string, n int) {
-	c.t.Helper()
+	c.T.Helper()
 	for range n {
 		c.n++
 		now := time.Now()
-		bury(c.t, c.cl, &kgo.Record{Topic: source, Partition: int32(c.n % 3), Offset: c.n, Value: []byte("v")}, headers.Meta{
+		bury(c.T, c.Client, &kgo.Record{Topic: source, Partition: int32(c.n % 3), Offset: c.n, Value: []byte("v")}, headers.Meta{
 			Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: int32(c.n % 3), Offset: c.n}, Group: "billing", Attempts: 1, Class: class,
 			Message: "it failed", Environment: "staging", Host: "orders-7", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
 		})
@@ -78,11 +68,11 @@ func (c *cluster) fail(source, class string, n int) {
 
 // write writes a letter of a record, whose position it sets.
 func (c *cluster) write(source, class string, r *kgo.Record) {
-	c.t.Helper()
+	c.T.Helper()
 	c.n++
 	r.Topic, r.Partition, r.Offset = source, int32(c.n%3), c.n
 	now := time.Now()
-	bury(c.t, c.cl, r, headers.Meta{
+	bury(c.T, c.Client, r, headers.Meta{
 		Original: headers.Position{Topic: source, Partition: r.Partition, Offset: r.Offset}, Group: "billing", Attempts: int(c.n), Class: class,
 		Message: "it failed", Reason: headers.ReasonTerminal, FirstFailedAt: now, FailedAt: now,
 	})
@@ -90,7 +80,7 @@ func (c *cluster) write(source, class string, r *kgo.Record) {
 
 // serve runs a server that answers over HTTP, and returns a client without credentials.
 func (c *cluster) serve(cfg serve.Config) (cl *client.Client, stop func()) {
-	c.t.Helper()
+	c.T.Helper()
 	s, end := c.run(cfg)
 	return c.clientOf(s, ""), end
 }
@@ -98,16 +88,16 @@ func (c *cluster) serve(cfg serve.Config) (cl *client.Client, stop func()) {
 // clientOf returns a client of a server that sends a token. Reading a request is limited to a
 // second, as a server limits it, so that a test sees what lasts longer.
 func (c *cluster) clientOf(s *serve.Server, token string) *client.Client {
-	c.t.Helper()
+	c.T.Helper()
 	h := httptest.NewUnstartedServer(s.Handler())
 	h.Config.ReadTimeout = time.Second
 	// Without it a connection at rest may close while the next request is sent.
 	h.Config.IdleTimeout = time.Minute
 	h.Start()
-	c.t.Cleanup(h.Close)
+	c.T.Cleanup(h.Close)
 	cl, err := client.New(h.URL, token, h.Client())
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return cl
 }
@@ -123,13 +113,13 @@ func opens(t *testing.T, cl *client.Client, topic string, n int64) {
 
 // run runs a server until the test ends, or until stop is called.
 func (c *cluster) run(cfg serve.Config) (s *serve.Server, stop func()) {
-	c.t.Helper()
-	cfg.Kafka, cfg.Refresh = c.opts, 500*time.Millisecond
-	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(io.MultiWriter(c.t.Output(), &c.log), nil)))
+	c.T.Helper()
+	cfg.Kafka, cfg.Refresh = c.Opts, 500*time.Millisecond
+	s, err := serve.New(cfg, slog.New(slog.NewTextHandler(io.MultiWriter(c.T.Output(), &c.log), nil)))
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	return s, runUntil(c.t, s)
+	return s, runUntil(c.T, s)
 }
 
 // handlers has the handlers of the servers that run.
@@ -212,7 +202,7 @@ func TestServer_MetricsCountLetters(t *testing.T) {
 	shows(t, s, `siding_dead_letters_open{error_type="decode",messaging_destination_name="orders.dlq"} 2`)
 	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="orders.dlq"} 2`)
 	shows(t, s, `siding_dead_letters_new_classes{messaging_destination_name="bills.dlq"} 0`)
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...)
 	if _, err := l.Discard(t.Context(), dlq.Filter{Classes: []string{"decode"}}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"}); err != nil {
 		t.Fatal(err)
 	}
@@ -243,11 +233,11 @@ func newHook(t *testing.T) *hook {
 
 // reader returns a client that reads a topic from its beginning.
 func (c *cluster) reader(topic string) *kgo.Client {
-	c.t.Helper()
-	cl, err := kgo.NewClient(append(c.opts, kgo.ConsumeTopics(topic))...)
+	c.T.Helper()
+	cl, err := kgo.NewClient(append(c.Opts, kgo.ConsumeTopics(topic))...)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	c.t.Cleanup(cl.Close)
+	c.T.Cleanup(cl.Close)
 	return cl
 }

@@ -25,7 +25,7 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	broken.Store(true)
 	c.service(&broken, &done)
 	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{}}}, Notify: notifies(newPager(t)).Notify, RulesFile: rules(t, "rules: [{name: outage, topics: '*', classes: [timeout]}]")})
-	c.cl.Produce(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("v")}, nil)
+	c.Client.Produce(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("v")}, nil)
 	shows(t, s, `siding_dead_letters_open{error_type="http.503",messaging_destination_name="orders.dlq"} 1`)
 	broken.Store(false)
 	c.redrive("orders.dlq")

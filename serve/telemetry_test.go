@@ -78,17 +78,17 @@ func TestServer_MetricsFoldClasses(t *testing.T) {
 
 // prune discards all letters of a source, and deletes them.
 func (c *cluster) prune(source string) {
-	c.t.Helper()
-	l := dlq.NewLedger(source+".dlq", source+".dlq.ledger", c.opts...)
-	if _, err := l.Discard(c.t.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"}); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	l := dlq.NewLedger(source+".dlq", source+".dlq.ledger", c.Opts...)
+	if _, err := l.Discard(c.T.Context(), dlq.Filter{}, dlq.Cursor{}, dlq.DiscardOptions{By: "ada", Why: "test"}); err != nil {
+		c.T.Fatal(err)
 	}
-	l = dlq.NewLedger(source+".dlq", source+".dlq.ledger", c.opts...)
-	p, err := l.Prunable(c.t.Context(), time.Time{}, nil)
+	l = dlq.NewLedger(source+".dlq", source+".dlq.ledger", c.Opts...)
+	p, err := l.Prunable(c.T.Context(), time.Time{}, nil)
 	if err == nil {
-		err = l.Prune(c.t.Context(), p, dlq.PruneOptions{By: "test"})
+		err = l.Prune(c.T.Context(), p, dlq.PruneOptions{By: "test"})
 	}
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 }

@@ -52,6 +52,8 @@ var besides = map[string][]string{
 	"redrive/cmd/redrive/internal/root/roottest": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake", "testing", "testing/synctest"},
 	// It measures the server over the embedded broker.
 	"serve/internal/browser/bench": {"github.com/twmb/franz-go/pkg/kfake"},
+	// Tests of two modules import it.
+	"serve/internal/letterstest": {"testing"},
 }
 
 func TestPackagesImportOnlyWhatTheyBuildOn(t *testing.T) {

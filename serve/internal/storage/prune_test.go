@@ -67,11 +67,11 @@ type content struct {
 
 // letters returns the content of all letters of a dead-letter topic.
 func (c *cluster) letters(topic string) map[int32][]content {
-	c.t.Helper()
+	c.T.Helper()
 	all := map[int32][]content{}
-	for l, err := range dlq.Read(c.t.Context(), topic, dlq.Filter{}, dlq.Cursor{}, c.opts...) {
+	for l, err := range dlq.Read(c.T.Context(), topic, dlq.Filter{}, dlq.Cursor{}, c.Opts...) {
 		if err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 		r := l.Record
 		all[r.Partition] = append(all[r.Partition], content{r.Offset, r.Key, r.Value, r.Headers})
@@ -80,16 +80,16 @@ func (c *cluster) letters(topic string) map[int32][]content {
 }
 
 func (c *cluster) wantLetters(topic string, want map[int32][]content) {
-	c.t.Helper()
+	c.T.Helper()
 	if diff := cmp.Diff(want, c.letters(topic)); diff != "" {
-		c.t.Errorf("%s (-want +got):\n%s", topic, diff)
+		c.T.Errorf("%s (-want +got):\n%s", topic, diff)
 	}
 }
 
 // aftermath writes letters to orders.dlq: of two groups, a copy, one that siding did not write, and
 // one that was discarded. Of 7 letters 5 are open.
 func (c *cluster) aftermath() {
-	c.t.Helper()
+	c.T.Helper()
 	now := time.Now()
 	discarded := dlq.Entry{State: dlq.Discarded, At: now.Add(-time.Minute), By: "ada", Why: "paid\x1b[2J by hand"}
 	failed := func(partition int32, ago time.Duration, offset int64, group, class, print, message string) *kgo.Record {
@@ -114,8 +114,8 @@ func (c *cluster) aftermath() {
 		{Topic: "orders.dlq", Partition: 1, Timestamp: now.Add(-time.Hour), Value: []byte("foreign")},
 		discarded.Record("orders.dlq.ledger", 0, 0),
 	}
-	if err := c.cl.ProduceSync(c.t.Context(), records...).FirstErr(); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.ProduceSync(c.T.Context(), records...).FirstErr(); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestPrune_ArchivesToS3(t *testing.T) {
 	name, home := program(t), t.TempDir()
 	variables := maps.Clone(environment)
 	variables["AWS_ENDPOINT_URL_S3"] = st.URL
-	variables["SIDING_BROKERS"] = strings.Join(c.addrs, ",")
+	variables["SIDING_BROKERS"] = strings.Join(c.fake.ListenAddrs(), ",")
 	variables["HOME"] = home
 	redrive := func(args ...string) result {
 		t.Helper()

@@ -34,7 +34,7 @@ func TestRetention_AFailedArchiveDeletesNothing(t *testing.T) {
 	s := c.watched(cfg)
 	const letters = 10
 	for range letters {
-		c.old("orders.dlq", 2*time.Hour)
+		c.WriteOld("orders.dlq", 2*time.Hour)
 	}
 	failures := 0
 	for ; ; failures++ {
@@ -49,19 +49,19 @@ func TestRetention_AFailedArchiveDeletesNothing(t *testing.T) {
 		if !strings.Contains(err.Error(), "nothing was deleted: archive: ") {
 			t.Errorf("request %d: %v", failures+1, err)
 		}
-		if n := c.held("orders.dlq"); n != letters || len(c.pruned("orders.dlq")) > 0 {
-			t.Fatalf("request %d: %d of %d letters stay, and the ledger has %+v", failures+1, n, letters, c.pruned("orders.dlq"))
+		if n := c.Held("orders.dlq"); n != letters || len(c.Prunes("orders.dlq")) > 0 {
+			t.Fatalf("request %d: %d of %d letters stay, and the ledger has %+v", failures+1, n, letters, c.Prunes("orders.dlq"))
 		}
 	}
 	if failures < 2 { // the upload and the reading; TestBucket_ has uploads of several parts
 		t.Errorf("%d requests failed, want at least 2", failures)
 	}
 	st.refuse(nil)
-	told := c.pruned("orders.dlq")
-	if c.held("orders.dlq") != 0 || len(told) != 1 || !strings.HasPrefix(told[0].Archive, "s3://letters/dead/orders.dlq/20") {
-		t.Fatalf("%d letters stay, and the ledger has %+v", c.held("orders.dlq"), told)
+	told := c.Prunes("orders.dlq")
+	if c.Held("orders.dlq") != 0 || len(told) != 1 || !strings.HasPrefix(told[0].Archive, "s3://letters/dead/orders.dlq/20") {
+		t.Fatalf("%d letters stay, and the ledger has %+v", c.Held("orders.dlq"), told)
 	}
-	if n := c.imports("again.dlq", told[0].Archive, st.s3()); n != letters {
+	if n := c.Import("again.dlq", told[0].Archive, st.s3()); n != letters {
 		t.Errorf("%d letters are imported, want %d", n, letters)
 	}
 }
@@ -76,7 +76,7 @@ func TestRetention_LettersThatStayHaveNoArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCluster(t, "orders")
-	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.opts...)
+	l := dlq.NewLedger("orders.dlq", "orders.dlq.ledger", c.Opts...)
 	var written, removed atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -94,10 +94,10 @@ func TestRetention_LettersThatStayHaveNoArchive(t *testing.T) {
 	cfg := retention(serve.Retention{MaxAge: time.Hour, Archive: "s3://letters/dead", Every: time.Hour})
 	cfg.S3.Endpoint = front.URL
 	s := c.watched(cfg)
-	c.old("orders.dlq", 2*time.Hour, 2*time.Hour)
-	c.discard("orders.dlq")
-	if _, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada"); !errors.Is(err, dlq.ErrChanged) || c.held("orders.dlq") != 2 {
-		t.Errorf("%d letters stay, want 2: %v", c.held("orders.dlq"), err)
+	c.WriteOld("orders.dlq", 2*time.Hour, 2*time.Hour)
+	c.Discard("orders.dlq")
+	if _, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada"); !errors.Is(err, dlq.ErrChanged) || c.Held("orders.dlq") != 2 {
+		t.Errorf("%d letters stay, want 2: %v", c.Held("orders.dlq"), err)
 	}
 	if r, err := archive.Open(t.Context(), "s3://letters/dead/orders.dlq/", st.s3()); err == nil {
 		_ = r.Close() // nothing was read
@@ -130,12 +130,12 @@ func TestRetention_LettersThatAnotherDeletedHaveOneArchive(t *testing.T) {
 			}
 			offsets := kadm.Offsets{}
 			offsets.AddOffset("orders.dlq", 0, byKafka, -1)
-			if _, err := kadm.NewClient(c.cl).DeleteRecords(t.Context(), offsets); err != nil {
+			if _, err := kadm.NewClient(c.Client).DeleteRecords(t.Context(), offsets); err != nil {
 				t.Error(err)
 			}
 			switch byKafka {
 			case 1:
-				c.old("orders.dlq", 2*time.Hour) // so the other one deletes as many
+				c.WriteOld("orders.dlq", 2*time.Hour) // so the other one deletes as many
 				fallthrough
 			case 0:
 				if did, err := other.ApplyRetention(t.Context(), "orders.dlq", "bob"); err != nil || did.Letters != 2 {
@@ -150,12 +150,12 @@ func TestRetention_LettersThatAnotherDeletedHaveOneArchive(t *testing.T) {
 			_, err := s.DryRunRetention(t.Context(), "orders.dlq")
 			return err == nil
 		})
-		c.old("orders.dlq", 2*time.Hour, 2*time.Hour)
+		c.WriteOld("orders.dlq", 2*time.Hour, 2*time.Hour)
 		did, err := s.ApplyRetention(t.Context(), "orders.dlq", "ada")
 		if err != nil || int64(len(did.Archives)) != want.archives {
 			t.Errorf("Kafka deleted %d: it was %+v, %v", byKafka, did, err)
 		}
-		if n := c.imports("orders.dlq", folder+"/orders.dlq/", st.s3()); n != want.letters {
+		if n := c.Import("orders.dlq", folder+"/orders.dlq/", st.s3()); n != want.letters {
 			t.Errorf("Kafka deleted %d: the archives that stay have %d letters, want %d", byKafka, n, want.letters)
 		}
 	}
