@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
@@ -125,6 +126,10 @@ func textOf(err error, message string, shown func(error) string) (s string) {
 	}
 	return message
 }
+
+// mostError is how much of an error's text waits for its line, which may leave out some of it: the
+// indentation of a stack.
+const mostError = 2 * logline.MaxText
 
 // cut returns at most n bytes of a text. It does not keep the rest in memory.
 func cut(text string, n int) string {

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sidingkafka/siding/consumer/internal/logline"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -116,10 +115,6 @@ var (
 		"handlers", nil,
 	}
 )
-
-// mostError is how much of an error's text waits for its line, which may leave out some of it: the
-// indentation of a stack.
-const mostError = 2 * logline.MaxText
 
 // recordKind is what the records of a line have in common. Empty fields have no attribute.
 type recordKind struct {

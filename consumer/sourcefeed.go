@@ -26,9 +26,8 @@ type sourceFeed struct {
 	near     int   // how many ran since one far behind
 }
 
-// unitRecords is the number of records of a source partition that a worker takes at a time. It
-// makes locks and slabs cheap per record, and keeps a slab within the first-level cache. A slab of
-// one more would be rounded up from 4 KiB, with the word that the allocator adds, to 4.75.
+// unitRecords is the number of records of a source partition that a worker takes at a time. Locks
+// and slabs are cheap per record then, and a slab takes the 4 KiB that the allocator has for it.
 const unitRecords = 255
 
 // batch holds the records of a partition from one poll. None that was delivered is missing between

@@ -115,12 +115,12 @@ func (e *encoder) meta(m *Meta) {
 // they are not encoded yet.
 func (e *encoder) fields(m *Meta, failure []byte) {
 	start := e.room(m.most())
-	if m.stamped() {
+	if stamped(&m.Original) {
 		e.field(reserved.OriginalTimestamp, m.Original.Timestamp.UnixMilli())
 	}
 	from := len(e.buf)
 	if e.buf = append(e.buf, failure...); failure == nil {
-		e.failure(m, m.stamped())
+		e.failure(m, stamped(&m.Original))
 		if e.memo != nil {
 			e.memo.failed.keep(m, e.buf[from:])
 		}

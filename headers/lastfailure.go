@@ -13,7 +13,7 @@ type lastFailure struct {
 // encodes. In a storm, many records of a partition fail for the first time with the same error in
 // the same millisecond.
 func (l *lastFailure) repeats(now *Meta) bool {
-	if l.fields == nil || len(now.History) != 1 || now.Stack != "" || now.stamped() != l.meta.stamped() {
+	if l.fields == nil || len(now.History) != 1 || now.Stack != "" || stamped(&now.Original) != stamped(&l.meta.Original) {
 		return false
 	}
 	a, b, was := &now.History[0], &l.attempt, &l.meta
@@ -34,8 +34,8 @@ func (l *lastFailure) keep(now *Meta, fields []byte) {
 	}
 }
 
-// stamped reports whether the timestamp of the original record is written.
-func (m *Meta) stamped() bool { return m.Original.Topic != "" && !m.Original.Timestamp.IsZero() }
+// stamped reports whether the timestamp of an original record is written.
+func stamped(p *Position) bool { return p.Topic != "" && !p.Timestamp.IsZero() }
 
 // sameMilli reports whether two times are written alike. The zero time is not written.
 func sameMilli(a, b time.Time) bool { return millis(a) == millis(b) && a.IsZero() == b.IsZero() }

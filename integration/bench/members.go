@@ -168,6 +168,12 @@ func (c *commits) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, n int, _, _ tim
 	}
 }
 
+func closeAll(clients []*kgo.Client) {
+	for _, cl := range clients {
+		cl.Close()
+	}
+}
+
 // bareMembers does the same work with clients like that of bareConsume.
 func bareMembers(ctx context.Context, j job) (report, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -184,11 +190,7 @@ func bareMembers(ctx context.Context, j job) (report, error) {
 			has.Add(sign * int64(len(change[j.Data.Topic])))
 		}
 	}
-	defer func() {
-		for _, cl := range clients {
-			cl.Close()
-		}
-	}()
+	defer func() { closeAll(clients) }()
 	for range j.Members {
 		cl, err := kgo.NewClient(append(groupOpts(j), kgo.AutoCommitInterval(time.Second),
 			kgo.OnPartitionsAssigned(count(1)), kgo.OnPartitionsRevoked(count(-1)), kgo.OnPartitionsLost(count(-1)))...)
