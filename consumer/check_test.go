@@ -57,7 +57,9 @@ func TestCheck_SaysWhatIsMissing(t *testing.T) {
 	if got := notWorking(t, verify); !strings.Contains(got, "lacking topic orders and its retry and dead-letter topics") {
 		t.Errorf("with the source alone, verified:\n%s", got)
 	}
-	k.Run(cfg).Stop()
+	if err := k.Run(cfg).Stop(); err != nil {
+		t.Fatal(err)
+	}
 	if got := notWorking(t, verify); strings.Contains(got, "orders") {
 		t.Errorf("after a run:\n%s", got)
 	}
@@ -88,7 +90,9 @@ func TestCheck_NamesTheMissingPermissions(t *testing.T) {
 		Group: "billing", Topics: []string{"orders"}, Kafka: as("admin"), Policy: consumer.Policy{Tiers: []time.Duration{time.Minute}},
 		Handler: func(context.Context, *kgo.Record) error { return nil },
 	}
-	k.Run(cfg).Stop()
+	if err := k.Run(cfg).Stop(); err != nil {
+		t.Fatal(err)
+	}
 	if got := notWorking(t, cfg); strings.Contains(got, "the user") {
 		t.Errorf("as a superuser:\n%s", got)
 	}
