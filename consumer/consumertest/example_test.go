@@ -53,6 +53,20 @@ func ExampleVirtual() {
 	})
 }
 
+// config stands for the service's own configuration.
+func config() consumer.Config {
+	return consumer.Config{Group: "billing", Topics: []string{"orders"}, Handler: handle}
+}
+
+// The letters of an incident are a test of the fix. redrive export --sample 3 writes them.
+func ExampleKafka_Import() {
+	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
+		letters := k.Import("testdata/ops-4711.jsonl") // as the group first saw them
+		k.Run(config())                                // the service's own configuration
+		k.Fixed(letters)                               // or the failing ones by class
+	})
+}
+
 // Start is for handlers that do not work in virtual time, such as one with a real connection to a
 // database.
 func ExampleStart() {
@@ -116,7 +130,7 @@ func TestKafka_ExamplesHold(tt *testing.T) {
 	defer cluster.Close()
 	brokers = cluster.ListenAddrs()
 	for name, example := range map[string]func(){
-		"Virtual": ExampleVirtual, "Start": ExampleStart, "On": ExampleOn, "Stop": ExampleConsumer_Stop, "Begin": ExampleKafka_Begin,
+		"Virtual": ExampleVirtual, "Start": ExampleStart, "On": ExampleOn, "Stop": ExampleConsumer_Stop, "Begin": ExampleKafka_Begin, "Import": ExampleKafka_Import,
 	} {
 		tt.Run(name, func(tt *testing.T) {
 			t = tt
