@@ -133,8 +133,8 @@ func (a *attempt) deadlineFrom(began int64) (time.Time, bool) {
 	return a.in.from.clock.At(at), true
 }
 
-// Deadline implements context.Context. All calls return the same. If the first call comes after the
-// attempt's end, the deadline counts from when its unit began.
+// Deadline implements context.Context. All calls return the same, unless the attempt ended before
+// the first one: then the deadline counts from when its unit began, and may move by a tick.
 func (a *attempt) Deadline() (time.Time, bool) {
 	if s := a.standard(); s != over {
 		return s.Deadline()

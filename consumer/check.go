@@ -113,7 +113,7 @@ func checkTopicRights(ctx context.Context, adm *kadm.Client, needs map[string][]
 	case len(lacks) > 0:
 		f.State, f.Why, f.Do = FeatureLacking, "the user lacks "+strings.Join(lacks, ", "), "have it granted"
 	case len(silent) > 0:
-		f.State, f.Why = FeatureUnknown, "the brokers do not say what the user may do with "+strings.Join(slices.Compact(silent), ", ")
+		f.State, f.Why, f.Do = FeatureUnknown, "the brokers do not say what the user may do with "+strings.Join(slices.Compact(silent), ", "), "grant READ on sources, READ and WRITE on retry topics, and WRITE on dead-letter topics"
 	}
 	return f
 }
@@ -129,10 +129,12 @@ func checkGroupRights(ctx context.Context, adm *kadm.Client, group string) Findi
 	switch {
 	case errors.Is(err, kerr.GroupAuthorizationFailed), err == nil && len(may) > 0 && !slices.Contains(may, kmsg.ACLOperationRead):
 		f.State, f.Why, f.Do = FeatureLacking, "the user lacks READ on group "+group, "have it granted"
+	case errors.Is(err, kerr.GroupIDNotFound):
+		f.State, f.Why, f.Do = FeatureUnknown, "the group does not exist yet, so the brokers do not say what the user may do with it", "grant READ on the group"
 	case err != nil:
 		f.State, f.Why, f.Do = FeatureUnknown, err.Error(), "ask again"
 	case len(may) == 0:
-		f.State, f.Why = FeatureUnknown, "the brokers do not say what the user may do with the group"
+		f.State, f.Why, f.Do = FeatureUnknown, "the brokers do not say what the user may do with the group", "grant READ on the group"
 	}
 	return f
 }

@@ -30,6 +30,9 @@ func notWorking(t *testing.T, cfg consumer.Config) string {
 			works++
 			continue
 		}
+		if f.Why == "" || f.Do == "" {
+			t.Errorf("no reason or remedy: %+v", f)
+		}
 		lines = append(lines, string(f.State)+" "+f.Feature+": "+f.Why+"; "+f.Do)
 	}
 	if works == 0 {
@@ -54,6 +57,9 @@ func TestCheck_SaysWhatIsMissing(t *testing.T) {
 	}
 	verify := cfg
 	verify.Provision.Mode = retrytopics.Verify
+	if got := notWorking(t, verify); !strings.Contains(got, "unknown the user may join group billing: the group does not exist yet") {
+		t.Errorf("before the group exists:\n%s", got)
+	}
 	if got := notWorking(t, verify); !strings.Contains(got, "lacking topic orders and its retry and dead-letter topics") {
 		t.Errorf("with the source alone, verified:\n%s", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 )
 
 // permissions returns the operations that a run needs on each topic, for the targets that are known
@@ -49,7 +50,7 @@ func (p *Plan) checkPermissions(ctx context.Context, cl *kgo.Client) error {
 		return err
 	}
 	p.watches(watched.Names())
-	if err := errors.Join(permission.Check(ctx, cl, p.permissions(watched.Names())), p.topics.checkIDs(ctx, adm)); err != nil {
+	if err := errors.Join(permission.Check(ctx, cl, p.permissions(watched.Names())), txn.CheckIDs(ctx, adm, p.topics.dlq)); err != nil {
 		return err
 	}
 	if has, needs := len(watched[p.topics.ledger].Partitions), len(watched[p.topics.dlq].Partitions); has < needs {

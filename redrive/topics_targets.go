@@ -12,8 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/sidingkafka/siding/redrive/internal/permission"
-	"github.com/sidingkafka/siding/redrive/internal/txn"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -110,20 +108,6 @@ func partitionsOf(ctx context.Context, adm *kadm.Client, name string) (int, erro
 	default:
 		return len(d.Partitions), nil
 	}
-}
-
-// checkIDs checks whether the user may use the transactional ids of a run. Using them would take
-// the run from its process, so it asks for their coordinators, which needs DESCRIBE. WRITE includes
-// DESCRIBE. The claim refuses a user with DESCRIBE alone.
-func (t *topics) checkIDs(ctx context.Context, adm *kadm.Client) error {
-	var errs []error
-	for _, c := range adm.FindTxnCoordinators(ctx, txn.ID(t.dlq, 0), txn.ID(t.dlq, 1)).Sorted() {
-		// for any other error the run waits
-		if errors.Is(c.Err, kerr.TransactionalIDAuthorizationFailed) {
-			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Name, c.Err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // misnamed refuses a group whose letters go to the source if their new failures would go unnoticed.

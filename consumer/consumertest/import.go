@@ -37,7 +37,8 @@ type Letters struct {
 
 // Import produces the records of dead letters as their group first saw them: each on its source and
 // partition, in the order there, with key, value, the user's headers and the timestamp. file is an
-// output of redrive export, also with --redact. Of several letters of one record the first counts.
+// output of redrive export, also with --redact. Of several letters of one record the first counts
+// that has its value.
 //
 // Each edit changes each record before it is produced, and may name another topic. The source of a
 // letter that siding did not write is the one that the name of its topic says.
@@ -76,18 +77,17 @@ func readLetters(file string, edits []func(*kgo.Record) error) (all []importable
 		return nil, 0, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	taken := map[position]bool{}
+	records := map[position]bool{} // whether it has its value
 	for l, err := range dlq.ReadExport(f) {
 		if err != nil {
 			return nil, 0, err
 		}
 		i := firstSeen(l)
-		if taken[i.origin] {
+		if records[i.origin] {
 			continue
 		}
-		taken[i.origin] = true
-		if l.Meta.ValueOmitted || l.Redacted && string(l.Record.Value) == redact.Mark {
-			skipped++
+		records[i.origin] = !l.Meta.ValueOmitted && !(l.Redacted && string(l.Record.Value) == redact.Mark)
+		if !records[i.origin] {
 			continue
 		}
 		for _, edit := range edits {
@@ -100,6 +100,7 @@ func readLetters(file string, edits []func(*kgo.Record) error) (all []importable
 		}
 		all = append(all, i)
 	}
+	skipped = len(records) - len(all)
 	slices.SortStableFunc(all, func(a, b importable) int { return a.origin.compare(b.origin) })
 	return all, skipped, nil
 }
@@ -108,15 +109,18 @@ func readLetters(file string, edits []func(*kgo.Record) error) (all []importable
 func firstSeen(l *dlq.Letter) importable {
 	was := l.Record
 	i := importable{letter: positionOf(was), origin: originalOf(l.Meta.Original)}
-	at := l.Meta.Original.Timestamp
-	if i.origin.topic == "" {
+	topic, at := i.origin.topic, l.Meta.Original.Timestamp
+	switch {
+	case topic == "":
 		i.origin = i.letter
-		i.origin.topic, _ = retrytopics.Naming{}.SourceOf(was.Topic)
+		topic, _ = retrytopics.Naming{}.SourceOf(was.Topic)
+	case l.Meta.Redrive.Original.Topic != "": // the record was redriven to its source
+		i.origin = originalOf(l.Meta.Redrive.Original)
 	}
 	if at.IsZero() {
 		at = was.Timestamp
 	}
-	i.record = &kgo.Record{Topic: i.origin.topic, Partition: i.origin.partition, Key: was.Key, Value: was.Value, Timestamp: at}
+	i.record = &kgo.Record{Topic: topic, Partition: i.origin.partition, Key: was.Key, Value: was.Value, Timestamp: at}
 	i.record.Headers = headers.Strip(was.Headers)
 	return i
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,6 +230,27 @@ func TestKafka_ImportSkipsWhatHasNoValue(t *testing.T) {
 	}
 	want := []string{`orders/1  true`, `orders/1 {"card":"[redacted]"} false`, "orders/1 [redacted] false"}
 	if d := cmp.Diff(want, got); d != "" || l.Skipped != 2 {
+		t.Errorf("skipped %d, %s", l.Skipped, d)
+	}
+}
+
+// A foreign letter has no place on its source: its own is no other record's. A record that was
+// redriven to its source, and failed again, has two letters. One of several may lack the value.
+func TestKafka_ImportProducesEachRecordOnce(t *testing.T) {
+	t.Parallel()
+	foreign := &dlq.Letter{Record: &kgo.Record{Topic: "orders.dlq", Partition: 1, Offset: 7, Timestamp: time.UnixMilli(1_700_000_000_000), Value: []byte("foreign")}}
+	again := letterOf(55, []byte("twice"), func(m *headers.Meta) {
+		m.Redrive = headers.Redrive{ID: "20260102-150405-0a1b2c", Count: 1, From: headers.Position{Topic: "orders.dlq", Partition: 1, Offset: 95}, Original: headers.Position{Topic: "orders", Partition: 1, Offset: 5}, At: time.UnixMilli(1_700_000_000_000)}
+	})
+	without := letterOf(9, nil, func(m *headers.Meta) { m.ValueOmitted = true })
+	k := Start(t)
+	l := k.Import(saveLetters(t, foreign, letterOf(7, []byte("siding's"), nil), letterOf(5, []byte("once"), nil), again, without, letterOf(9, []byte("whole"), nil)))
+	var got []string
+	for _, r := range l.Records {
+		got = append(got, string(r.Value))
+	}
+	slices.Sort(got)
+	if d := cmp.Diff([]string{"foreign", "once", "siding's", "whole"}, got); d != "" || l.Skipped != 0 {
 		t.Errorf("skipped %d, %s", l.Skipped, d)
 	}
 }

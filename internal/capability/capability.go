@@ -224,6 +224,8 @@ func (a answers) known(all []Finding) []Finding {
 		return append(all, not("Azure Event Hubs"))
 	case strings.HasPrefix(a.meta.Cluster, "redpanda."):
 		return append(all, not("Redpanda"))
+	case old.State == Unknown:
+		return append(all, Finding{tried, Unknown, old.Why, old.Do})
 	case old.State == Lacking:
 		return append(all, not("older than 3.9: "+a.guess()))
 	}

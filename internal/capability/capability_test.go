@@ -120,6 +120,9 @@ func TestAsk_ASilentBrokerIsUnknown(t *testing.T) {
 	if f := a.find(features[0]); f.State != Unknown || !strings.Contains(f.Why, "broker 3") {
 		t.Errorf("%+v", f)
 	}
+	if f := a.known(nil)[0]; f.State != Unknown || !strings.Contains(f.Why, "broker 3") || f.Do == "" {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestAsk_MarksBesideAnOffset(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -34,6 +35,20 @@ var ErrUncertain = errors.New("it is unknown whether the last transaction was co
 // ID returns the transactional id of one of the two producers of a dead-letter topic.
 func ID(dlq string, which int) string {
 	return "siding-redrive-" + dlq + [...]string{"-a", "-b"}[which]
+}
+
+// CheckIDs checks whether the user may use the two ids. Using them would take the run from its
+// process, so it asks for their coordinators, which needs DESCRIBE. WRITE includes DESCRIBE. The
+// claim refuses a user with DESCRIBE alone.
+func CheckIDs(ctx context.Context, adm *kadm.Client, dlq string) error {
+	var errs []error
+	for _, c := range adm.FindTxnCoordinators(ctx, ID(dlq, 0), ID(dlq, 1)).Sorted() {
+		// for any other error the run waits
+		if errors.Is(c.Err, kerr.TransactionalIDAuthorizationFailed) {
+			errs = append(errs, permission.Denied("WRITE", "transactional-id", c.Name, c.Err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Open initialises the two ids. That aborts other processes' open transactions under them, and

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/redrive/internal/permission"
+	"github.com/sidingkafka/siding/redrive/internal/txn"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -89,7 +90,10 @@ func orNull(s string) any {
 func rights(ctx context.Context, s *cli.Session, topic string) ([]capability.Finding, error) {
 	f, err := subject.FindTopic(ctx, s, topic)
 	if err != nil {
-		return nil, err
+		if permission.Lacking(err) == nil {
+			return nil, err
+		}
+		return []capability.Finding{refused("list letters of "+topic, err)}, nil
 	}
 	siblings, err := s.Naming.Siblings(f.Source, f.Group)
 	if err != nil {
@@ -99,32 +103,65 @@ func rights(ctx context.Context, s *cli.Session, topic string) ([]capability.Fin
 	if err != nil {
 		return nil, cli.OnResource("DESCRIBE", "cluster", "", err)
 	}
-	run := map[string][]string{topic: {"READ"}, siblings.Ledger: {"READ", "WRITE"}, f.Source: {"WRITE"}}
+	// As for a plan: a run sends to retry topics, and to the source only where there are none.
+	run := map[string][]string{topic: {"READ"}, siblings.Ledger: {"READ", "WRITE"}}
+	targets := map[string]bool{}
 	for _, tier := range subject.Siblings(all, s.Naming, retrytopics.KindRetry) {
 		if tier.Source == f.Source && tier.Group == f.Group {
-			run[tier.Topic] = []string{"READ", "WRITE"}
+			run[tier.Topic], targets[tier.Topic] = []string{"READ", "WRITE"}, true
 		}
+	}
+	if len(targets) == 0 {
+		run[f.Source], targets[f.Source] = []string{"DESCRIBE_CONFIGS", "WRITE"}, true
 	}
 	var found []capability.Finding
 	for _, use := range []struct {
-		feature string
-		needs   map[string][]string
+		verb  string
+		needs map[string][]string
+		err   error
 	}{
-		{"list letters of " + topic, map[string][]string{topic: {"READ"}, siblings.Ledger: {"READ"}}},
-		{"discard letters of " + topic, map[string][]string{topic: {"READ"}, siblings.Ledger: {"READ", "WRITE"}}},
-		{"redrive letters of " + topic, run},
-		{"prune letters of " + topic, map[string][]string{topic: {"READ", "DELETE"}, siblings.Ledger: {"READ", "WRITE"}}},
+		{"list", map[string][]string{topic: {"READ"}, siblings.Ledger: {"READ"}}, nil},
+		{"discard", map[string][]string{topic: {"READ"}, siblings.Ledger: {"READ", "WRITE"}}, nil},
+		{"redrive", run, txn.CheckIDs(ctx, s.Admin, topic)},
+		{"prune", map[string][]string{topic: {"READ", "DELETE"}, siblings.Ledger: {"READ", "WRITE"}}, nil},
 	} {
-		finding := capability.Finding{Feature: use.feature, State: capability.Works}
-		err := permission.Check(ctx, s.Client, use.needs)
-		if _, denied := errors.AsType[*permission.DeniedError](err); denied {
-			lines := strings.Split(err.Error(), "\n")
-			slices.Sort(lines)
-			finding.State, finding.Why, finding.Do = capability.Lacking, strings.Join(lines, "; "), "have the permissions granted"
-		} else if err != nil {
-			finding.State, finding.Why, finding.Do = capability.Unknown, err.Error(), "ask again"
+		feature := use.verb + " letters of " + topic
+		if err := errors.Join(permission.Check(ctx, s.Client, use.needs), use.err); err != nil {
+			found = append(found, refused(feature, err))
+			continue
 		}
-		found = append(found, finding)
+		found = append(found, capability.Finding{Feature: feature, State: capability.Works})
 	}
-	return found, nil
+	return append(found, outcomes(ctx, s, topic, targets)), nil
+}
+
+// refused is a feature that an error ends.
+func refused(feature string, err error) capability.Finding {
+	if permission.Lacking(err) == nil {
+		return capability.Finding{Feature: feature, State: capability.Unknown, Why: err.Error(), Do: "ask again"}
+	}
+	lines := strings.Split(err.Error(), "\n")
+	slices.Sort(lines)
+	return capability.Finding{Feature: feature, State: capability.Lacking, Why: strings.Join(lines, "; "), Do: "have the permissions granted"}
+}
+
+// outcomes returns whether a run can follow what becomes of the letters: it asks where the group
+// is. Only a letter names its group, so any group counts that has committed offsets on a target.
+func outcomes(ctx context.Context, s *cli.Session, topic string, targets map[string]bool) capability.Finding {
+	f := capability.Finding{
+		Feature: "follow redriven letters of " + topic, State: capability.Unknown, Why: "no group is visible that has committed offsets where they go",
+		Do: "grant DESCRIBE on the group, if there is one",
+	}
+	groups, err := s.Admin.ListGroups(ctx)
+	if err != nil {
+		return refused(f.Feature, cli.OnResource("DESCRIBE", "cluster", "", err))
+	}
+	for _, r := range s.Admin.FetchManyOffsets(ctx, groups.Groups()...) {
+		for target := range targets {
+			if r.Err == nil && len(r.Fetched[target]) > 0 {
+				return capability.Finding{Feature: f.Feature, State: capability.Works}
+			}
+		}
+	}
+	return f
 }

@@ -44,7 +44,7 @@ too.
 With --redact, or with --decoded where the profile redacts, the lines have only what may be shown, for people and for
 tests: import refuses them, and consumertest's Import reads them. Any other export is byte for byte, and hides nothing.
 
---sample 3 takes the oldest three letters of each fingerprint, or of each class where letters have none.
+--sample 3 takes the first three letters that it reads of each fingerprint, or of each class where letters have none.
 
 Export changes nothing. To discard what was exported, give discard the same filters.`,
 		Example: `  redrive export orders.dlq
@@ -66,7 +66,7 @@ Export changes nothing. To discard what was exported, give discard the same filt
 	}
 	flags = cli.AddSelection(cmd)
 	cmd.Flags().BoolVar(&how.all, "all", false, "include resolved letters and copies")
-	cmd.Flags().IntVar(&how.sample, "sample", 0, "take only the oldest `n` letters of each fingerprint; 0 takes all")
+	cmd.Flags().IntVar(&how.sample, "sample", 0, "take only the first `n` letters of each fingerprint; 0 takes all")
 	cmd.Flags().BoolVar(&how.decoded, "decoded", false, "add key, value and headers as JSON or text")
 	cmd.Flags().StringVar(&how.archive, "archive", "", "write a new `archive` and not to stdout: a file, a folder/, or s3://bucket/key")
 	cli.CompleteFiles(cmd, "archive")
