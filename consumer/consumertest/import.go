@@ -77,7 +77,7 @@ func readLetters(file string, edits []func(*kgo.Record) error) (all []importable
 		return nil, 0, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	records := map[position]bool{} // whether it has its value
+	records := map[position]bool{}   // whether it has its value
 	for l, err := range dlq.ReadExport(f) {
 		if err != nil {
 			return nil, 0, err
