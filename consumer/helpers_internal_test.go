@@ -144,7 +144,7 @@ func bench(t *testing.T, timeout time.Duration) *lane {
 	return withFeeds(&lane{c: c, topic: "orders", partition: 3, policy: &Policy{HandlerTimeout: timeout}})
 }
 
-// pooled makes a pool of workers over running lanes, without Kafka.
+// pooled makes a pool of workers over running lanes, without Kafka. Without run it has no worker.
 func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*workerPool, []*lane) {
 	t.Helper()
 	c := &Consumer{laneTable: laneTable{lanes: map[topicPartition]*lane{}}}
@@ -154,6 +154,9 @@ func pooled(t *testing.T, order Order, limit, lanes int, run func(*unit)) (*work
 	t.Cleanup(func() { close(done) })
 	c.clock = clock.New(&c.wg, done, func() {})
 	c.workerPool = &workerPool{limit: limit, wg: &c.workers, run: run, clock: c.clock}
+	if run == nil {
+		c.workerPool.running = limit // it starts none: the test does a worker's work
+	}
 	var all []*lane
 	for p := range lanes {
 		all = append(all, withFeeds(&lane{
