@@ -22,6 +22,7 @@ type bench struct {
 	rounds  int  // after the warm-up; 0: defaultRounds
 	cold    bool // there is no warm-up
 	kafka   bool // the embedded broker cannot do what it needs
+	memory  bool // the embedded broker keeps its log in memory: it opens two files a partition
 	letters int  // dead letters that are written before, and
 	settled int  // how many of them the ledger resolves
 	// arms are the programs, in the order in which they take turns. The topics of their shapes are

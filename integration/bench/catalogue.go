@@ -256,6 +256,7 @@ var benches = []bench{
 		name:   "partitions",
 		rounds: 1,
 		cold:   true, // a group takes a minute to start on two CPUs
+		memory: true,
 		arms:   slices.Concat(membersOf("10000", membersMany), membersOf("200", membersFew)),
 		lines: []line{
 			quantity{"s", func(r report) float64 { return r.Ready }}.alone("partitions-start", atMost(30), "siding-10000"),

@@ -56,7 +56,7 @@ type job struct {
 	Budget   int64         // MaxParkedBytes; 0: the default
 	Heap     int           // bytes that the process holds besides its work
 	Profile  string        // file for a CPU profile; empty: none
-	Dir      string        // of the embedded broker's log
+	Dir      string        // of the embedded broker's log; empty: in memory
 }
 
 // runChild runs the job in a process of its own and waits for its report. An empty exe is the
@@ -109,12 +109,14 @@ func startChild(cmd *exec.Cmd, j job) error {
 // brokerProgram is the job of a child that serves as the embedded broker.
 const brokerProgram = "broker"
 
-// startBroker starts the embedded broker in a child process. The returned
-// function stops it and removes its log.
-func startBroker(ctx context.Context) (seed string, stop func() error, err error) {
-	dir, err := os.MkdirTemp("", "siding-bench-")
-	if err != nil {
-		return "", nil, err
+// startBroker starts the embedded broker in a child process, with its log on disk or in memory. The
+// returned function stops it and removes its log.
+func startBroker(ctx context.Context, memory bool) (seed string, stop func() error, err error) {
+	var dir string
+	if !memory {
+		if dir, err = os.MkdirTemp("", "siding-bench-"); err != nil {
+			return "", nil, err
+		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	remove := func() error {

@@ -98,10 +98,11 @@ var programs = map[string]program{
 	"siding-list":     sidingList,
 }
 
-// serveBroker writes the broker's address and serves until ctx ends. The log is on disk: in memory,
-// its gigabytes would burden the garbage collector and slow the broker from round to round.
+// serveBroker writes the broker's address and serves until ctx ends. The log is on disk, but for a
+// bench of few records: in memory, gigabytes would burden the garbage collector and slow the broker
+// from round to round.
 func serveBroker(ctx context.Context, dir string, stdout io.Writer) error {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir)) // empty: in memory
 	if err != nil {
 		return fmt.Errorf("embedded broker: %w", err)
 	}
