@@ -49,7 +49,7 @@ type Result struct {
 	// Kind is the kind of failure. It is empty for most failures.
 	Kind Kind
 	// Fingerprint groups the same fault across records. It is 16 hex digits over the class, the
-	// message without its variable parts, and the top stack frame if there is one. It is stable
+	// [Mask] of the message, and the function of the top stack frame if there is one. It is stable
 	// within a major version.
 	Fingerprint string
 	// Message is the error's whole text. It is empty if the method Error panicked.

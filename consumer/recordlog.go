@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer/internal/logthrottle"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -122,7 +123,7 @@ type recordKind struct {
 	topic                  string        // the source
 	tier                   time.Duration // of the retry topic that parked records went to
 	by                     string        // who discards
-	to, reason, class, why string
+	to, reason, class, why string        // why is a mask: errors that differ by a value are one kind
 }
 
 // recordExample is what a line says of one record.
@@ -156,7 +157,10 @@ func (g *recordLog) add(k recordKind, is recordExample) { g.addAt(time.Now(), &k
 // addAt is add for callers that know the time, on the path of every failed record.
 func (g *recordLog) addAt(now time.Time, k *recordKind, is *recordExample) {
 	// A storm keeps its latest example.
-	is.error, k.why = cut(is.error, mostError), cut(k.why, mostError)
+	if k.why != "" {
+		is.error, k.why = cmp.Or(is.error, k.why), classify.Mask(k.why)
+	}
+	is.error = cut(is.error, mostError)
 	if k.event.of != nil {
 		k.event.of(&g.counts).Add(1)
 	}
@@ -210,7 +214,7 @@ func (is *recordExample) attributes(k recordKind) []any {
 		all = append(all, "attempts", is.attempts)
 	}
 	all = append(k.attributes(all), is.about...)
-	return appendTexts(all, "error", cmp.Or(is.error, k.why))
+	return appendTexts(all, "error", is.error)
 }
 
 // appendTexts appends the attributes whose text is not empty.
