@@ -19,6 +19,8 @@ type headerView struct {
 	group, class, fingerprint, message, reason []byte
 	// the original topic and its id, and the run of the last redrive
 	topic, source, redrive []byte
+	// who failed and where, of which the first value counts
+	stack, version, host []byte
 	// dlq-original-partition and -offset; -1 if missing
 	partition int64
 	offset    int64
@@ -54,6 +56,8 @@ func (g *headerView) read(h []kgo.RecordHeader) {
 			g.number(&g.failedAt, value, reserved.MaxMillis)
 		case headers.MetaFields:
 			g.fields(value)
+		case headers.ErrorStack:
+			first(&g.stack, value)
 		default: // before there was dlq-meta
 			g.field(reserved.Of(key), value)
 		}
@@ -86,6 +90,10 @@ func (g *headerView) field(k reserved.Key, value []byte) {
 		g.text(&g.source, value)
 	case reserved.RedriveID:
 		g.text(&g.redrive, value)
+	case reserved.ConsumerVersion:
+		first(&g.version, value)
+	case reserved.Host:
+		first(&g.host, value)
 	}
 }
 
@@ -98,6 +106,13 @@ func (g *headerView) text(to *[]byte, value []byte) {
 		value = []byte{}
 	}
 	*to = value
+}
+
+// first keeps the first value of a header that nothing but a summary looks at.
+func first(to *[]byte, value []byte) {
+	if *to == nil {
+		*to = value
+	}
 }
 
 func (g *headerView) number(to *int64, value []byte, most int64) {

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // Bounds of a summary.
@@ -67,6 +70,9 @@ type Failure struct {
 	Sample    string
 	Partition int32
 	Offset    int64
+	// Frame is where in the code that letter failed, by its stack: see [classify.Place]. Host and
+	// Version are those of the consumer that failed it. Each is empty if the letter does not say.
+	Frame, Host, Version string
 	// Groups are the consumer groups that failed so, sorted: at most 10, those that sort first. A
 	// letter without a group adds none.
 	Groups []string
@@ -116,9 +122,15 @@ func (f *Failure) add(g *headerView, at time.Time, partition int32, offset int64
 	}
 	if f.Count == 1 || f.after(at, partition, offset) {
 		f.First, f.Partition, f.Offset = at, partition, offset
-		f.Sample = strings.ToValidUTF8(string(g.message[:min(len(g.message), maxSample)]), "")
+		f.Sample, f.Frame = cutText(g.message, maxSample), classify.Place(string(g.stack[:min(len(g.stack), headers.MaxStack)]))
+		f.Host, f.Version = cutText(g.host, maxName), cutText(g.version, maxName)
 	}
 	f.addGroup(g.group)
+}
+
+// cutText returns the beginning of a text as valid UTF-8.
+func cutText(text []byte, most int) string {
+	return strings.ToValidUTF8(string(text[:min(len(text), most)]), "")
 }
 
 // after reports whether the first letter comes after another one: by time, then by place. So the
@@ -154,6 +166,7 @@ func (f *Failure) merge(other *Failure) {
 	}
 	if f.Count == 0 || f.after(other.First, other.Partition, other.Offset) {
 		f.First, f.Partition, f.Offset, f.Sample = other.First, other.Partition, other.Offset, other.Sample
+		f.Frame, f.Host, f.Version = other.Frame, other.Host, other.Version
 	}
 	if f.Count == 0 || other.Last.After(f.Last) {
 		f.Last = other.Last

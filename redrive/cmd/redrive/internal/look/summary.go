@@ -30,8 +30,9 @@ func NewSummary(t *cli.Tool) *cobra.Command {
 		Short: "Count the open dead letters by what failed",
 		Long: `Summary reads a dead-letter topic once and counts the open letters by class and fingerprint of their error. Each row
 has their number, the groups that failed if there are several, when the first and the last failed, and the message of
-the first. A crash of a consumer may write
-copies of a letter; summary counts them once.
+the first. Below it stands where in the code the first failed, and in which process and release. A class with several
+fingerprints has a row with its total before them. A crash of a consumer may write copies of a letter; summary counts
+them once.
 
 It lists up to 1,000 pairs of class and fingerprint, and counts the others as (other).
 
@@ -102,9 +103,10 @@ func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection
 }
 
 func showSummary(t *cli.Tool, sum *dlq.Summary, held []guards.Guard, by time.Duration, show func(...output.Field) error) error {
-	failures, groups := output.RowsOf(sum.Failures, failureFields(sum)), output.RowsOf(sum.Groups, groupFields)
+	groups := output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
-		output.NewField("failures", "", failures),
+		output.NewField("failures", "", output.RowsOf(sum.Failures, failureFields(sum))),
+		output.NewField("classes", "", output.RowsOf(sum.Classes(), classFields)),
 		output.NewField("groups", "", groups),
 		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
 		output.NewField("guards", "GUARD", heldCell(held, t.Now())),
@@ -115,7 +117,7 @@ func showSummary(t *cli.Tool, sum *dlq.Summary, held []guards.Guard, by time.Dur
 	if err := show(fields...); err != nil {
 		return err
 	}
-	return t.Screen.Tables(failures, groups, drawTimes(sum.Times, by))
+	return t.Screen.Tables(foldFailures(sum), groups, drawTimes(sum.Times, by))
 }
 
 func totals(sum *dlq.Summary) []output.Field {
@@ -140,49 +142,6 @@ func resolvedText(sum *dlq.Summary) string {
 		text += fmt.Sprintf("%s%d %s", []string{": ", ", "}[min(i, 1)], sum.ResolvedAs[state], state)
 	}
 	return text
-}
-
-// failureFields returns how a failure is a row. Where all letters are of one group, the table omits
-// it: its number of letters is below.
-func failureFields(sum *dlq.Summary) func(dlq.Failure) []output.Field {
-	field, groups := output.NewField, ""
-	if len(sum.Groups) > 1 {
-		groups = "GROUPS"
-	}
-	return func(f dlq.Failure) []output.Field {
-		return []output.Field{
-			field("count", "COUNT", f.Count).Right(),
-			field("class", "CLASS", output.OrOther(f.Class, f.Folded)),
-			field("fingerprint", "FINGERPRINT", output.OrOther(f.Fingerprint, f.Folded)).Spare(1),
-			field("other", "", f.Folded),
-			field("groups", groups, slices.Concat([]string{}, f.Groups)).MayCut(),
-			field("first", "FIRST", output.Ago(f.First)).Spare(2),
-			field("last", "LAST", output.Ago(f.Last)),
-			field("samplePlace", "SHOW", placeText(f.Partition, f.Offset)),
-			field("sample", "SAMPLE", output.OrNil(f.Sample)).MayCut().Last(1),
-		}
-	}
-}
-
-func groupFields(g dlq.GroupCount) []output.Field {
-	field := output.NewField
-	return []output.Field{field("open", "OPEN", g.Open).Right(), field("group", "GROUP", output.OrOther(g.Group, g.Folded)), field("other", "", g.Folded)}
-}
-
-func partitionFields(p dlq.PartitionCount) []output.Field {
-	var at any
-	if p.Open > 0 {
-		at = p.OldestOffset
-	}
-	return []output.Field{
-		output.NewField("partition", "", p.Partition),
-		output.NewField("open", "", p.Open),
-		output.NewField("pending", "", p.Pending),
-		output.NewField("resolved", "", p.Resolved),
-		output.NewField("duplicates", "", p.Duplicates),
-		output.NewField("oldestOffset", "", at),
-		output.NewField("oldest", "", p.Oldest),
-	}
 }
 
 // parseBy reads the length of the times by which failures are counted; zero for none.

@@ -31,7 +31,7 @@ func TestSummary_CountsOpenLettersByFailure(t *testing.T) {
 		{[]string{"--group", "billing", "--since", "90m"}, `"open":1,"pending":0,"resolved":0,`},
 		{[]string{"--partition", "0"}, `"open":2,"pending":0,"resolved":1,"resolvedAs":{"discarded":1},"duplicates":1,`},
 		{[]string{"--where", `class == "decode" && message startsWith "bad"`}, `"open":1,`},
-		{[]string{"--class", "none"}, `"open":0,"pending":0,"resolved":0,"resolvedAs":{},"duplicates":0,"foreign":0,"malformed":0,"oldest":null,"failures":[],"groups":[],`},
+		{[]string{"--class", "none"}, `"open":0,"pending":0,"resolved":0,"resolvedAs":{},"duplicates":0,"foreign":0,"malformed":0,"oldest":null,"failures":[],"classes":[],"groups":[],`},
 	} {
 		got := b.Redrive(t, append([]string{"summary", "orders.dlq", "-o", "json"}, c.filter...)...)
 		if got.Code != cli.ExitDone || !strings.Contains(got.Stdout, c.want) {

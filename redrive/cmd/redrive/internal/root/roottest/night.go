@@ -273,7 +273,7 @@ var (
 	runID    = regexp.MustCompile(`(\d{8}-\d{6})-[0-9a-f]{6}`)
 	stableID = regexp.MustCompile(`\d{8}-\d{6}-0000(\d\d)`)
 	owner    = regexp.MustCompile(` on \S+, process \d+`)
-	host     = regexp.MustCompile(`(?m)(^HOST +|;host=)[^;\n]*`)
+	host     = regexp.MustCompile(`(?m)(^HOST +|;host=|first on )[^;,\n]*`)
 	topicID  = regexp.MustCompile(`(;id=)[^;]*`)
 )
 
