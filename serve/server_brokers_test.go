@@ -155,7 +155,7 @@ func (is *station) answersOf(t *testing.T) {
 	synctest.Wait() // they wait for the brokers
 	for _, path := range []string{
 		"/", topic, topic + "?class=http.503&state=all", "/runs", "/rules", "/audit", "/livez", "/metrics",
-		"/api/v1/topics", "/api/v1" + topic, "/api/v1" + topic + "/letters", "/api/v1" + topic + "/groups", "/api/v1/runs", "/api/v1" + topic + "/runs", "/api/v1/rules", "/api/v1/rules/outage/history",
+		"/api/v1/topics", "/api/v1" + topic, "/api/v1" + topic + "/letters", "/api/v1" + topic + "/groups", "/api/v1" + topic + "/classes", "/api/v1/runs", "/api/v1" + topic + "/runs", "/api/v1/rules", "/api/v1/rules/outage/history",
 	} {
 		began := time.Now()
 		w, text := visit(t, is.Server, httptest.NewRequest(http.MethodGet, path, nil))

@@ -7,6 +7,7 @@ type LetterDetail struct {
 	Letter
 	Message  string   `json:"message,omitempty" doc:"What the last failure said."`
 	Stack    string   `json:"stack,omitempty"`
+	Frame    string   `json:"frame,omitempty" doc:"First function and line of the stack."`
 	Attempts int      `json:"attempts" doc:"Deliveries before it was dead-lettered."`
 	Original Position `json:"original" doc:"Where the record was first read."`
 	// ProducedAt is the timestamp of the record where it was first read.

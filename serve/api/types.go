@@ -52,6 +52,29 @@ type Group struct {
 	Sample      string    `json:"sample,omitempty" doc:"Message of one of the letters."`
 	Partition   int32     `json:"partition" doc:"Partition of that letter."`
 	Offset      int64     `json:"offset" doc:"Offset of that letter."`
+	FirstSeen   FirstSeen `json:"firstSeen" doc:"Letter of the class and fingerprint that failed first, of those that the server read: open or not, whatever times the filter selects."`
+}
+
+// FirstSeen is a letter, who failed it and where in the code.
+type FirstSeen struct {
+	At        time.Time `json:"at" doc:"When it failed."`
+	Host      string    `json:"host,omitempty" doc:"Host of the consumer that failed it."`
+	Version   string    `json:"version,omitempty" doc:"Version of its service."`
+	Frame     string    `json:"frame,omitempty" doc:"Function and line where it failed, such as billing.Charge, fx.go:118; absent for an error without a stack."`
+	Partition int32     `json:"partition" doc:"Partition of the letter."`
+	Offset    int64     `json:"offset" doc:"Offset of the letter."`
+}
+
+// Class is the open letters of one class.
+type Class struct {
+	Class       string    `json:"class" doc:"Empty for letters without a class."`
+	Open        int64     `json:"open" doc:"Open letters."`
+	First       time.Time `json:"first" doc:"When the first of them failed."`
+	Last        time.Time `json:"last" doc:"When the last of them failed."`
+	New         bool      `json:"new" doc:"The class was not seen before the last day."`
+	FailedAgain int64     `json:"failedAgain" doc:"Letters of the class that were redriven and failed again."`
+	FirstSeen   FirstSeen `json:"firstSeen" doc:"The first of firstSeen of its groups."`
+	Groups      []Group   `json:"groups" doc:"The letters by fingerprint, the most first."`
 }
 
 // Letter is a dead letter in a list.

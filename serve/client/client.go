@@ -201,6 +201,11 @@ func (c *Client) Groups(ctx context.Context, topic string, f api.Filter) ([]api.
 	return get[[]api.Group](ctx, c, query(&f), "topics", topic, "groups")
 }
 
+// Classes returns the open letters by class, and each class by fingerprint.
+func (c *Client) Classes(ctx context.Context, topic string, f api.Filter) ([]api.Class, error) {
+	return get[[]api.Class](ctx, c, query(&f), "topics", topic, "classes")
+}
+
 // Letters returns a page of letters, the newest first. cursor is the Next of the page before, and
 // empty for the first page. A limit of 0 is the server's.
 func (c *Client) Letters(ctx context.Context, topic string, f api.Filter, cursor string, limit int) (api.Letters, error) {

@@ -42,6 +42,9 @@ type Group struct {
 	Sample    string
 	Partition int32
 	Offset    int64
+	// FirstSeen is of all letters of the class and fingerprint that the filter may select by what
+	// they have in common: open or not, and of whatever time.
+	FirstSeen FirstSeen
 }
 
 // Progress is how far an index is.
@@ -138,9 +141,12 @@ func (b *Index) count(of *selection) *Summary {
 	}
 	type name struct{ class, fingerprint string }
 	at := map[name]int{}
-	failed := map[name]int64{}
+	failed, began := map[name]int64{}, map[name]*FirstSeen{}
 	for n, t := range kinds {
 		k := &b.kinds.all[n]
+		if f := began[name{k.Class, k.Fingerprint}]; of.kinds[n] && !k.first.At.IsZero() && (f == nil || k.first.before(f)) {
+			began[name{k.Class, k.Fingerprint}] = &k.first
+		}
 		if t.failed > 0 {
 			failed[name{k.Class, k.Fingerprint}] += t.failed
 		}
@@ -174,7 +180,7 @@ func (b *Index) count(of *selection) *Summary {
 	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
-		g.FailedAgain = failed[name{g.Class, g.Fingerprint}]
+		g.FailedAgain, g.FirstSeen = failed[name{g.Class, g.Fingerprint}], *began[name{g.Class, g.Fingerprint}]
 		slices.Sort(g.Groups)
 		slices.Sort(g.Versions)
 		slices.Sort(g.Reasons)

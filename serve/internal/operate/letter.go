@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 
+	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/serve/api"
@@ -21,9 +22,10 @@ func GetLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.L
 	if err != nil {
 		return api.LetterDetail{}, err
 	}
+	frame := classify.Place(l.Meta.Stack) // code, which nothing hides
 	l, redacted := d.cfg.Redact.Letter(l)
 	is := detailOf(l, d.cfg.Redact.Records(notes))
-	is.Redacted = redacted
+	is.Redacted, is.Frame = redacted, frame
 	if who.On(in.Topic.Topic) >= access.Reader {
 		is.Content = contentOf(l)
 	}

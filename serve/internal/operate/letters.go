@@ -31,6 +31,10 @@ func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.
 		all = append(all, api.Group{
 			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < watch.NewFor, FailedAgain: g.FailedAgain,
 			Groups: g.Groups, Versions: g.Versions, Reasons: g.Reasons, Sample: d.cfg.Redact.Message(g.Sample), Partition: g.Partition, Offset: g.Offset,
+			FirstSeen: api.FirstSeen{
+				At: g.FirstSeen.At.UTC(), Host: g.FirstSeen.Host, Version: g.FirstSeen.Version, Frame: g.FirstSeen.Frame,
+				Partition: g.FirstSeen.Partition, Offset: g.FirstSeen.Offset,
+			},
 		})
 	}
 	return all, nil
