@@ -11,3 +11,11 @@ func width(s string) int { return measure.StringWidth(s) }
 
 // cut shortens text to a width, and shows that it did.
 func cut(s string, w int) string { return measure.Truncate(s, w, "…") }
+
+// Cut shortens text to a width, and shows that it did. Zero is any width.
+func Cut(s string, w int) string {
+	if w <= 0 {
+		return s
+	}
+	return cut(s, w)
+}
