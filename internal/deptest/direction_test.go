@@ -47,6 +47,7 @@ var besides = map[string][]string{
 	"redrive/cmd/redrive/internal/look":      {"serve"},
 	"redrive/cmd/redrive/internal/run":       {"serve"},
 	"redrive/cmd/redrive/internal/resolve":   {"serve"},
+	"redrive/cmd/redrive/internal/watch":     {"serve"},
 	// Only tests import these two.
 	"redrive/cmd/redrive/internal/cli/clitest":   {"serve", "testing"},
 	"redrive/cmd/redrive/internal/root/roottest": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake", "testing", "testing/synctest"},

@@ -130,9 +130,10 @@ var programMayImport = map[string][]string{
 	"run":           {"cli", "edit", "output", "selection", "subject"},
 	"resolve":       {"cli", "output", "selection", "subject"},
 	"move":          {"cli", "output", "selection", "subject"},
+	"watch":         {"cli", "output", "run", "subject"},
 	"servecmd":      {"cli", "connect"},
 	"demo":          {"cli", "connect", "servecmd"},
-	"root":          {"cli", "connect", "demo", "look", "move", "output", "resolve", "run", "servecmd", "subject"},
+	"root":          {"cli", "connect", "demo", "look", "move", "output", "resolve", "run", "servecmd", "subject", "watch"},
 	"root/roottest": {"cli", "cli/clitest", "connect", "demo", "output", "root"},
 }
 

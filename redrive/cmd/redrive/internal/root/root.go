@@ -23,6 +23,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/run"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/servecmd"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
+	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/watch"
 )
 
 // New makes the command line. The demo types commands into a shell.
@@ -97,7 +98,7 @@ func addVerbs(t *cli.Tool, root *cobra.Command, shell demo.Shell) {
 		title string
 		verbs []*cobra.Command
 	}{
-		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t), look.NewDoctor(t)}},
+		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t), watch.NewWatch(t), look.NewDoctor(t)}},
 		{groupRun, []*cobra.Command{run.NewPlan(t), run.NewRun(t), run.NewRuns(t), run.NewStatus(t), run.NewResume(t), run.NewAbort(t)}},
 		{groupServe, []*cobra.Command{servecmd.NewServe(t)}},
 		{groupResolve, []*cobra.Command{resolve.NewDiscard(t), resolve.NewReopen(t), move.NewExport(t), move.NewImport(t), move.NewPrune(t)}},

@@ -20,7 +20,7 @@ func refuses(t *testing.T, b *roottest.Broker, topics map[string]refusal, flags 
 	t.Helper()
 	const run = "/20260102-150405-a1b2c3"
 	for verb, args := range map[string][]string{
-		"summary": nil, "list": nil, "show": {"0:0"}, "discard": {"--why", "x", "--yes"}, "reopen": {"--why", "x", "--yes"}, "export": nil, "import": {roottest.Save(t, "")},
+		"summary": nil, "list": nil, "watch": nil, "show": {"0:0"}, "discard": {"--why", "x", "--yes"}, "reopen": {"--why", "x", "--yes"}, "export": nil, "import": {roottest.Save(t, "")},
 		"prune": {"--older-than", "1s", "--yes"}, "plan": nil, "run": {"--yes"}, "runs": nil, "status": {run}, "abort": {run}, "resume": {run},
 	} {
 		for topic, want := range topics {
