@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/guard"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // maxCommitBytes bounds a commit request, unless a single lane needs more. The broker appends a
@@ -135,6 +136,7 @@ type commitEntry struct {
 	evidence offsets.Evidence
 	asked    int64 // see isolate.Window.Asked
 	noted    *guard.Status
+	lane     commitmark.Lane
 	metadata string
 }
 
@@ -144,7 +146,7 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	for _, l := range lanes {
 		l.mu.Lock()
 		for _, f := range l.unsaved(now) {
-			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit(), noted: f.guardNoted()}
+			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit(), noted: f.guardNoted(), lane: f.laneSays()}
 			e.at = kgo.EpochOffset{Epoch: f.epoch, Offset: e.state.Floor}
 			e.evidence, e.asked = f.evidence(now)
 			all = append(all, e)
@@ -153,7 +155,7 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	}
 	for i := range all {
 		e := &all[i]
-		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: markOf(e.noted)}
+		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: markOf(e.noted), Lane: e.lane}
 		e.metadata = said.Encode(e.at.Offset, limit)
 	}
 	return all
@@ -327,7 +329,7 @@ func (c committer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			}
 			e.feed.lane.mu.Lock()
 			e.feed.tracker.Accepted(e.state)
-			e.feed.committedAt, e.feed.noted = time.Now(), e.noted
+			e.feed.committedAt, e.feed.noted, e.feed.saidLane = time.Now(), e.noted, e.lane
 			if e.feed.window.Accept(e.evidence, e.asked) {
 				e.feed.lane.wakeLocked()
 			}

@@ -271,6 +271,7 @@ func (c *Consumer) logBlockedChanges(now time.Time, logged map[*lane]time.Time) 
 	var first time.Time
 	var why string
 	for _, l := range c.lanesNow() {
+		laneMark{l}.look(now)
 		since, because := inspection{l}.blocked(now)
 		if _, known := logged[l]; known || because == "" {
 			continue

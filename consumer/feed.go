@@ -13,6 +13,7 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/isolate"
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/consumer/internal/opentxn"
+	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -28,11 +29,12 @@ type feed struct {
 	origin *origin // of its attempts
 
 	tracker     offsets.Tracker
-	window      isolate.Window // which records may start
-	committedAt time.Time      // when the broker last accepted an offset
-	noted       *guard.Status  // of the topic's guard, as that commit said
-	epoch       int32          // leader epoch up to which it was read; a commit has it (KIP-320)
-	end         int64          // the high watermark, as of the last fetch that brought records
+	window      isolate.Window  // which records may start
+	committedAt time.Time       // when the broker last accepted an offset
+	noted       *guard.Status   // of the topic's guard, as that commit said
+	saidLane    commitmark.Lane // as that commit said
+	epoch       int32           // leader epoch up to which it was read; a commit has it (KIP-320)
+	end         int64           // the high watermark, as of the last fetch that brought records
 
 	fetchErrors fetchErrors      // why the partition cannot be read
 	position    opentxn.Position // finds open transactions
@@ -61,6 +63,7 @@ type kind interface {
 func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.epoch
 	f.tracker.Restore(at.said.Finished, at.epoch)
+	f.saidLane = at.said.Lane
 	c, only := f.lane.c, f.window.IsOnly()
 	f.window = isolate.New(
 		isolate.Settings{
@@ -129,7 +132,7 @@ func (f *feed) forgetAccidents(now time.Time) {
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
-	return f.tracker.Dirty() || f.window.IsAsked() || f.guardNoted() != f.noted || now.Sub(f.committedAt) >= recommitAfter
+	return f.tracker.Dirty() || f.window.IsAsked() || f.guardNoted() != f.noted || f.laneSays() != f.saidLane || now.Sub(f.committedAt) >= recommitAfter
 }
 
 // guardNoted is what the next commit says about the topic's guard: nothing for a tier, or a lane
@@ -139,6 +142,19 @@ func (f *feed) guardNoted() *guard.Status {
 		return nil
 	}
 	return f.lane.guard.Noted()
+}
+
+// laneSays is what the next commit says about the lane: nothing for a tier, and only the release
+// for a lane that drains.
+func (f *feed) laneSays() (l commitmark.Lane) {
+	switch {
+	case f.tier.Topic != "":
+	case f.lane.state >= laneDraining:
+		l.Release = f.lane.says.Release
+	default:
+		l = f.lane.says
+	}
+	return l
 }
 
 // read registers the leader epoch of a record that was read. The epoch never falls: it is also that

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/guard"
+	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -49,7 +50,8 @@ type lane struct {
 	positionsLoaded bool  // the trackers have their starts
 	begin           int64 // the source's offset by Config.Start; -1 until known
 	since           time.Time
-	why             string // the reason of the state, for operators
+	why             string          // the reason of the state, for operators
+	says            commitmark.Lane // what the next commit says
 	source          *sourceFeed
 	tierFeeds       atomic.Pointer[[]*tierFeed] // replaced under mu, its list never changed
 	// the feed that take asks first: 0 is the source; and the tier that claims keys first
@@ -247,6 +249,7 @@ func (l *lane) halt(why string) {
 func (l *lane) haltLocked(why string) {
 	if l.state == laneRunning {
 		l.setState(laneHalted, why)
+		l.says = laneMark{l}.current(l.since)
 	}
 }
 

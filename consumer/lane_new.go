@@ -3,6 +3,8 @@ package consumer
 import (
 	"context"
 	"time"
+
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // newLane makes the lane of an assigned partition; the caller holds the lock of the lanes.
@@ -20,6 +22,7 @@ func newLane(c *Consumer, topic string, partition int32, member string) *lane {
 		begin:     -1,
 		since:     time.Now(),
 		why:       "waiting for its offsets",
+		says:      commitmark.Lane{Release: c.cfg.Version}.Short(),
 		units:     map[*unit]struct{}{},
 		changed:   make(chan struct{}, 1),
 		stopping:  make(chan struct{}),

@@ -44,15 +44,8 @@ func (g Guard) Field() string {
 // ParseGuard reads what the metadata of an offset says about a guard. What it does not know, or is
 // broken, says nothing; so does the text of another offset, which a tool kept when it moved that.
 func ParseGuard(metadata string, offset int64) (g Guard) {
-	if !Marked(metadata) {
-		return Guard{}
-	}
-	for field := range strings.SplitSeq(metadata, " ") {
-		if floor, ok := strings.CutPrefix(field, "f="); ok && floor != strconv.FormatInt(offset, 36) {
-			return Guard{}
-		}
-		value, ok := strings.CutPrefix(field, "h=")
-		if !ok || value == "" || g.State != 0 {
+	for name, value := range fields(metadata, offset) {
+		if name != "h" || value == "" || g.State != 0 {
 			continue
 		}
 		seconds, text, _ := strings.Cut(value[1:], ".")

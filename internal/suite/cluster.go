@@ -94,15 +94,21 @@ func (f *fixture) partitions(t *testing.T) (all kadm.PartitionDetails) {
 // committedNow returns the group's committed offset; -1 if there is none.
 func (f *fixture) committedNow(t *testing.T, group, topic string, partition int32) int64 {
 	t.Helper()
-	at := int64(-1)
+	return f.saidNow(t, group, topic, partition).At
+}
+
+// saidNow returns a group's commit on a partition: offset -1 if there is none.
+func (f *fixture) saidNow(t *testing.T, group, topic string, partition int32) kadm.Offset {
+	t.Helper()
+	said := kadm.Offset{At: -1}
 	f.admin(t, func(ctx context.Context, cl *kadm.Client) error {
 		offsets, err := cl.FetchOffsets(ctx, group)
 		if o, ok := offsets.Lookup(topic, partition); ok {
-			at = o.At
+			said = o.Offset
 		}
 		return err
 	})
-	return at
+	return said
 }
 
 // committed waits until the fixture's group has committed the offset.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/internal/client"
+	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
 // log: offsets without records, by transactions or retention.
@@ -64,6 +65,11 @@ func trailing(t *testing.T, f *fixture) {
 	id := leaveOpen(t, cl, open)
 	f.Handled(f.Produce(&kgo.Record{Topic: f.topic, Partition: 0, Key: f.keyOf(0), Value: []byte("y")})[0], 1)
 	awaits(t, c.Health, id, open)
+	eventually(t, "the commit says that an open transaction is ahead", func() bool {
+		said := f.saidNow(t, f.group, f.topic, 1)
+		open := commitmark.ParseLane(said.Metadata, said.At).OpenSince
+		return !open.IsZero() && time.Since(open) < time.Hour
+	})
 	stop(t, c) // commits all finished records
 	for _, r := range open {
 		if to := f.committedNow(t, f.group, r.Topic, 1); to != r.Offset {

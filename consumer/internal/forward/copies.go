@@ -34,10 +34,11 @@ type Copies struct {
 	refused int
 	// waiting are the outstanding copies that kgo does not have. Each has the timer of its next
 	// try; nil means that it waits for its turn to be sent alone.
-	waiting  map[*Copy]*time.Timer
-	trouble  string    // why the last refused copy was refused
-	progress time.Time // of the last acknowledgement, or of the first copy when none was in flight
-	omitted  int       // dead letters that were written without their value
+	waiting   map[*Copy]*time.Timer
+	trouble   string    // why the last refused copy was refused
+	refusedBy error     // the same, as Kafka or kgo said it
+	progress  time.Time // of the last acknowledgement, or of the first copy when none was in flight
+	omitted   int       // dead letters that were written without their value
 }
 
 // Config is what a lane gives to its copies.
@@ -230,6 +231,14 @@ func (s *Copies) Trouble(now time.Time, patience time.Duration) (since time.Time
 	return time.Time{}, ""
 }
 
+// RefusedBy returns the error of the last copy that was refused, nil if none waits for another try.
+func (s *Copies) RefusedBy() error {
+	if s.refused == 0 {
+		return nil
+	}
+	return s.refusedBy
+}
+
 // Drain abandons the copies that kgo does not have: their records stay uncommitted, and the next
 // owner forwards them. Copies that kgo has may still become safe.
 func (s *Copies) Drain() {
@@ -254,7 +263,7 @@ func (s *Copies) refuse(c *Copy, why string, err error) Outcome {
 	if c.tries++; c.tries == 1 {
 		s.refused++
 	}
-	s.trouble = why
+	s.trouble, s.refusedBy = why, err
 	c.via.refused(c.rec.Topic, err)
 	s.scheduleRetry(c, retryWait(c.tries))
 	s.Lane.Changed()

@@ -22,7 +22,7 @@ import (
 // other records then, and says nothing. A text without f is an older one, of the floor that it is
 // committed with. p is the process that committed, a random number in base 36. u is Until. n, s, g,
 // x and c are Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record
-// was being decoded. g is written as r is. h is Guard.
+// was being decoded. g is written as r is. h is Guard; l, t and v are Lane.
 //
 // b and r are the records above the floor that are finished, as a bitmap or as run lengths,
 // whichever holds more: base64 without padding. Bit i of the bitmap is the offset floor + i, the
@@ -34,8 +34,10 @@ type Metadata struct {
 	// touch.
 	Finished []Span
 	Evidence
-	// Guard is the state of the topic's guard. Other fields go before it if there is little room.
+	// Guard is the state of the topic's guard, and Lane that of the partition. Other fields go before
+	// these if there is little room.
 	Guard commitmark.Guard
+	Lane  commitmark.Lane
 }
 
 // Evidence is what a commit says about records that may kill the process.
@@ -208,8 +210,11 @@ const metadataVersion = "1"
 // (offset.metadata.max.bytes).
 const MetadataLimit = 4096
 
-// roomForGuard is the least limit that has room for a guard beside evidence.
-const roomForGuard = 8 * commitmark.MostField
+// The least limits that have room for a guard, and for a lane as well, beside evidence.
+const (
+	roomForGuard = 8 * commitmark.MostField
+	roomForLane  = 8 * (commitmark.MostField + commitmark.MostLane)
+)
 
 // Encode returns the metadata as a text of at most limit characters. Of the finished records, those
 // farthest from the floor are left out if they do not fit. Evidence has more room, and is made
@@ -219,6 +224,9 @@ func (m *Metadata) Encode(floor int64, limit int) string {
 	start := plain
 	if limit >= roomForGuard {
 		start += m.Guard.Field()
+	}
+	if limit >= roomForLane {
+		start += m.Lane.Field()
 	}
 	head := string(m.fit([]byte(start), floor, limit))
 	if head == plain {
@@ -296,7 +304,7 @@ func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 	if fields[1] != metadataVersion {
 		return Metadata{}, false
 	}
-	m.Guard = commitmark.ParseGuard(text, floor)
+	m.Guard, m.Lane = commitmark.ParseGuard(text, floor), commitmark.ParseLane(text, floor)
 	for _, f := range fields[2:] {
 		name, value, _ := strings.Cut(f, "=")
 		switch name {

@@ -111,6 +111,9 @@ var goldenMetadata = []struct {
 	{"decoded alone", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Alone: &Alone{100, true}}}},
 	{"held", Metadata{Evidence: Evidence{Process: 1}, Guard: commitmark.Guard{State: commitmark.Held, Since: time.Unix(1_800_000_000, 0), Class: "billing.down"}}},
 	{"strained", Metadata{Finished: []Span{{103, 103}}, Guard: commitmark.Guard{State: commitmark.Strained, Since: time.Unix(1_800_000_000, 0)}}},
+	{"a release", Metadata{Lane: commitmark.Lane{Release: "2.3.1"}}},
+	{"stopped", Metadata{Finished: []Span{{103, 103}}, Lane: commitmark.Lane{State: commitmark.Stopped, Since: time.Unix(1_800_000_000, 0), Release: "2.3.1"}}},
+	{"behind a transaction", Metadata{Lane: commitmark.Lane{State: commitmark.Denied, Since: time.Unix(1_800_000_000, 0), OpenSince: time.Unix(1_800_000_100, 0)}}},
 }
 
 func TestMetadata_GoldenFile(t *testing.T) {
@@ -171,6 +174,7 @@ func TestMetadata_EvidenceFits(t *testing.T) {
 		m := Metadata{Finished: spans, Evidence: Evidence{Process: 1<<40 - 1, Deaths: 2, Suspect: suspect, Singly: spans, Alone: &Alone{floor + 1, true}}}
 		if rapid.Bool().Draw(t, "held") {
 			m.Guard = commitmark.Guard{State: commitmark.Held, Since: time.Unix(1<<37-1, 0), Class: strings.Repeat("c", 24)}
+			m.Lane = commitmark.Lane{State: commitmark.Refused, Since: time.Unix(1<<37-1, 0), OpenSince: time.Unix(1<<37-1, 0), Release: strings.Repeat("v", 24)}
 		}
 		for _, n := range rapid.SliceOfN(rapid.Int64Range(0, suspect-floor-1), 0, 100).Draw(t, "condemned") {
 			m.Condemned = append(m.Condemned, Alone{floor + n, n%2 == 0})
@@ -184,8 +188,8 @@ func TestMetadata_EvidenceFits(t *testing.T) {
 		if !ok || got.Process != m.Process || got.Deaths != 2 || got.Suspect != suspect || got.Alone == nil || *got.Alone != *m.Alone {
 			t.Fatalf("%q is read as %v, %v; was %v", text, got.Evidence, ok, m.Evidence)
 		}
-		if limit == MetadataLimit && got.Guard != m.Guard {
-			t.Fatalf("%q is read as %v, was %v", text, got.Guard, m.Guard)
+		if limit == MetadataLimit && (got.Guard != m.Guard || got.Lane != m.Lane) {
+			t.Fatalf("%q is read as %v, %v, was %v, %v", text, got.Guard, got.Lane, m.Guard, m.Lane)
 		}
 		known := len(got.Condemned)
 		if known > len(m.Condemned) || !slices.Equal(got.Condemned, m.Condemned[:known]) || limit == MetadataLimit && known < len(m.Condemned) {
@@ -228,7 +232,7 @@ func TestParseMetadata_IgnoresWhatIsNotItsOwn(t *testing.T) {
 		"siding 1 r=//////////////////8B": false, "siding 1 u=": false, "siding 1 u=-1": false, "siding 1 n=0": false, "siding 1 x=d": false,
 		"siding 1 g=AA": false, "siding 1 s=9223372036854775807": false, "siding 1 p=!": false,
 		"siding 1 f=8 b=Ag": false, "siding 1 b=Ag f=6": false, "siding 1 f=!": false, "siding 1 f=": false, "siding 1 f=7 b=Ag": true,
-		"siding": true, "siding 1": true, "siding 1 z=later b=Ag": true,
+		"siding": true, "siding 1": true, "siding 1 z=later b=Ag": true, "siding 1 k=AQ l= t=! v=!": true,
 	} {
 		m, ok := ParseMetadata(text, 7)
 		if ok != known || !ok && m.Finished != nil {
