@@ -62,7 +62,7 @@ func Read(ctx context.Context, adm *kadm.Client, groups, topics []string) (found
 	}
 	for group, of := range commits {
 		for topic := range held {
-			if g := guardOf(of[topic], ends[topic]); g.Partitions > 0 {
+			if g := Of(of[topic], ends[topic]); g.Partitions > 0 {
 				g.Group, g.Topic = group, topic
 				found = append(found, g)
 			}
@@ -74,7 +74,9 @@ func Read(ctx context.Context, adm *kadm.Client, groups, topics []string) (found
 	return found, errors.Join(errs...)
 }
 
-func guardOf(commits map[int32]kadm.OffsetResponse, ends map[int32]kadm.ListedOffset) (g Guard) {
+// Of returns what commits on a topic with these ends say, without names. Partitions is 0 if they
+// say that the guard is closed.
+func Of(commits map[int32]kadm.OffsetResponse, ends map[int32]kadm.ListedOffset) (g Guard) {
 	g.Of = max(len(ends), len(commits))
 	for partition, o := range commits {
 		said := commitmark.ParseGuard(o.Metadata, o.At)
