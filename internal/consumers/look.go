@@ -264,11 +264,14 @@ func (l *looking) use(g *Group, topic string, owners map[int32]string) Use {
 	}
 	for _, t := range tiers {
 		tier := Tier{Topic: t.Topic, Delay: t.Delay, from: map[int32]int64{}}
-		for p, at := range l.commits[g.Name][t.Topic] {
+		for p := range l.ends[t.Topic] {
 			behind := l.behind(g.Name, t.Topic, p)
 			if tier.Parked = sum(tier.Parked, behind); behind > 0 {
-				tier.from[p] = at.At
+				tier.from[p] = l.commits[g.Name][t.Topic][p].At
 			}
+		}
+		if len(l.ends[t.Topic]) == 0 {
+			tier.Parked = Unknown
 		}
 		u.Tiers = append(u.Tiers, tier)
 	}

@@ -96,9 +96,9 @@ func TestTool_HidesRedactedPartsInEveryVerb(t *testing.T) {
 		"show":    {"show orders.dlq 0:4", "show orders.dlq 0:4 --as json", "show orders.dlq 0:4 --as hex", "show orders.dlq 0:5", "show orders.dlq 1:1", "show orders.dlq 0:4 --around 100"},
 		"plan":    {"plan orders.dlq --class tax --target orders", "plan orders.dlq --class tax --target orders --patch {\"a\":1}", "plan orders.dlq --class tax --set-header x=" + card},
 		"run":     {"run orders.dlq --class tax --target orders --patch {\"a\":1} --yes"},
-		"doctor":  {"doctor orders.dlq"},
 		"watch":   {}, // has no end; see TestWatch_HidesWhatIsRedacted
-		"runs":    {"runs orders.dlq"}, "status": {"status orders.dlq/x"}, "resume": {"resume orders.dlq/x"}, "abort": {"abort orders.dlq/x"},
+		"doctor":  {"doctor orders.dlq"}, "consumers": {"consumers orders.dlq", "consumers billing"},
+		"runs": {"runs orders.dlq"}, "status": {"status orders.dlq/x"}, "resume": {"resume orders.dlq/x"}, "abort": {"abort orders.dlq/x"},
 		"import": {"import orders.dlq " + archive + " --yes"}, "prune": {"prune orders.dlq --yes"},
 		"discard": {"discard orders.dlq --offset 1:1 --why x", "discard orders.dlq --class tax --why x", "discard orders.dlq --class tax --why x --yes"}, "reopen": {"reopen orders.dlq --class tax --why x --yes"},
 		"export": {"export orders.dlq --decoded"}, // see TestExport_WarnsThatItRedactsNothing

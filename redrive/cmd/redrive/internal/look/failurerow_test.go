@@ -47,7 +47,7 @@ func TestTopicFields_FitTheTerminal(t *testing.T) {
 	t.Parallel()
 	kept := 336 * time.Hour
 	topic := topicFields(
-		subject.Sibling{Topic: "payments-service.dlq", Partitions: 12}, false, nil,
+		subject.Sibling{Topic: "payments-service.dlq", Partitions: 12}, false, consumed{},
 		topicStats{total: 123456, recent: 123456, oldest: clitest.Noon.Add(-kept), retention: &kept},
 		topicContents{123456, 123456, 123456, output.Ago(clitest.Noon), "payment.Declined", []string{"billing-service", "mail"}}, clitest.Noon, false,
 	)

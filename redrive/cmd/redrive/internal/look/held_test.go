@@ -38,3 +38,27 @@ func TestTopics_ShowWhatAGuardHolds(t *testing.T) {
 		}
 	}
 }
+
+// A partition that lacks a permission and a service that is gone are as loud as an outage, also of
+// a topic that has no letters.
+func TestTopics_ShowWhatIsBlockedOrGone(t *testing.T) {
+	t.Parallel()
+	b := roottest.SomeTopics(t)
+	b.Topic(t, "refunds", 2, nil)
+	b.Topic(t, "refunds.dlq", 2, nil)
+	b.Produce(t, &kgo.Record{Topic: "refunds", Partition: 1}, &kgo.Record{Topic: "refunds", Partition: 1})
+	commits(t, b.Admin, "gone", "refunds", 1, 0, "")
+	commits(t, b.Admin, "gone", "refunds", 0, 0, "")
+	for _, verb := range [][]string{{"topics"}, {"summary", "refunds.dlq"}} {
+		if got := b.Redrive(t, verb...); !strings.Contains(got.Stdout, "gone: no members, 2 records wait") {
+			t.Errorf("%v: %+v", verb, got)
+		}
+	}
+	commits(t, b.Admin, "gone", "refunds", 1, 1, commitmark.Lane{State: commitmark.Denied, Since: clitest.Noon.Add(-time.Hour)}.Field())
+	for _, verb := range [][]string{{"topics"}, {"summary", "refunds.dlq"}} {
+		if got := b.Redrive(t, verb...); !strings.Contains(got.Stdout, "gone: partition 1: blocked: it lacks the permission to write to a topic, for 1h, 1 record waits") {
+			t.Errorf("%v: %+v", verb, got)
+		}
+	}
+	roottest.Prints(t, b.Redrive(t, "topics", "-o", "jsonl"), cli.ExitDone, `"consumers":[{"group":"gone","state":"no members","members":0,"lag":1}]`, "")
+}

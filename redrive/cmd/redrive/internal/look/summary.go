@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/guards"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
@@ -58,12 +57,12 @@ Several topics are one summary after the other: with -o json an array, with -o j
 // summarizeAll summarizes topics, one after the other.
 func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, by time.Duration) error {
 	err := subject.EachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
-		sum, held, err := summarize(ctx, s, topic, sel, by)
+		sum, of, err := summarize(ctx, s, topic, sel, by)
 		if sum == nil || ctx.Err() != nil {
 			return err
 		}
 		// The counts of the other partitions are useful where one can't be read.
-		if err := showSummary(s.Tool, sum, held, by, show); err != nil {
+		if err := showSummary(s.Tool, sum, of, by, show); err != nil {
 			return err
 		}
 		// A mistyped class looks like a class without open letters.
@@ -76,14 +75,14 @@ func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *sel
 	return err
 }
 
-func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, held []guards.Guard, err error) {
+func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, of consumed, err error) {
 	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {
-		return nil, nil, err
+		return nil, of, err
 	}
 	ledger, err := subject.ReadLedger(ctx, s, f, subject.ToInspect)
 	if err != nil {
-		return nil, nil, err
+		return nil, of, err
 	}
 	if reading := cli.Progress(s.Tool, "reading "+topic); by > 0 {
 		sum, err = ledger.SummarizeBy(ctx, sel.Filter, frozen, by, reading)
@@ -95,21 +94,22 @@ func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection
 			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
 		}
 	}
-	all, unread := readHeld(ctx, s.Admin, []string{f.Source})
+	all, unread := readConsumed(ctx, s, []string{f.Source})
 	if unread != nil && ctx.Err() == nil {
 		s.Screen.Warn("%v", unread)
 	}
 	return sum, all[f.Source], subject.ReadFailed(topic, err)
 }
 
-func showSummary(t *cli.Tool, sum *dlq.Summary, held []guards.Guard, by time.Duration, show func(...output.Field) error) error {
+func showSummary(t *cli.Tool, sum *dlq.Summary, of consumed, by time.Duration, show func(...output.Field) error) error {
 	groups := output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", output.RowsOf(sum.Failures, failureFields(sum))),
 		output.NewField("classes", "", output.RowsOf(sum.Classes(), classFields)),
 		output.NewField("groups", "", groups),
 		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
-		output.NewField("guards", "GUARD", heldCell(held, t.Now())),
+		output.NewField("consumers", "CONSUMERS", of.cell()),
+		output.NewField("guards", "HELD BACK", of.lines(t.Now())),
 	)
 	if by > 0 {
 		fields = append(fields, output.NewField("byMs", "", by), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))

@@ -15,7 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/guards"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
@@ -30,9 +29,9 @@ func NewTopics(t *cli.Tool) *cobra.Command {
 		Short: "List the dead-letter topics of the cluster, or the retry topics",
 		Long: `Topics lists the cluster's dead-letter topics, as far as their names follow the naming: the topic with the most open
 letters first. It reads the topics and their ledgers, and counts the letters that are open, pending or resolved. It also
-shows when the oldest open letter was written, the most frequent class, and the groups that failed. Topics without open
-and pending letters are one line below the table; --all lists them, and JSON always has them. A line below a topic says
-which groups hold records of its source back while what their handlers call is down, or run them in a strain.
+shows when the oldest open letter was written, the most frequent class, the groups that failed, and the state of those
+that consume the source. Topics without open and pending letters are one line below the table; --all lists them, and
+JSON always has them. A line below a topic says which groups hold records of its source back, since when, and why.
 
 Brokers know how many letters came within the last hour, and when retention may delete the next one. That number is by
 offsets, so transaction markers count too. Retention deletes a letter later while younger letters share its segment.
@@ -80,7 +79,7 @@ func listDeadLetterTopics(ctx context.Context, s *cli.Session, how survey) error
 	for _, f := range found {
 		sources = append(sources, f.Source)
 	}
-	held, err := readHeld(ctx, s.Admin, sources)
+	held, err := readConsumed(ctx, s, sources)
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -102,7 +101,7 @@ func listDeadLetterTopics(ctx context.Context, s *cli.Session, how survey) error
 	slices.SortStableFunc(found, func(a, b subject.Sibling) int { return cmp.Compare(weight(b), weight(a)) })
 	var rows output.Rows
 	for _, f := range found {
-		if s.Screen.Format != output.Table || how.all || len(held[f.Source]) > 0 || !empty(stats[f.Topic], contents[f.Topic], how.quick) {
+		if s.Screen.Format != output.Table || how.all || held[f.Source].isBad() || !empty(stats[f.Topic], contents[f.Topic], how.quick) {
 			rows = append(rows, topicFields(f, sourceGone[f.Source], held[f.Source], stats[f.Topic], contents[f.Topic], s.Now(), how.quick))
 		}
 	}
@@ -147,7 +146,7 @@ func folded(n, shown int, quick bool) string {
 
 // topicFields are a topic as a row. JSON has the same fields, whether the topic was read or not. A
 // table has no columns for what was not asked for.
-func topicFields(f subject.Sibling, sourceGone any, held []guards.Guard, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
+func topicFields(f subject.Sibling, sourceGone any, by consumed, stats topicStats, contents topicContents, now time.Time, quick bool) []output.Field {
 	gone := output.Pair{JSON: sourceGone}
 	if sourceGone == true {
 		gone.Table = "its source is gone"
@@ -174,7 +173,8 @@ func topicFields(f subject.Sibling, sourceGone any, held []guards.Guard, stats t
 		field("lastHour", "LAST HOUR", stats.recent).Right().Spare(3),
 		field("retentionMs", "KEPT FOR", stats.kept()).Spare(7),
 		field("nextExpiry", "NEXT EXPIRY", stats.expiry(now)),
-		field("guards", "", heldCell(held, now)).Below(),
+		field("consumers", "CONSUMERS", by.cell()).MayCut().Spare(2),
+		field("guards", "", by.lines(now)).Below(),
 	}
 }
 

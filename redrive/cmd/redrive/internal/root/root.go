@@ -98,7 +98,7 @@ func addVerbs(t *cli.Tool, root *cobra.Command, shell demo.Shell) {
 		title string
 		verbs []*cobra.Command
 	}{
-		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t), watch.NewWatch(t), look.NewDoctor(t)}},
+		{groupInspect, []*cobra.Command{look.NewTopics(t), look.NewSummary(t), look.NewList(t), look.NewShow(t), look.NewConsumers(t), watch.NewWatch(t), look.NewDoctor(t)}},
 		{groupRun, []*cobra.Command{run.NewPlan(t), run.NewRun(t), run.NewRuns(t), run.NewStatus(t), run.NewResume(t), run.NewAbort(t)}},
 		{groupServe, []*cobra.Command{servecmd.NewServe(t)}},
 		{groupResolve, []*cobra.Command{resolve.NewDiscard(t), resolve.NewReopen(t), move.NewExport(t), move.NewImport(t), move.NewPrune(t)}},
