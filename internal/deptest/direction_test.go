@@ -137,6 +137,23 @@ func TestMountedServerCarriesNoOpenID(t *testing.T) {
 	}
 }
 
+// Nor who uses no schema registry anything that reads schemas.
+func TestMountedServerCarriesNoRegistry(t *testing.T) {
+	t.Parallel()
+	g := readGraph(t)
+	for _, dir := range []string{"serve", "serve/payload"} {
+		ways := g.reach(g[dir])
+		for _, library := range []string{module + "/serve/registry", "github.com/bufbuild/protocompile/parser", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/twmb/franz-go/pkg/sr"} {
+			if way := ways[library]; way != "" {
+				t.Errorf("%s carries %s", dir, way)
+			}
+			if library != module+"/serve/registry" && g.reach(g["serve/registry"])[library] == "" {
+				t.Errorf("serve/registry does not use %s", library)
+			}
+		}
+	}
+}
+
 func TestNobodyImportsExamples(t *testing.T) {
 	t.Parallel()
 	for _, p := range readGraph(t).sorted() {
