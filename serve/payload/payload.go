@@ -5,11 +5,8 @@ package payload
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/sidingkafka/siding/dlq"
 )
 
 // Side is the part of a record that is read.
@@ -64,43 +61,4 @@ type Codec interface {
 	// same schema and with the same framing. It is an error if the JSON does not fit the schema,
 	// or something of the bytes that has no JSON would be lost.
 	Encode(ctx context.Context, r *kgo.Record, side Side, json []byte) ([]byte, error)
-}
-
-// Reading is how a letter was read.
-type Reading struct {
-	Key, Value *Decoded // nil where no schema describes the bytes, or after an error
-	Err        error    // the first of the value, or of the key, in one line
-}
-
-// Letter returns a letter with JSON for key and value, so that expressions, redaction and the
-// screen treat what they say as they treat JSON. The letter itself stays as it is, and is returned
-// if there is nothing to read, or no codec.
-func Letter(ctx context.Context, c Codec, l *dlq.Letter) (*dlq.Letter, Reading) {
-	var how Reading
-	if c == nil {
-		return l, how
-	}
-	for _, side := range []Side{Value, Key} {
-		d, err := c.Decode(ctx, l.Record, side)
-		if err != nil && how.Err == nil {
-			how.Err = fmt.Errorf("%s: %w", side, err)
-		}
-		if side == Key {
-			how.Key = d
-		} else {
-			how.Value = d
-		}
-	}
-	if how.Key == nil && how.Value == nil {
-		return l, how
-	}
-	read, record := *l, *l.Record
-	read.Record = &record
-	if how.Key != nil {
-		record.Key = how.Key.JSON
-	}
-	if how.Value != nil {
-		record.Value = how.Value.JSON
-	}
-	return &read, how
 }

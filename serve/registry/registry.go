@@ -62,7 +62,7 @@ func (r *Registry) Decode(ctx context.Context, rec *kgo.Record, side payload.Sid
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("it does not fit %v%s: %s", f, ofType(d.Type), oneLine(err.Error()))
+		return nil, &payload.MisfitError{Schema: f.String() + ofType(d.Type), Cause: oneLine(err.Error())}
 	}
 	return d, nil
 }
