@@ -47,8 +47,13 @@ type client struct {
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 func newClient(c payload.Registry, dial dialer) (*client, error) {
-	address, c, err := c.Parse()
-	if err != nil {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if c.URL == "" {
+		return nil, errors.New("the URL is missing")
+	}
+	if _, err := c.Secret(); err != nil {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -56,21 +61,15 @@ func newClient(c payload.Registry, dial dialer) (*client, error) {
 	if dial != nil {
 		transport.Proxy, transport.DialContext = nil, dial
 	}
+	var err error
 	if transport.TLSClientConfig, err = tlsOf(c); err != nil {
 		return nil, err
 	}
-	opts := []sr.ClientOpt{sr.URLs(address), sr.UserAgent("siding"), sr.HTTPClient(&http.Client{
+	asks, err := sr.NewClient(sr.URLs(c.URL), sr.UserAgent("siding"), sr.HTTPClient(&http.Client{
 		Timeout:       answerTime,
-		Transport:     bounded{transport},
+		Transport:     authorized{bounded{transport}, &c},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	})}
-	switch {
-	case c.Token != "":
-		opts = append(opts, sr.BearerToken(c.Token))
-	case c.Username != "":
-		opts = append(opts, sr.BasicAuth(c.Username, c.Password))
-	}
-	asks, err := sr.NewClient(opts...)
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +100,29 @@ func tlsOf(c payload.Registry) (*tls.Config, error) {
 	is.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
 	_, err := load()
 	return is, err
+}
+
+// authorized adds the secret of now to requests.
+type authorized struct {
+	http.RoundTripper
+	is *payload.Registry
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	secret, err := a.is.Secret()
+	if err != nil {
+		return nil, err
+	}
+	if a.is.Sends() {
+		r = r.Clone(r.Context())
+		if a.is.Username != "" {
+			r.SetBasicAuth(a.is.Username, secret)
+		} else {
+			r.Header.Set("Authorization", "Bearer "+secret)
+		}
+	}
+	return a.RoundTripper.RoundTrip(r)
 }
 
 // bounded cuts answers off that are too long.

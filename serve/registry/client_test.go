@@ -184,15 +184,19 @@ func TestClient_FollowsNoRedirect(t *testing.T) {
 
 func TestClient_SaysWhoAsks(t *testing.T) {
 	t.Parallel()
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("p\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		is   payload.Registry
 		want string
 	}{
-		{payload.Registry{Username: "u", Password: "p"}, "Basic dTpw"}, {payload.Registry{Token: "t"}, "Bearer t"}, {payload.Registry{URL: "u:p@"}, "Basic dTpw"},
+		{payload.Registry{Username: "u", Password: "p"}, "Basic dTpw"}, {payload.Registry{Token: "t"}, "Bearer t"}, {payload.Registry{Username: "u", PasswordFile: file}, "Basic dTpw"},
 	} {
 		f := fake(t, srfake.WithAuth(c.want))
 		f.SeedSchema("s", 1, 1, avroOf(`"string"`))
-		c.is.URL = strings.Replace(f.URL(), "http://", "http://"+c.is.URL, 1)
+		c.is.URL = f.URL()
 		if got := read(t, open(t, c.is), value(framed(1, 2, 'x'))); got != `"x"` {
 			t.Errorf("%+v: %s", c.is, got)
 		}
