@@ -38,6 +38,8 @@ var besides = map[string][]string{
 	"redrive/cmd/redrive/internal/demo": {"consumer", "serve", "github.com/twmb/franz-go/pkg/kfake"},
 	// It runs the server.
 	"redrive/cmd/redrive/internal/servecmd": {"serve"},
+	// It finds the schema registry, as the server's configuration does.
+	"redrive/cmd/redrive/internal/connect": {"serve"},
 	// It writes and reads the same archives as the server.
 	"redrive/cmd/redrive/internal/move": {"serve"},
 	// The program and the server select letters by the same expressions.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 )
 
 // Registry says where a schema registry is, and how it knows this program. Only the operator sets
@@ -91,8 +92,8 @@ func (r *Registry) Secret() (string, error) {
 			return way.text, nil
 		case way.variable != "":
 			text := os.Getenv(way.variable)
-			if text == "" {
-				return "", errors.New("the variable with the registry's secret is not set") // its name may be the secret
+			if text == "" { // its name may be the secret itself
+				return "", errors.New("the variable with the registry's secret is not set")
 			}
 			return text, nil
 		case way.file != "":
@@ -105,6 +106,11 @@ func (r *Registry) Secret() (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Unencrypted reports whether requests have a secret that the network sees.
+func (r *Registry) Unencrypted() bool {
+	return r.Sends() && strings.HasPrefix(r.URL, "http://")
 }
 
 // Sends reports whether requests have a secret.

@@ -1,7 +1,6 @@
 // Package avro reads and writes values in Avro's binary form as plain JSON. Values are read right
-// into text: as Go values, a few bytes of arrays of nulls would take gigabytes of memory. Library
-// twmb/avro would add more than a megabyte to a program for reading schemas that the registry has
-// checked; a test reads what it has written.
+// into text. Library twmb/avro makes Go values of them, for which a few bytes can take gigabytes of
+// memory: DESIGN.md says why it is not used. A test reads what it has written.
 package avro
 
 import (

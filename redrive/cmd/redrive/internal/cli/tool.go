@@ -20,6 +20,7 @@ import (
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // Process is what the operating system gives a command.
@@ -43,6 +44,7 @@ type Tool struct {
 	Verbose bool
 
 	Redaction *redact.Rules // of the cluster's options; nil before they are read, too
+	Codec     payload.Codec // of the schema registry; nil without one
 
 	Started bool // a verb began, so an error is no error of usage by itself
 }
@@ -64,6 +66,11 @@ func (t *Tool) With(ctx context.Context, do func(*Session) error, wrong ...error
 	if t.Redaction = c.Redact; t.Redaction != nil {
 		t.Screen.Hide = t.Redaction.Text
 	}
+	end, err := openRegistry(t, c.Registry)
+	if err != nil {
+		return err
+	}
+	defer end()
 	for _, w := range c.Warnings {
 		t.Screen.Warn("%s", w)
 	}

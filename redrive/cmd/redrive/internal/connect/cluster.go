@@ -9,6 +9,7 @@ import (
 
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/retrytopics"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 const (
@@ -38,6 +39,8 @@ type Cluster struct {
 	Redact *redact.Rules
 	// RedactTexts are the texts of these rules, for a server.
 	RedactTexts RedactTexts
+	// Registry is the schema registry; without a URL there is none.
+	Registry payload.Registry
 	// Warnings are what the user ought to know before going on.
 	Warnings []string
 

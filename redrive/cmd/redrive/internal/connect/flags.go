@@ -63,6 +63,7 @@ func (f *Flags) Cluster(env Environment) (*Cluster, error) {
 	r.naming()
 	r.transport()
 	r.authentication()
+	r.registry()
 	r.redaction(f.showAll)
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err

@@ -98,11 +98,14 @@ func (f *file) layer(name string, getenv func(string) string) (layer, error) {
 func (f *file) setting(key string, n ast.Node) (text string, err error) {
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == key })
 	switch {
-	case key == password+envSuffix, key == token+envSuffix:
+	case slices.ContainsFunc(secrets, func(name string) bool { return key == name+envSuffix }):
 	case secretive.MatchString(key) && i < 0:
 		instead := password
 		if strings.Contains(strings.ToLower(key), "token") {
 			instead = token
+		}
+		if strings.HasPrefix(strings.ToLower(key), registryURL) {
+			instead = registryURL + strings.TrimPrefix(instead, "sasl")
 		}
 		return "", fmt.Errorf("%s: a secret has no place in this file; name a file by %s, or a variable by %s", key, instead+fileSuffix, instead+envSuffix)
 	case i < 0:

@@ -184,17 +184,6 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-const (
-	saslPlain    = "PLAIN"
-	saslSCRAM256 = "SCRAM-SHA-256"
-	saslSCRAM512 = "SCRAM-SHA-512"
-	saslOAuth    = "OAUTHBEARER"
-	saslNone     = "NONE"
-)
-
-// Mechanisms are the ways to authenticate, for help and completion.
-var Mechanisms = []string{saslPlain, saslSCRAM256, saslSCRAM512, saslOAuth}
-
 // authentication decides on SASL, by the same rule of layers as transport.
 func (r *resolver) authentication() {
 	how := r.get(mechanism)

@@ -37,9 +37,31 @@ const (
 	hidePattern = "redact-pattern"
 	hideNothing = "no-redact"
 
+	registryURL      = "registry"
+	registryUser     = registryURL + "-user"
+	registryPassword = registryURL + "-password"
+	registryToken    = registryURL + "-token"
+	registryCA       = registryURL + "-ca"
+	registryCert     = registryURL + "-cert"
+	registryKey      = registryURL + "-key"
+
 	fileSuffix = "-file" // the file that a secret is in
 	envSuffix  = "-env"  // the variable that a secret is in, in profiles only
 )
+
+// secrets are the settings whose values stand in files or variables.
+var secrets = []string{password, token, registryPassword, registryToken}
+
+const (
+	saslPlain    = "PLAIN"
+	saslSCRAM256 = "SCRAM-SHA-256"
+	saslSCRAM512 = "SCRAM-SHA-512"
+	saslOAuth    = "OAUTHBEARER"
+	saslNone     = "NONE"
+)
+
+// Mechanisms are the ways to authenticate, for help and completion.
+var Mechanisms = []string{saslPlain, saslSCRAM256, saslSCRAM512, saslOAuth}
 
 var settings = []setting{
 	{name: brokers, usage: "`addresses` of some of the cluster's brokers, host:port by comma", between: ","},
@@ -58,6 +80,13 @@ var settings = []setting{
 	{name: retryName, usage: "`template` of the retry topics' names (default {topic}.retry.{delay})"},
 	{name: dlqName, usage: "`template` of the dead-letter topics' names (default {topic}.dlq)"},
 	{name: ledgerName, usage: "`template` of the ledgers' names (default {topic}.dlq.ledger)"},
+	{name: registryURL, usage: "`URL` of the schema registry, with Confluent's API, by which keys and values are decoded"},
+	{name: registryUser, usage: "`user` at the registry"},
+	{name: registryPassword + fileSuffix, usage: "`file` that holds the user's password; or SIDING_REGISTRY_PASSWORD", file: true},
+	{name: registryToken + fileSuffix, usage: "`file` that holds a bearer token instead; or SIDING_REGISTRY_TOKEN", file: true},
+	{name: registryCA, usage: "PEM `file` of the authorities to trust for the registry instead of the system's", file: true},
+	{name: registryCert, usage: "PEM `file` of this client's certificate for the registry (mTLS)", file: true},
+	{name: registryKey, usage: "PEM `file` of its key", file: true},
 	{name: hidePaths, usage: "hide this `path` of JSON keys, values and headers, as in customer.card, items[*].iban or ..card; repeat for several", between: "\n"},
 	{name: hideHeaders, usage: "hide the headers of this `name`; repeat for several", between: "\n"},
 	{name: hidePattern, usage: "hide what this regular `expression` fits, in keys, values, headers and messages; repeat for several", between: "\n"},

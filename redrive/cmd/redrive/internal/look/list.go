@@ -154,12 +154,15 @@ func list(ctx context.Context, s *cli.Session, rows *output.List, topic string, 
 	}
 	var errs []error
 	n, full := 0, false
+	var unread cli.Unread
+	defer unread.Warn(s.Tool)
 	for l, err := range found {
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		shown, redacted := s.Redact.Letter(l)
+		shown, redacted, as := cli.Read(ctx, s.Tool, l)
+		unread.Add(l, as.Err())
 		fields := append([]output.Field{output.NewField("topic", title, topic)}, letterFields(shown)...)
 		if how.values {
 			fields = append(fields, valueFields(shown, redacted)...)

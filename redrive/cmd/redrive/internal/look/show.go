@@ -4,6 +4,7 @@ package look
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -65,7 +66,7 @@ position, the original marked by >. It says so where they are gone.`,
 						near.missing = fmt.Sprintf("the source can't be read: %v", err)
 					}
 				}
-				return showLetter(t, l, state, records, near, as)
+				return showLetter(cmd.Context(), t, l, state, records, near, as)
 			}, err, err2)
 		},
 	}
@@ -76,10 +77,19 @@ position, the original marked by >. It says so where they are gone.`,
 }
 
 // showLetter prints a letter, its state and the ledger's records about it.
-func showLetter(t *cli.Tool, whole *dlq.Letter, state any, records []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
-	l, redacted := t.Redaction.Letter(whole)
+func showLetter(ctx context.Context, t *cli.Tool, whole *dlq.Letter, state any, records []*dlq.LedgerRecord, near *neighbourhood, as output.Rendering) error {
+	l, redacted, how := cli.Read(ctx, t, whole)
+	if as == output.Hex && t.Redaction == nil {
+		l = whole
+	}
+	if err := how.Err(); err != nil {
+		t.Screen.Warn("not decoded: %v", err)
+	}
 	records = t.Redaction.Records(records)
 	size := fmt.Sprintf("%d bytes", len(whole.Record.Value))
+	if how.Value != nil {
+		size += " of " + schemaText(how.Value)
+	}
 	if redacted {
 		size += ", redacted"
 	}
@@ -109,6 +119,9 @@ func showLetter(t *cli.Tool, whole *dlq.Letter, state any, records []*dlq.Ledger
 		output.NewField("encoding", "", encoding),
 		output.NewField("redacted", "", redacted),
 	)
+	if t.Codec != nil {
+		fields = append(fields, output.NewField("keySchema", "", schemaField(how.Key)), output.NewField("schema", "", schemaField(how.Value)))
+	}
 	if near != nil {
 		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", output.OrNil(near.missing)))
 	}

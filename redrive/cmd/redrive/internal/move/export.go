@@ -16,12 +16,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/output"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/subject"
 	"github.com/sidingkafka/siding/serve/archive"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // NewExport makes the verb export.
@@ -38,8 +38,8 @@ With --archive it writes them to a new file, or to an object of S3-compatible st
 which ends in a slash, the archive's name is that of the topic and the time, and it is compressed, as is any whose name
 ends in .gz. An archive appears when it is complete, and was read back.
 
-With --decoded each object also has "decoded": key, value and headers as JSON or text, for jq. Import takes such lines,
-too.
+With --decoded each object also has "decoded": key, value and headers as JSON or text, for jq, and by their schemas if
+there is a --registry. Import takes such lines, too.
 
 With --redact, or with --decoded where the profile redacts, the lines have only what may be shown, for people and for
 tests: import refuses them, and consumertest's Import reads them. Any other export is byte for byte, and hides nothing.
@@ -112,12 +112,22 @@ func export(ctx context.Context, s *cli.Session, topic string, sel *selection.Se
 	if how.sample > 0 {
 		found = sampled(found, how.sample)
 	}
+	var unread cli.Unread
+	defer unread.Warn(s.Tool)
+	read := func(l *dlq.Letter) *dlq.Letter {
+		read, as := payload.Letter(ctx, s.Codec, l)
+		unread.Add(l, as.Err())
+		return read
+	}
 	if hide {
-		found = redacted(found, s.Redact)
+		found = redacted(ctx, s.Tool, found, &unread)
+		read = func(l *dlq.Letter) *dlq.Letter { return l } // it has nothing but what may be shown
 	}
 	write := dlq.Export
 	if how.decoded {
-		write = exportDecoded
+		write = func(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (int64, error) {
+			return exportDecoded(w, found, read)
+		}
 	}
 	if target != nil {
 		return exportTo(ctx, s, topic, sel, how, target, func(w io.Writer) (int64, error) { return write(w, counted(s.Tool, found)) })
@@ -183,11 +193,13 @@ func sampled(found iter.Seq2[*dlq.Letter, error], most int) iter.Seq2[*dlq.Lette
 }
 
 // redacted yields letters with the parts that may be shown.
-func redacted(found iter.Seq2[*dlq.Letter, error], rules *redact.Rules) iter.Seq2[*dlq.Letter, error] {
+func redacted(ctx context.Context, t *cli.Tool, found iter.Seq2[*dlq.Letter, error], unread *cli.Unread) iter.Seq2[*dlq.Letter, error] {
 	return func(yield func(*dlq.Letter, error) bool) {
 		for l, err := range found {
 			if err == nil {
-				l, _ = rules.Letter(l)
+				var how payload.Reading
+				l, _, how = cli.Read(ctx, t, l)
+				unread.Add(l, how.Err())
 			}
 			if !yield(l, err) {
 				return
@@ -196,8 +208,8 @@ func redacted(found iter.Seq2[*dlq.Letter, error], rules *redact.Rules) iter.Seq
 	}
 }
 
-// exportDecoded is [dlq.Export], with lines that also have what the bytes mean.
-func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (n int64, err error) {
+// exportDecoded is [dlq.Export], with lines that also have what the bytes mean: as read has them.
+func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error], read func(*dlq.Letter) *dlq.Letter) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var errs []error
 	for l, err := range found {
@@ -205,7 +217,7 @@ func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (n int64, e
 			errs = append(errs, err)
 			continue
 		}
-		line, err := decodedLine(l)
+		line, err := decodedLine(l, read(l).Record)
 		if err == nil {
 			_, err = out.Write(line)
 		}
@@ -220,9 +232,9 @@ func exportDecoded(w io.Writer, found iter.Seq2[*dlq.Letter, error]) (n int64, e
 	return n, errors.Join(errs...)
 }
 
-// decodedLine is a letter as a line of JSON.
-func decodedLine(l *dlq.Letter) ([]byte, error) {
-	r, field := l.Record, output.NewField
+// decodedLine is a letter as a line of JSON, with what its record says.
+func decodedLine(l *dlq.Letter, r *kgo.Record) ([]byte, error) {
+	field := output.NewField
 	key, keyEncoding := output.Text.Value(r.Key)
 	value, encoding := output.AsJSON.Value(r.Value)
 	added, err := output.JSONObject(

@@ -86,7 +86,11 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	}
 	for _, secret := range []string{"password", "token"} {
 		if strings.Contains(name, secret) {
-			return fmt.Errorf("a secret must not be a flag's value, which all users of the machine can read: use --sasl-%s-file or %s", secret, connect.Variable("sasl-"+secret))
+			of := "sasl"
+			if strings.HasPrefix(name, "registry") {
+				of = "registry"
+			}
+			return fmt.Errorf("a secret must not be a flag's value, which all users of the machine can read: use --%s-%s-file or %s", of, secret, connect.Variable(of+"-"+secret))
 		}
 	}
 	// The library finds similar words, but among verbs only.
@@ -112,7 +116,7 @@ func completeFlags(t *cli.Tool, root *cobra.Command) {
 		file, _ := t.Flags.File(t.Env)
 		return connect.Profiles(file), cobra.ShellCompDirectiveNoFileComp
 	})
-	for _, name := range []string{"config", "tls-ca", "tls-cert", "tls-key", "sasl-password-file", "sasl-token-file"} {
+	for _, name := range []string{"config", "tls-ca", "tls-cert", "tls-key", "sasl-password-file", "sasl-token-file", "registry-password-file", "registry-token-file", "registry-ca", "registry-cert", "registry-key"} {
 		cli.CompleteFiles(root, name)
 	}
 }

@@ -139,7 +139,7 @@ func (f *Flags) Compile(now time.Time) (*Selection, error) {
 	}
 	if f.attempts != "" || f.where != "" {
 		s.Filter.Match = func(l *dlq.Letter) bool {
-			return attempts.Has(int64(l.Meta.Attempts)) && (s.Where == nil || s.Where.Match(l))
+			return attempts.Has(int64(l.Meta.Attempts)) && s.where(l)
 		}
 	}
 	return s, nil

@@ -15,6 +15,19 @@ type Selection struct {
 	Filter dlq.Filter
 	// Where is the expression of --where, or nil.
 	Where *where.Expression
+	// Decode returns a letter as the expression sees it; nil leaves it as it is.
+	Decode func(*dlq.Letter) *dlq.Letter
+}
+
+// where reports whether the expression selects a letter.
+func (s *Selection) where(l *dlq.Letter) bool {
+	if s.Where == nil {
+		return true
+	}
+	if s.Decode != nil {
+		l = s.Decode(l)
+	}
+	return s.Where.Match(l)
 }
 
 // Missing returns the partitions that the flags name and that a topic with so many does not have.

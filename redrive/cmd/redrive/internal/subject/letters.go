@@ -13,10 +13,14 @@ import (
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/cli"
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/selection"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // Choose finds the topic of the letters that a verb is about, and its end when the verb began.
 func Choose(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection) (f Sibling, frozen dlq.Cursor, err error) {
+	if s.Codec != nil {
+		sel.Decode = func(l *dlq.Letter) *dlq.Letter { read, _ := payload.Letter(ctx, s.Codec, l); return read }
+	}
 	f, err = FindTopic(ctx, s, topic)
 	if err != nil {
 		return f, frozen, err
