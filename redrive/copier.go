@@ -93,8 +93,14 @@ func (c *copier) copy(ctx context.Context, r *kgo.Record) (o *outgoing, skipped 
 			return nil, "", err
 		}
 	}
-	if o.copy.Value, err = edit.valueOf(o.copy.Value); err != nil {
-		return nil, SkippedEdit, err
+	if edit.Value != nil {
+		o.copy.Value = edit.newValue()
+	} else if edit.Patch != nil {
+		letter := *r
+		letter.Value = o.copy.Value
+		if o.copy.Value, err = edit.valueBy(ctx, c.run.r.cfg.Values, &letter); err != nil {
+			return nil, SkippedEdit, err
+		}
 	}
 	return o, "", nil
 }

@@ -1,6 +1,7 @@
 package redrive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,16 @@ type Edit struct {
 	// Value is a new value, for a run of one letter; nil keeps the value, and an empty slice is a
 	// value.
 	Value []byte
+
+	written []byte // is Value, as the letter's schema writes it; nil if there is none
+}
+
+// newValue is the new value as it is sent; nil keeps the value.
+func (e *Edit) newValue() []byte {
+	if e.written != nil {
+		return e.written
+	}
+	return e.Value
 }
 
 // Apply returns the edited headers and value; h has the user's headers only. It does not modify h
@@ -36,6 +47,35 @@ func (e *Edit) Apply(h []kgo.RecordHeader, value []byte) ([]kgo.RecordHeader, []
 		return nil, nil, err
 	}
 	return e.headersOf(h), value, nil
+}
+
+// ApplyBy is [Edit.Apply] to a record's headers and value. If values, which may be nil, knows the
+// schema of the value, the edit is one of its JSON, and the result is written by the same schema. A
+// new value that begins with a byte of 0, as a schema's number does, is taken as it is.
+func (e *Edit) ApplyBy(ctx context.Context, values Values, r *kgo.Record) ([]kgo.RecordHeader, []byte, error) {
+	value, err := e.valueBy(ctx, values, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	return e.headersOf(headers.Strip(r.Headers)), value, nil
+}
+
+// valueBy edits the value of a record.
+func (e *Edit) valueBy(ctx context.Context, values Values, r *kgo.Record) ([]byte, error) {
+	if values == nil || !e.value() || len(e.Value) > 0 && e.Value[0] == 0 {
+		return e.valueOf(r.Value)
+	}
+	text, err := values.DecodeValue(ctx, r)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the value: %w", err)
+	case text == nil:
+		return e.valueOf(r.Value)
+	}
+	if text, err = e.valueOf(text); err != nil {
+		return nil, err
+	}
+	return values.EncodeValue(ctx, r, text)
 }
 
 // headersOf edits the user's headers. A set header takes the place of the first of its key; a
@@ -117,4 +157,15 @@ func (e *Edit) validate() error {
 		errs = append(errs, fmt.Errorf("the new value or patch has more than %d bytes, which a run can't keep", pieceSize))
 	}
 	return errors.Join(errs...)
+}
+
+// Values reads and writes values that a schema describes, so that an edit is one of their JSON. Its
+// methods can be used concurrently.
+type Values interface {
+	// DecodeValue returns what the value of a record says as JSON. It is nil without an error if no
+	// schema describes the value: then the value itself is edited.
+	DecodeValue(ctx context.Context, r *kgo.Record) ([]byte, error)
+	// EncodeValue returns the value that JSON describes, by the schema of the record's own value.
+	// JSON that does not fit is an error.
+	EncodeValue(ctx context.Context, r *kgo.Record, json []byte) ([]byte, error)
 }

@@ -47,6 +47,7 @@ type Plan struct {
 	// Warnings are notices for the operator.
 	Warnings []string
 
+	values     Values          // nil in a stored plan, whose new value is written already
 	topics     *topics         // nil in a stored plan
 	stored     *storedNames    // nil in a plan of this process
 	topicID    [16]byte        // of the dead-letter topic
@@ -170,7 +171,7 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 
 // take adds a letter to the plan, or counts the reason for skipping it. It reports whether it added
 // the letter.
-func (p *Plan) take(l *dlq.Letter) bool {
+func (p *Plan) take(ctx context.Context, l *dlq.Letter) bool {
 	most := p.Selection.MaxRedrives
 	set(&most, defaultMaxRedrives)
 	switch {
@@ -195,11 +196,15 @@ func (p *Plan) take(l *dlq.Letter) bool {
 			p.elsewhere[topic] = true
 		}
 	default:
-		if _, err := p.Selection.Edit.valueOf(l.Record.Value); err != nil {
+		value, err := p.Selection.Edit.valueBy(ctx, p.values, l.Record)
+		if err != nil {
 			if p.unfit == nil {
 				p.unfit = fmt.Errorf("letter %s/%d/%d: %w", l.Record.Topic, l.Record.Partition, l.Record.Offset, err)
 			}
 			return p.skip(SkippedEdit, l)
+		}
+		if p.Selection.Edit.Value != nil { // of one letter
+			p.Selection.Edit.written = value
 		}
 	}
 	if !p.chosen.Add(letters.At(l.Record.Partition, l.Record.Offset)) {

@@ -96,7 +96,7 @@ type setHeader struct {
 }
 
 func (e editRecord) MarshalJSON() ([]byte, error) {
-	f := editFields{Unset: e.Unset, Patch: e.Patch, Value: e.Value}
+	f := editFields{Unset: e.Unset, Patch: e.Patch, Value: e.newValue()}
 	for _, h := range e.Set {
 		f.Set = append(f.Set, setHeader(h))
 	}

@@ -25,6 +25,9 @@ type Config struct {
 	Kafka []kgo.Opt
 	// Naming holds the templates of the siblings' names; the zero value is the library's default.
 	Naming retrytopics.Naming
+	// Values reads and writes values that a schema describes, so that edits are of their JSON. Nil
+	// edits values as they are.
+	Values Values
 	// MaxBufferedBytes bounds the memory for letters that a run has read and not yet committed; 64
 	// MiB by default.
 	MaxBufferedBytes int64

@@ -46,10 +46,10 @@ func (r *Redriver) Plan(ctx context.Context, s Selection) (*Plan, error) {
 	if err := refuseUnfinished(ledger); err != nil {
 		return nil, err
 	}
-	p.topicID = ledger.TopicID()
+	p.topicID, p.values = ledger.TopicID(), r.cfg.Values
 	fits := s.Filter
 	fits.Match = func(l *dlq.Letter) bool {
-		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(l)
+		return (s.Filter.Match == nil || s.Filter.Match(l)) && p.take(ctx, l)
 	}
 	for l, err := range ledger.Letters(ctx, fits, dlq.Cursor{}, dlq.WithCopies) {
 		if err != nil {

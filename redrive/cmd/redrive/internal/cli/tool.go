@@ -118,6 +118,10 @@ type Session struct {
 
 // Redriver returns the engine for this session's cluster.
 func (s *Session) Redriver() (*redrive.Redriver, error) {
-	r, err := redrive.New(redrive.Config{Kafka: s.Kafka, Naming: s.Naming, Logger: s.Log})
+	cfg := redrive.Config{Kafka: s.Kafka, Naming: s.Naming, Logger: s.Log}
+	if s.Codec != nil {
+		cfg.Values = payload.Values{Codec: s.Codec}
+	}
+	r, err := redrive.New(cfg)
 	return r, Usage(err)
 }

@@ -26,8 +26,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{}
 	set.StringArrayVar(&f.set, "set-header", nil, "set the header `name=value`, in place of all headers of that name")
 	set.StringArrayVar(&f.unset, "unset-header", nil, "remove all headers of this `name`")
-	set.StringVar(&f.patch, "patch", "", "JSON merge patch (RFC 7396) for the value: `JSON` that begins with {, a file, or - for stdin")
-	set.StringVar(&f.valueFile, "value-file", "", "`file` with a new value for the one record that is chosen; - for stdin")
+	set.StringVar(&f.patch, "patch", "", "JSON merge patch (RFC 7396) for the value, by its schema if there is a --registry: `JSON` that begins with {, a file, or - for stdin")
+	set.StringVar(&f.valueFile, "value-file", "", "`file` with a new value for the one record that is chosen, as JSON if there is a schema for it; - for stdin")
 	return f
 }
 
