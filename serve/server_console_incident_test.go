@@ -41,8 +41,8 @@ func cells(t *testing.T, body string) (rows []map[string]string) {
 		for c := range n.ChildNodes() {
 			if c.Type == html.ElementNode {
 				name := attribute(c, "data-name")
-				if attribute(c, "class") == "sample" {
-					name = "sample"
+				if class := attribute(c, "class"); class == "sample" || class == "said" {
+					name = class
 				}
 				row[name] = textOf(c)
 			}
@@ -95,6 +95,42 @@ func TestServer_ConsoleIncidentSaysWhichVersionFails(t *testing.T) {
 		}
 	}
 	words(t, s, "/topics/orders.dlq/letters/0/0", "group billing · version 1.4.2")
+}
+
+// The list says what each letter said, with its key and its attempts, to those who may read keys. A
+// key that the configuration hides stays hidden. What all have in common is said once.
+func TestServer_ConsoleListSaysWhatLettersSay(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "orders")
+	s, _ := c.run(serve.Config{Redact: serve.Redact{Patterns: []string{"hunter[0-9]+"}}, Access: serve.Access{TokensFile: tokenFile(t, map[string]string{"viewer": "[{role: viewer}]", "reader": "[{role: reader}]"})}})
+	now := time.Now()
+	for i, message := range []string{"no rate for N1", "no rate for hunter2"} {
+		m := headers.Meta{Group: "billing", Version: "1.4.2", Class: "tax.TableMiss", Fingerprint: "00000000000000f1", Reason: headers.ReasonTerminal, Message: message, Attempts: i + 1, FailedAt: now}
+		m.FirstFailedAt = now
+		c.placed(m, now, "{}")
+	}
+	opens(t, c.clientOf(s, "reader"), "orders.dlq", 2)
+	for _, role := range []string{"reader", "viewer"} {
+		r := httptest.NewRequest(http.MethodGet, "/topics/orders.dlq", nil)
+		r.Header.Set("Authorization", "Bearer "+role)
+		w, _ := visit(t, s, r)
+		rows := cells(t, w.Body.String())
+		if len(rows) != 3 {
+			t.Fatalf("the rows of a %s are %q", role, rows)
+		}
+		for i, want := range []string{"no rate for [redacted] 2", "no rate for N1 1"} {
+			l := rows[1+i]
+			if got := l["said"] + " " + l["attempts"]; got != want {
+				t.Errorf("letter %d of a %s says %q, want %q", i, role, got, want)
+			}
+			if _, has := l["key"]; has != (role == "reader") {
+				t.Errorf("letter %d of a %s: %q", i, role, l)
+			}
+			if _, has := l["class"]; has {
+				t.Errorf("the one class has a column: %q", l)
+			}
+		}
+	}
 }
 
 // Each topic of the overview has its failures of the last six hours as bars: what grows ends high.

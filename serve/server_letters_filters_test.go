@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,7 +27,7 @@ import (
 func (c *cluster) placed(m headers.Meta, entered time.Time, value string) {
 	c.T.Helper()
 	c.n++
-	m.Original, m.Attempts, m.Message = headers.Position{Topic: "orders", Offset: c.n}, 1, "it failed"
+	m.Original, m.Attempts, m.Message = headers.Position{Topic: "orders", Offset: c.n}, max(m.Attempts, 1), cmp.Or(m.Message, "it failed")
 	r := &kgo.Record{Topic: "orders.dlq", Timestamp: entered, Value: []byte(value), Headers: m.Append(nil)}
 	if err := c.Client.ProduceSync(c.T.Context(), r).FirstErr(); err != nil {
 		c.T.Fatal(err)

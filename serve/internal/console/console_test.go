@@ -133,6 +133,7 @@ func TestConsole_PagesSayHowThingsAre(t *testing.T) {
 	has(t, "the incident", look(t, c, "/topics/orders.dlq"),
 		"2,114 open · 3 redriven, outcome pending · growing, 31 in the last 5 min · oldest 4 h ago · retention takes the first in 8 d",
 		"tax.TableMiss NEW", `no rate for region "N?"`, "1,902", "20 s ago", "http.503 QUIET", "no class FAILED AGAIN", "unknown", "sending · 5 of 9 sent", "Older letters")
+	has(t, "a filter", look(t, c, "/topics/orders.dlq?class=x"), "2,114 selected · 2,114 open")
 	has(t, "the letter", look(t, c, "/topics/orders.dlq/letters/1/5"),
 		"failed again after it was brought back", "Produced 2 h ago", "Brought back", "1 earlier attempt", "no longer in the history", "Attempt 2 tax.TableMiss", "5 s later Attempt 3, call 1",
 		"Dead-lettered", "its attempts were used up · after 3 attempts", "by billing", "changed: headers and value", "Failed again", `"amount": 12345678901234567890`, "raw 2 bytes, hex", "null")

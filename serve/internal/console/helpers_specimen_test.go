@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // texts are what records and people can put into pages.
@@ -88,6 +89,19 @@ func (s *specimen) letters(f *Filter) *api.Letters {
 		page.Letters = append(page.Letters, api.Letter{Partition: 1, Offset: i, FailedAt: time.Now(), EnteredAt: time.Now(), Class: s.class, Fingerprint: s.name, Reason: s.name, Group: s.name, Version: s.name, State: f.State})
 	}
 	return page
+}
+
+// glances returns what was read of letters: of all but the last.
+func (s *specimen) glances(page *api.Letters) (map[selection.Place]operate.Glance, error) {
+	all := map[selection.Place]operate.Glance{}
+	for i := range page.Letters[:max(len(page.Letters)-1, 0)] {
+		g := operate.Glance{Message: s.message, Cut: i == 1, Attempts: 3}
+		if s.role >= access.Reader {
+			g.Key = api.Bytes{Text: ptr(s.value), Size: len(s.value)}
+		}
+		all[selection.Place{Partition: 1, Offset: int64(i)}] = g
+	}
+	return all, errors.New(s.message)
 }
 
 // letter returns a letter that failed again; that at offset 6 is open, and that at 7 discarded.
@@ -230,7 +244,9 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			}
 			w := windowOf(&f, m.newest, r.now)
 			m.draw(w, s.series(w.n, mostSeries), &f, r.now)
-			m.list(s.letters(&f), &f, r.now)
+			all := s.letters(&f)
+			glances, unread := s.glances(all)
+			m.list(all, glances, unread, &f, r.now)
 			return exhibit{page{Title: "orders.dlq", Section: "topics", Heading: "orders.dlq", Above: above(r)[:1], Role: role, Form: newForm(&f, path, s.role >= access.Reader, s.groups())}, "incident", m}, nil
 		},
 		"/topics/{topic}/letters/{partition}/{offset}": func(r *visit) (exhibit, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // pageLetters is how many letters a page has.
@@ -35,7 +36,7 @@ type incidentModel struct {
 	Picture *picture
 	// Groups are absent while a filter selects by state: they count open letters.
 	Groups  []groupRow
-	Letters []letterRow
+	Letters letterList
 	// Failed names letters on which the expression failed; empty if there are none.
 	Failed string
 	// First and Next are the addresses of the first and the next page of letters; empty without.
@@ -65,15 +66,6 @@ type groupRow struct {
 type tag struct {
 	Text, Title string
 	Red         bool
-}
-
-// letterRow is a letter in a list.
-type letterRow struct {
-	api.Letter
-	Link   string
-	Failed moment
-	State  string
-	Open   bool
 }
 
 // runRow is a run that is not finished.
@@ -141,7 +133,8 @@ func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, na
 	if err != nil {
 		return nil, err
 	}
-	m.list(&letters, f, now)
+	glances, unread := operate.Glances(ctx, d, who, name, letters.Letters)
+	m.list(&letters, glances, unread, f, now)
 	return m, nil
 }
 
@@ -165,15 +158,21 @@ func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *
 	return m
 }
 
-// group adds the groups of open letters.
+// group adds the groups of open letters. A filter's letters are counted beside all.
 func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
+	selected := int64(0)
 	for i, g := range groups {
+		selected += g.Open
 		if g.Last.After(m.newest) {
 			m.newest = g.Last
 		}
 		if i < mostGroups {
 			m.Groups = append(m.Groups, groupOf(g, f, m.Path, now, m.Guards))
 		}
+	}
+	first := *f
+	if first.Cursor = ""; selected > 0 && first.query() != "" {
+		m.Summary = append([]phrase{{Text: number.Format(selected) + " selected", Red: true}}, m.Summary...)
 	}
 }
 
@@ -190,11 +189,9 @@ func (m *incidentModel) draw(w window, series []letterindex.Series, f *Filter, n
 }
 
 // list adds a page of letters.
-func (m *incidentModel) list(page *api.Letters, f *Filter, now time.Time) {
+func (m *incidentModel) list(page *api.Letters, glances map[selection.Place]operate.Glance, unread error, f *Filter, now time.Time) {
 	m.Failed = page.Problem
-	for _, l := range page.Letters {
-		m.Letters = append(m.Letters, letterRowOf(l, m.Path, now))
-	}
+	m.Letters = newLetterList(page.Letters, glances, unread, m.Role >= access.Reader, m.Path, now)
 	at := *f
 	if at.Cursor = page.Next; page.Next != "" {
 		m.Next = m.Path + at.query()
@@ -240,15 +237,6 @@ func groupOf(g api.Group, f *Filter, path string, now time.Time, guards []api.Gu
 	}
 	if len(row.Tags) == 0 && now.Sub(g.Last) >= quietAfter && !isHeldBy(guards, g.Groups) {
 		row.Tags = append(row.Tags, tag{"QUIET", "nothing failed so within the last hour", false})
-	}
-	return row
-}
-
-func letterRowOf(l api.Letter, path string, now time.Time) letterRow {
-	row := letterRow{Letter: l, Link: letterPath(path, l.Partition, l.Offset), Failed: momentOf(l.FailedAt, now), State: l.State}
-	row.Open = isOpen(l.State)
-	if row.State == "" {
-		row.State = "open"
 	}
 	return row
 }

@@ -31,9 +31,10 @@ type Desk struct {
 	cfg      Config
 	Runner   *Runner
 	Outcomes *Recorder
+	glances  *glances
 }
 
 // New returns a desk.
 func New(cfg Config) *Desk {
-	return &Desk{cfg: cfg, Runner: newRunner(cfg.Log), Outcomes: newRecorder(cfg.Redriver, cfg.Log)}
+	return &Desk{cfg: cfg, Runner: newRunner(cfg.Log), Outcomes: newRecorder(cfg.Redriver, cfg.Log), glances: newGlances()}
 }
