@@ -82,7 +82,7 @@ func TestConsole_PagesAreAccessible(t *testing.T) {
 					is(attr(n, "lang") != "", "<%s %s %s> has no language", n)
 				case "title":
 					is(textOf(n) != "", "<%s %s %s> is empty", n)
-				case "h1", "h2", "h3":
+				case "h1", "h2", "h3", "h4":
 					if n.Parent.Data == "dialog" {
 						continue
 					}

@@ -41,7 +41,7 @@ func FuzzLetter_CostsWhatItsBytesDo(f *testing.F) {
 			size := len(value) + many*(len(key)+len(header)+2)
 			for _, as := range []string{"", asJSON, asText, asHex} {
 				inBounds(t, fmt.Sprintf("%d bytes of %.20q, %d headers, as %q", size, value, many, as), size, func(l *api.LetterDetail) (string, any) {
-					return "letter", newLetterModel(l, "orders.dlq", "/topics/orders.dlq", as, time.Now())
+					return "letter", newLetterModel(l, "orders.dlq", "/topics/orders.dlq", as, &Filter{}, time.Now())
 				}, l)
 			}
 			inBounds(t, fmt.Sprintf("an edit of %d bytes of %.20q, %d headers", size, value, many), 2*size, func(l *api.LetterDetail) (string, any) {

@@ -95,6 +95,8 @@ func typed(l *api.LetterDetail) (text, cannot string) {
 
 // changes are what an edit does to a letter, as a page shows it.
 type changes struct {
+	// Letter names the letter; empty if there is but one.
+	Letter         string
 	Headers, Value []diffLine
 	// Note is what else is to be known; empty if all was said.
 	Note string

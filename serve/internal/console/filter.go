@@ -9,11 +9,14 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/number"
 )
 
 // Filter selects letters. It is what an address says, so that a link shows the same to everybody.
 type Filter struct {
 	Classes, Fingerprints, Groups, Reasons []string
+	// Offsets are places of letters, as in 0:119.
+	Offsets []string
 	// State is a state of letters, or "all"; empty means those that are open.
 	State string
 	// Since (inclusive) and Until (exclusive) bound the time of the last failure; zero means no
@@ -52,7 +55,7 @@ func (f *Filter) states() []string {
 
 // api returns the filter as operations take it.
 func (f *Filter) api() api.Filter {
-	return api.Filter{Class: f.Classes, Fingerprint: f.Fingerprints, Group: f.Groups, Reason: f.Reasons, State: f.states(), Where: f.Where, Since: f.Since, Until: f.Until}
+	return api.Filter{Class: f.Classes, Fingerprint: f.Fingerprints, Group: f.Groups, Reason: f.Reasons, Offset: f.Offsets, State: f.states(), Where: f.Where, Since: f.Since, Until: f.Until}
 }
 
 // parseFilter reads an address. Keys that it does not know are not its own.
@@ -75,7 +78,7 @@ func parseFilter(q url.Values, now time.Time) (f Filter, err error) {
 		}
 		return all
 	}
-	f = Filter{Classes: texts("class"), Fingerprints: texts("fingerprint"), Groups: texts("group"), Reasons: texts("reason"), State: q.Get("state"), Where: strings.TrimSpace(q.Get("where")), Cursor: q.Get("cursor")}
+	f = Filter{Classes: texts("class"), Fingerprints: texts("fingerprint"), Groups: texts("group"), Reasons: texts("reason"), Offsets: texts("offset"), State: q.Get("state"), Where: strings.TrimSpace(q.Get("where")), Cursor: q.Get("cursor")}
 	if f.State != "" && !slices.Contains(filterStates, f.State) {
 		return Filter{}, badInput("%q is no state of letters: %s", f.State, list(filterStates))
 	}
@@ -127,6 +130,7 @@ func (f *Filter) query() string {
 	set("fingerprint", f.Fingerprints...)
 	set("group", f.Groups...)
 	set("reason", f.Reasons...)
+	set("offset", f.Offsets...)
 	set("state", f.State)
 	set("where", f.Where)
 	set("since", f.since)
@@ -138,11 +142,31 @@ func (f *Filter) query() string {
 	return "?" + q.Encode()
 }
 
+// with returns the filter as an address has it, with one key more.
+func (f *Filter) with(key, value string) string {
+	q, _ := url.ParseQuery(strings.TrimPrefix(f.query(), "?"))
+	q.Set(key, value)
+	return "?" + q.Encode()
+}
+
 // between returns the filter with other bounds, from its first page on.
 func (f Filter) between(since, until time.Time) Filter {
 	f.Since, f.Until, f.Cursor = since, until, ""
 	f.since, f.until = since.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)
 	return f
+}
+
+// placesText names places of letters; of many the first.
+func placesText(places []string) string {
+	const most = 3
+	var names []string
+	for _, p := range places[:min(len(places), most)] {
+		names = append(names, strings.ReplaceAll(p, ":", "/"))
+	}
+	if more := len(places) - most; more > 0 {
+		names = append(names, number.Format(int64(more))+" more")
+	}
+	return list(names)
 }
 
 // fix makes times that are so long ago those that they are now.
@@ -182,6 +206,9 @@ func (f Filter) chips(path string) (all []chip) {
 		for i, v := range *l.of(&f) {
 			add(l.key, v, func(f *Filter) { *l.of(f) = slices.Delete(slices.Clone(*l.of(f)), i, i+1) })
 		}
+	}
+	if len(f.Offsets) > 0 {
+		add("letters", placesText(f.Offsets), func(f *Filter) { f.Offsets = nil })
 	}
 	if f.State != "" {
 		add("state", f.State, func(f *Filter) { f.State = "" })

@@ -17,6 +17,7 @@ func TestFilter_IsWhatTheAddressSays(t *testing.T) {
 		"class=a&class=b&class=a": "?class=a&class=b",
 		"since=6h&until=1h":       "?since=6h&until=1h",
 		"since=2026-11-23T10:00:00Z&state=failed&x=y": "?since=2026-11-23T10%3A00%3A00Z&state=failed",
+		"offset=0:119&offset=1:7&offset=0:119":        "?offset=0%3A119&offset=1%3A7",
 		"class=%3Cb%3E&cursor=v1%2Fx":                 "?class=%3Cb%3E&cursor=v1%2Fx",
 	} {
 		q, err := url.ParseQuery(query)
@@ -47,6 +48,11 @@ func TestFilter_IsWhatTheAddressSays(t *testing.T) {
 	if got, want := strings.Join(without, "; "), "class=a /t?class=b&since=6h&state=all; class=b /t?class=a&since=6h&state=all; state=all /t?class=a&class=b&since=6h; since=6h /t?class=a&class=b&state=all"; got != want {
 		t.Errorf("the chips are %s, want %s", got, want)
 	}
+	f.Offsets = []string{"0:1", "0:2", "1:3", "1:4", "1:5"}
+	if got, want := f.chips("/t")[2], (chip{"letters", "0/1, 0/2, 1/3 and 2 more", "/t?class=a&class=b&since=6h&state=all"}); got != want {
+		t.Errorf("the chip of places is %+v, want %+v", got, want)
+	}
+	f.Offsets = nil
 	zoomed := f.between(now.Add(-time.Hour), now)
 	if got, want := zoomed.query(), "?class=a&class=b&since=2026-11-23T16%3A00%3A00Z&state=all&until=2026-11-23T17%3A00%3A00Z"; got != want {
 		t.Errorf("a part of the time is %s, want %s", got, want)

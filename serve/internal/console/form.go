@@ -41,6 +41,9 @@ func newForm(f *Filter, path string, mayRead bool, groups []api.Group) *form {
 		Path: path, Class: one("class", f.Classes), Fingerprint: one("fingerprint", f.Fingerprints), Group: one("group", f.Groups), Reason: one("reason", f.Reasons), State: f.State, Since: f.since, Until: f.until, Where: f.Where, MayRead: mayRead,
 		States: filterStates, Active: f.query() != "",
 	}
+	for _, place := range f.Offsets {
+		more = append(more, field{"offset", place})
+	}
 	is.More = more
 	for _, reason := range []headers.Reason{
 		headers.ReasonTerminal, headers.ReasonExhausted, headers.ReasonExpired, headers.ReasonHeld, headers.ReasonDecode, headers.ReasonMalformed, headers.ReasonPanic,

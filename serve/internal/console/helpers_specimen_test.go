@@ -254,8 +254,14 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			if err != nil {
 				return exhibit{}, err
 			}
-			m := newLetterModel(s.letter(partition, offset), "orders.dlq", topicPath(r.base, "orders.dlq"), r.query.Get("value"), r.now)
+			f, err := parseFilter(r.query, r.now)
+			if err != nil {
+				return exhibit{}, err
+			}
+			path := topicPath(r.base, "orders.dlq")
+			m := newLetterModel(s.letter(partition, offset), "orders.dlq", path, r.query.Get("value"), &f, r.now)
 			m.act(s.role)
+			m.Before, m.After = letterLink(path, &selection.Place{Partition: 1, Offset: 9}, &f), letterLink(path, nil, &f)
 			name := r.PathValue("partition") + "/" + r.PathValue("offset")
 			return exhibit{page{Title: "letter " + name + " · orders.dlq", Section: "topics", Heading: "Letter " + name, Above: above(r), Role: role}, "letter", m}, nil
 		},
@@ -297,6 +303,11 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			}
 			options, chosen, all, err := optionsOf(r.query)
 			m := newRedriveModel(a, chosen, all)
+			if edits(r.query) {
+				_, form, _, _ := editOf(r.query, s.letter(0, 6))
+				m.edit(form)
+				m.Changes = []*changes{{Letter: "1/5", Note: s.message}, {Letter: "1/4", Note: s.message}}
+			}
 			if m.Key = "k"; err != nil {
 				m.Problem = err.Error()
 			} else {
@@ -312,11 +323,12 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			_, chosen, all, err := optionsOf(r.query)
 			m := newRedriveModel(a, chosen, all)
 			l := s.letter(a.partition, a.offset)
-			_, m.Edit, _, _ = editOf(url.Values{}, l)
+			_, form, _, _ := editOf(url.Values{}, l)
+			m.edit(form)
 			if l.Content != nil {
 				changed := *l.Content
 				changed.Headers = slices.Clone(changed.Headers[:1])
-				m.Changes = changesOf(l.Content, &changed)
+				m.Changes = []*changes{changesOf(l.Content, &changed)}
 			}
 			m.Plan = newPlanModel(s.plan(), &topic, &api.Pace{})
 			return s.answer(m.answer(a, err))

@@ -191,7 +191,7 @@ func (m *incidentModel) draw(w window, series []letterindex.Series, f *Filter, n
 // list adds a page of letters.
 func (m *incidentModel) list(page *api.Letters, glances map[selection.Place]operate.Glance, unread error, f *Filter, now time.Time) {
 	m.Failed = page.Problem
-	m.Letters = newLetterList(page.Letters, glances, unread, m.Role >= access.Reader, m.Path, now)
+	m.Letters = newLetterList(page.Letters, glances, unread, m.Role >= access.Reader, f, m.Path, now)
 	at := *f
 	if at.Cursor = page.Next; page.Next != "" {
 		m.Next = m.Path + at.query()

@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // letterModel is the model of the template "letter".
@@ -37,6 +38,8 @@ type letterModel struct {
 	// Acts are what can be done to it, and CannotAct is why nothing can.
 	Acts      []link
 	CannotAct string
+	// Before and After are the letters beside it in the list that it came from; empty for none.
+	Before, After link
 }
 
 // step is one thing that happened to a record.
@@ -73,24 +76,47 @@ func letterPage(d *operate.Desk, r *visit) (*page, error) {
 	if as != "" && as != asJSON && as != asText && as != asHex {
 		return nil, badInput("a value is not shown as %q: %s, %s or %s", as, asJSON, asText, asHex)
 	}
+	f, err := parseFilter(r.query, r.now)
+	if err != nil {
+		return nil, err
+	}
 	path := topicPath(base, name)
 	title := fmt.Sprintf("letter %d/%d", partition, offset)
-	key := view.KeyOf(base, name, role.String(), strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10), as)
+	key := view.KeyOf(base, name, role.String(), strconv.Itoa(int(partition)), strconv.FormatInt(offset, 10), as, f.query())
 	return &page{
-		Title: title + " · " + name, Section: "topics", Heading: fmt.Sprintf("Letter %d/%d", partition, offset), Above: []link{{"Topics", base + "/"}, {name, path}}, Role: role.String(),
+		Title: title + " · " + name, Section: "topics", Heading: fmt.Sprintf("Letter %d/%d", partition, offset), Above: []link{{"Topics", base + "/"}, {name, path + f.query()}}, Role: role.String(),
 		live: viewOf("letter", key, func() uint64 { return operate.LetterVersion(d, name, partition, offset) }, func(ctx context.Context, now time.Time) (any, error) {
-			l, err := operate.GetLetter(ctx, d, r.who, &request.Letter{Topic: request.Topic{Topic: name}, Partition: partition, Offset: offset})
+			at := &request.Letter{Topic: request.Topic{Topic: name}, Partition: partition, Offset: offset}
+			l, err := operate.GetLetter(ctx, d, r.who, at)
 			if err != nil {
 				return nil, err
 			}
-			m := newLetterModel(&l, name, path, as, now)
+			f, err := parseFilter(r.query, now)
+			if err != nil {
+				return nil, err
+			}
+			filter := f.api()
+			before, after, err := operate.Beside(ctx, d, r.who, at, &filter)
+			if err != nil {
+				return nil, err
+			}
+			m := newLetterModel(&l, name, path, as, &f, now)
 			m.act(role)
+			m.Before, m.After = letterLink(path, before, &f), letterLink(path, after, &f)
 			return m, nil
 		}).Reading(),
 	}, nil
 }
 
-func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) *letterModel {
+// letterLink leads to a letter of a filter's list; empty for none.
+func letterLink(path string, at *selection.Place, f *Filter) link {
+	if at == nil {
+		return link{}
+	}
+	return link{letterName(at.Partition, at.Offset), letterPath(path, at.Partition, at.Offset) + f.query()}
+}
+
+func newLetterModel(l *api.LetterDetail, topic, path, as string, f *Filter, now time.Time) *letterModel {
 	same := Filter{Classes: []string{l.Class}, Fingerprints: []string{l.Fingerprint}}
 	m := &letterModel{LetterDetail: l, Topic: topic, Path: path, Stack: l.Stack, MayRead: l.Content != nil}
 	if l.Class != "" || l.Fingerprint != "" {
@@ -105,7 +131,7 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, now time.Time) 
 	m.Value = contentOf(l.Content.Value, as, mostValue)
 	here := letterPath(path, l.Partition, l.Offset)
 	for _, way := range m.Value.Ways {
-		m.Views = append(m.Views, choice{way, here + "?value=" + way + "#value", way == m.Value.As})
+		m.Views = append(m.Views, choice{way, here + f.with("value", way) + "#value", way == m.Value.As})
 	}
 	m.Headers, m.More = headerRows(l.Content)
 	return m

@@ -36,13 +36,15 @@ type letterRow struct {
 	Unread       bool
 }
 
-// newLetterList returns a list of letters. glances are what is known of them by having read them,
+// newLetterList returns a list of the letters that a filter selects. glances are what is known of them by having read them,
 // and unread is why some of that is missing. keys says whether the reader may see keys.
-func newLetterList(all []api.Letter, glances map[selection.Place]operate.Glance, unread error, keys bool, path string, now time.Time) letterList {
+func newLetterList(all []api.Letter, glances map[selection.Place]operate.Glance, unread error, keys bool, f *Filter, path string, now time.Time) letterList {
 	l := letterList{Says: true, Key: keys, Attempts: true}
-	whole := true
+	whole, first := true, *f
+	first.Cursor = ""
 	for i := range all {
 		row := letterRowOf(all[i], path, now)
+		row.Link += first.query()
 		g, ok := glances[selection.Place{Partition: row.Partition, Offset: row.Offset}]
 		if row.Unread = !ok; ok {
 			row.Message, row.Attempts, row.Key = g.Message, g.Attempts, keyText(g.Key)

@@ -37,7 +37,7 @@ func TestNewLetterList_SaysOnceWhatAllHaveInCommon(t *testing.T) {
 		if test.glance != nil {
 			glances[selection.Place{Offset: 1}] = *test.glance
 		}
-		l := newLetterList([]api.Letter{one, second}, glances, errors.New("why"), true, "/t", time.Now())
+		l := newLetterList([]api.Letter{one, second}, glances, errors.New("why"), true, &Filter{}, "/t", time.Now())
 		if got := columnsOf(&l); got != test.columns || !slices.Equal(l.Common, test.common) {
 			t.Errorf("%s: the columns are %q, and common is %q; want %q and %q", name, got, l.Common, test.columns, test.common)
 		}
@@ -45,7 +45,7 @@ func TestNewLetterList_SaysOnceWhatAllHaveInCommon(t *testing.T) {
 			t.Errorf("%s: unread is %q", name, l.Unread)
 		}
 	}
-	alone := newLetterList([]api.Letter{{}}, map[selection.Place]operate.Glance{{}: glance}, nil, false, "/t", time.Now())
+	alone := newLetterList([]api.Letter{{}}, map[selection.Place]operate.Glance{{}: glance}, nil, false, &Filter{}, "/t", time.Now())
 	if got, want := columnsOf(&alone), "says attempts"; got != want || !slices.Equal(alone.Common, []string{"no class", "reason unknown", "group unknown", "version unknown", "open"}) {
 		t.Errorf("one letter of an unknown kind: the columns are %q, and common is %q", got, alone.Common)
 	}

@@ -92,6 +92,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		large, _ := n.(int64)
 		return number.Format(large)
 	},
+	"long":  func(n int) int64 { return int64(n) },
 	"text":  visible,
 	"wrap":  wrappable,
 	"name":  nameOf,

@@ -13,6 +13,9 @@ func letterPath(path string, partition int32, offset int64) string {
 	return fmt.Sprintf("%s/letters/%d/%d", path, partition, offset)
 }
 
+// letterName is how a text names a letter.
+func letterName(partition int32, offset int64) string { return fmt.Sprintf("%d/%d", partition, offset) }
+
 // runPath is the address of a run's page. path is that of its topic.
 func runPath(path, id string) string { return path + "/runs/" + url.PathEscape(id) }
 

@@ -14,9 +14,10 @@ type redriveModel struct {
 	// Method is the way in which the form with the options is sent.
 	Method  string
 	Problem string
-	// Edit changes the one letter; nil for a filter's letters. Changes are what it does.
+	// Edit changes what the letters carry; nil if a filter's letters stay as they are. Changes are
+	// what it does to the first of them.
 	Edit    *editModel
-	Changes *changes
+	Changes []*changes
 	// Plan is nil if there is a problem.
 	Plan    *planModel
 	Fields  []field // of the letters, and of the run
@@ -37,10 +38,8 @@ func redriveForm(s *site, r *visit) (*answer, error) {
 	m := newRedriveModel(a, chosen, all)
 	m.Key, m.Why = r.query.Get("key"), r.query.Get("why")
 	in := &api.RunRequest{Filter: a.filter, RunOptions: options}
-	if a.single {
-		if problem := edit(d, r, a, in, m); err == nil {
-			err = problem
-		}
+	if problem := edit(d, r, a, in, m); err == nil {
+		err = problem
 	}
 	if err != nil { // a plan of something else would mislead
 		m.Problem = s.problemOf(r, err)
@@ -77,30 +76,6 @@ func newRedriveModel(a *subject, chosen []field, options []option) *redriveModel
 
 func (m *redriveModel) answer(a *subject, problem error) *answer {
 	return &answer{page: a.page("Redrive", "Bring letters back"), template: "redrive", model: m, problem: problem}
-}
-
-// edit reads the edit of a letter, and adds to a page what it does.
-func edit(d *operate.Desk, r *visit, a *subject, in *api.RunRequest, m *redriveModel) error {
-	at := a.letter()
-	l, err := operate.GetLetter(r.Context(), d, r.who, &at)
-	if err != nil {
-		return err
-	}
-	e, form, fields, err := editOf(r.query, &l)
-	m.Edit = form
-	if err != nil {
-		return err
-	}
-	in.Edit = e
-	m.Fields = append(m.Fields, fields...)
-	if len(fields) == 0 {
-		return nil
-	}
-	before, after, err := operate.EditedLetter(r.Context(), d, r.who, &at, &e)
-	if err == nil {
-		m.Changes = changesOf(before, after)
-	}
-	return err
 }
 
 // plan returns what a run would do; nil if beginning one took all the time of the request. It is

@@ -73,6 +73,9 @@ func openSubject(r *visit, act string, role access.Role, latest func() (time.Tim
 	if err != nil {
 		return nil, err
 	}
+	if r.query.Get("ticked") != "" && len(f.Offsets) == 0 {
+		return nil, badInput("No letter is ticked. Go back, and tick those that are meant.")
+	}
 	if f.State != "" {
 		return nil, badInput("Only open letters can be acted on, and the filter selects those that are %s.", f.State)
 	}

@@ -47,6 +47,7 @@
     if (!part || !hash || hash === part.dataset.seen) return
     if (part === live() && !part.dataset.seen) return // it does not change
     const open = Array.from(part.querySelectorAll('details[open][id]'), (d) => d.id)
+    const ticked = new Set(Array.from(part.querySelectorAll('.ticks input:checked'), (i) => i.value))
     const height = part.offsetHeight
     own = true // without delays it is done when swap returns
     try {
@@ -59,6 +60,8 @@
       const d = document.getElementById(id)
       if (d) d.open = true
     }
+    for (const i of part.querySelectorAll('.ticks input[type=checkbox]')) i.checked = ticked.has(i.value)
+    count()
     // A card that comes moves nothing away from under a pointer. Browsers see to it, but not at a page's top.
     if (part === runs() && window.scrollY === 0) window.scrollBy({ top: part.offsetHeight - height, behavior: 'instant' })
     mark()
@@ -128,6 +131,7 @@
     if (own) return
     follow()
     look()
+    count()
   })
 
   // --- what changed since you looked ---
@@ -166,13 +170,25 @@
     }
   }
 
+  // --- ticks: the buttons say how many letters they are about ---
+
+  function count () {
+    const n = document.querySelectorAll('.ticks input:checked').length
+    for (const button of document.querySelectorAll('[data-ticked]')) {
+      button.disabled = n === 0
+      button.textContent = button.dataset.ticked + (n > 0 ? ' ' + n : '') + '…'
+    }
+  }
+  document.addEventListener('change', (event) => { if (event.target.closest('.ticks')) count() })
+  window.addEventListener('pageshow', count)
+
   // --- keys ---
 
   let before = ''
 
   function move (by) {
     const rows = Array.from(live().querySelectorAll('[data-row] a.open'))
-    if (rows.length === 0) return
+    if (rows.length === 0) return go(live().querySelector(by > 0 ? 'a[rel=next]' : 'a[rel=prev]'))
     const row = document.activeElement.closest('[data-row]')
     const at = rows.findIndex((a) => row && row.contains(a))
     const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1)]
@@ -188,7 +204,7 @@
 
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return
-    if (event.target.closest('input, select, textarea')) {
+    if (event.target.closest('input:not([type=checkbox]), select, textarea')) {
       if (event.key === 'Escape') event.target.blur()
       return
     }
@@ -208,6 +224,12 @@
       }
       case 'j': move(1); break
       case 'k': move(-1); break
+      case 'x': {
+        const row = document.activeElement.closest('[data-row]')
+        const tick = row && row.querySelector('input[type=checkbox]')
+        if (tick) tick.click()
+        break
+      }
       case 'u': go(document.querySelector('.above a:last-of-type')); break
       case '?': keys.showModal(); break
       default: return
@@ -216,6 +238,7 @@
   })
 
   look()
+  count()
   follow()
   setInterval(tell, 1000)
 })()

@@ -1,0 +1,108 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sidingkafka/siding/serve"
+)
+
+// Letters that are ticked are planned by their places, and no others are sent. Ticks outlast news.
+func TestTriage_TickedLettersComeBack(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.visit(s, "/topics/orders.dlq?class=http.503", "payments: service unavailable")
+	tb.live()
+	tb.sees("Array.from(document.querySelectorAll('[data-ticked]')).every((b) => b.disabled)")
+	tb.press("jj") // the first row is the group
+	tb.focus(`[id^="letter-"]`)
+	tb.press("xjx")
+	tb.reads(".ticks .acts", "Redrive these 2…")
+	tb.checkAll("ticks")
+	i.fail("http.503")
+	tb.reads("#live", "91 selected")
+	tb.reads(".ticks .acts", "Redrive these 2…")
+	i.repair()
+	places := eval[[]string](tb, "Array.from(document.querySelectorAll('.ticks input:checked'), (i) => i.value.replace(':', '/'))")
+	tb.click("Redrive these 2…")
+	tb.at("/topics/orders.dlq/redrive?ticked=1&offset=")
+	tb.reads("#main", "letters "+strings.Join(places, " and "))
+	tb.reads("#main", "Sends 2 letters")
+	tb.confirm("Send 2 letters", "these were asked for")
+	tb.at("/topics/orders.dlq/runs/")
+	tb.reads("#live", "2 succeeded")
+	tb.visit(s, "/topics/orders.dlq", "349 open")
+}
+
+// Without a script the buttons are there, and a form without a tick is refused: it would be about
+// all letters.
+func TestTriage_TicksNeedNoScript(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	whole := newTab(t)
+	whole.visit(s, "/", openInAll) // it has read all
+	tb := newTab(t)
+	tb.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	tb.visit(s, "/topics/orders.dlq", "tax.TableMiss")
+	tb.forgive(true)
+	tb.click("Discard the ticked…")
+	tb.reads("main", "No letter is ticked")
+	tb.visit(s, "/topics/orders.dlq", "tax.TableMiss")
+	tb.do(chromedp.Click(chromedp.CSS(".ticks input[type=checkbox]")))
+	tb.click("Discard the ticked…")
+	tb.reads("main", "Discards 1 letter")
+}
+
+// j and k go from letter to letter in the list that one came from, and u goes back to that list.
+func TestTriage_FromLetterToLetter(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.visit(s, "/topics/orders.dlq?class=http.503", "payments: service unavailable")
+	list := eval[[]string](tb, "Array.from(document.querySelectorAll('[id^=letter-]'), (a) => a.innerText)")
+	tb.do(chromedp.Click(chromedp.CSS("[id^=letter-]")))
+	for _, name := range list[:4] {
+		tb.reads("h1", "Letter "+name)
+		tb.live()
+		tb.press("j")
+	}
+	tb.reads("h1", "Letter "+list[4])
+	tb.live()
+	tb.press("k")
+	tb.reads("h1", "Letter "+list[3])
+	tb.live()
+	tb.checkAll("letter of a filter")
+	tb.press("u")
+	tb.at("/topics/orders.dlq?class=http.503")
+	tb.press(kb.Escape)
+}
+
+// One edit changes many letters; the page shows what it does to the first three of them.
+func TestTriage_OneEditForMany(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.visit(s, "/topics/orders.dlq?class=http.503", "payments: service unavailable")
+	tb.plan(90)
+	tb.do(chromedp.Click("//main//summary[text()='Change what they carry']"))
+	tb.fill("#e-patch", `{"region":"NO"}`)
+	tb.click("Show what changes, and plan")
+	tb.reads("#main", "The first 3 of 90.")
+	tb.sees("Array.from(document.querySelectorAll('.diff ins')).filter((e) => e.innerText.includes('\"region\": \"NO\"')).length === 3")
+	tb.sees("!location.search.includes('NO')")
+	tb.checkAll("edit of many")
+	i.repair()
+	tb.confirm("Send 90 letters", "the region was missing")
+	tb.at("/topics/orders.dlq/runs/")
+	tb.reads("#live", "90 succeeded")
+	for range 90 {
+		if r := <-i.handled; !strings.Contains(string(r.Value), `"region":"NO"`) {
+			t.Fatalf("the service got %s", r.Value)
+		}
+	}
+}
