@@ -64,7 +64,7 @@ func TestServer_ConsoleIncidentSaysWhichVersionFails(t *testing.T) {
 	for i, m := range []headers.Meta{ // by offset
 		{Group: "billing", Version: "1.4.2"}, {Group: "mail", Version: "9"}, {Group: "billing", Version: "1.4.3"}, {Group: "billing", Version: "1.4.3"},
 	} {
-		m.Class, m.Fingerprint, m.Reason = "tax.TableMiss", "00000000000000f1", headers.ReasonTerminal
+		m.Class, m.Fingerprint, m.Reason, m.Host = "tax.TableMiss", "00000000000000f1", headers.ReasonTerminal, "pod-7"
 		m.FailedAt = now.Add(time.Duration(i-5) * time.Hour)
 		m.FirstFailedAt = m.FailedAt
 		c.placed(m, now, "{}")
@@ -94,7 +94,8 @@ func TestServer_ConsoleIncidentSaysWhichVersionFails(t *testing.T) {
 			t.Errorf("letter %d is %q, want %s", i, l, want)
 		}
 	}
-	words(t, s, "/topics/orders.dlq/letters/0/0", "group billing · version 1.4.2")
+	words(t, s, "/topics/orders.dlq", "First at", now.Add(-5*time.Hour).UTC().Format("15:04:05 UTC"), "by pod-7, release 1.4.2", "first failure of 1.4.3")
+	words(t, s, "/topics/orders.dlq/letters/0/0", "group billing · host pod-7 · version 1.4.2")
 }
 
 // The list says what each letter said, with its key and its attempts, to those who may read keys. A

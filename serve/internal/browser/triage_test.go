@@ -3,6 +3,7 @@ package browser
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -80,6 +81,30 @@ func TestTriage_FromLetterToLetter(t *testing.T) {
 	tb.press("u")
 	tb.at("/topics/orders.dlq?class=http.503")
 	tb.press(kb.Escape)
+}
+
+// A click on a bar filters its time, and needs no script. An incident of the last hour is shown in
+// bars of a minute, with a line for the run that came to it.
+func TestTriage_APictureOfTheIncident(t *testing.T) {
+	i := newIncident(t)
+	for n := range 60 {
+		i.letter("mails", "smtp.Refused", "the server said no", []string{"1.0", "1.1"}[n/30], time.Now().Add(-time.Duration(90-n)*20*time.Second))
+	}
+	i.repair()
+	i.leaveRun("http.503", 1)
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	tb.visit(s, "/topics/orders.dlq", "run by ada")
+	tb.visit(s, "/topics/mails.dlq", "60 open")
+	tb.reads("#live", "in 1 min")
+	tb.reads("#live", "by billing-7d4f9, release 1.0")
+	tb.reads("#live", "first failure of 1.1")
+	tb.sees("document.querySelectorAll('svg.picture line.release').length === 2")
+	tb.do(chromedp.Click(chromedp.CSS("svg.picture a")))
+	tb.at("/topics/mails.dlq?since=")
+	tb.reads("#live", "since: ")
+	tb.reads("#live", "selected")
 }
 
 // One edit changes many letters; the page shows what it does to the first three of them.

@@ -81,7 +81,7 @@ func FuzzFilter(f *testing.F) {
 		if err != nil || two.query() != one.query() || !two.Since.Equal(one.Since) {
 			t.Errorf("%q becomes %q, %v", one.query(), two.query(), err)
 		}
-		w := windowOf(&one, time.Time{}, now)
+		w := windowOf(&one, time.Time{}, time.Time{}, now)
 		if w.n < 1 || w.n > mostTimes || w.by <= 0 {
 			t.Errorf("%q has the window %+v", query, w)
 		}

@@ -242,8 +242,12 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			if f.State == "" && f.Where == "" {
 				m.group(s.groups(), &f, r.now)
 			}
-			w := windowOf(&f, m.newest, r.now)
+			w := windowOf(&f, m.newest, time.Time{}, r.now)
 			m.draw(w, s.series(w.n, mostSeries), &f, r.now)
+			m.Picture.mark(w, []letterindex.Release{{Version: s.name, First: r.now.Add(-time.Hour)}}, topic.Runs, path, r.now)
+			if !s.settled {
+				m.Began = beginningOf(&s.letter(1, 5).Letter, s.name, path, &f, r.now)
+			}
 			all := s.letters(&f)
 			glances, unread := s.glances(all)
 			m.list(all, glances, unread, &f, r.now)

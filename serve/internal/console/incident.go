@@ -48,7 +48,11 @@ type incidentModel struct {
 	Acts      []link
 	CannotAct string
 
-	newest time.Time // failure of a letter in a group; zero without
+	// Began is how the failures in the picture began; nil if there are none.
+	Began *beginning
+
+	newest   time.Time // failure of a letter in a group; zero without
+	selected int64     // letters in groups
 }
 
 // groupRow is a group of open letters.
@@ -123,12 +127,19 @@ func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, na
 		}
 		m.group(groups, f, now)
 	}
-	w := windowOf(f, m.newest, now)
+	most, err := mostSince(ctx, d, who, name, f, m.selected, now)
+	if err != nil {
+		return nil, err
+	}
+	w := windowOf(f, m.newest, most, now)
 	series, err := operate.Times(ctx, d, who, name, &filter, w.from, w.by, w.n, mostSeries)
 	if err != nil {
 		return nil, err
 	}
 	m.draw(w, series, f, now)
+	if err := m.begin(ctx, d, who, w, f, now); err != nil {
+		return nil, err
+	}
 	letters, err := operate.ListLetters(ctx, d, who, &request.Letters{Topic: of, Filter: filter, Cursor: f.Cursor, Limit: pageLetters})
 	if err != nil {
 		return nil, err
@@ -160,9 +171,8 @@ func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *
 
 // group adds the groups of open letters. A filter's letters are counted beside all.
 func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
-	selected := int64(0)
 	for i, g := range groups {
-		selected += g.Open
+		m.selected += g.Open
 		if g.Last.After(m.newest) {
 			m.newest = g.Last
 		}
@@ -171,8 +181,8 @@ func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
 		}
 	}
 	first := *f
-	if first.Cursor = ""; selected > 0 && first.query() != "" {
-		m.Summary = append([]phrase{{Text: number.Format(selected) + " selected", Red: true}}, m.Summary...)
+	if first.Cursor = ""; m.selected > 0 && first.query() != "" {
+		m.Summary = append([]phrase{{Text: number.Format(m.selected) + " selected", Red: true}}, m.Summary...)
 	}
 }
 
@@ -186,6 +196,48 @@ func (m *incidentModel) draw(w window, series []letterindex.Series, f *Filter, n
 		one.Classes, one.Cursor = []string{class}, ""
 		return m.Path + one.query()
 	})
+}
+
+// mostSince returns a time since which nine of ten open letters failed that a filter selects, of all
+// which there are: the earliest time of one of spans. It is zero if none is, or if the filter has
+// bounds.
+func mostSince(ctx context.Context, d *operate.Desk, who *access.Identity, topic string, f *Filter, of int64, now time.Time) (time.Time, error) {
+	if of == 0 || f.since != "" || f.until != "" {
+		return time.Time{}, nil
+	}
+	filter := f.api()
+	filter.State = []string{"open"}
+	for _, s := range spans {
+		all, err := operate.Times(ctx, d, who, topic, &filter, now.Add(-s), s, 1, 0)
+		if err != nil {
+			return time.Time{}, err
+		}
+		n := int64(0)
+		for _, one := range all {
+			n += one.Counts[0]
+		}
+		if 10*n >= 9*of {
+			return now.Add(-s), nil
+		}
+	}
+	return time.Time{}, nil
+}
+
+// begin adds to the picture how it began, and what happened meanwhile.
+func (m *incidentModel) begin(ctx context.Context, d *operate.Desk, who *access.Identity, w window, f *Filter, now time.Time) error {
+	filter := f.api()
+	is, err := operate.Began(ctx, d, who, m.Topic.Topic.Topic, &filter, w.from, w.from.Add(time.Duration(w.n)*w.by))
+	if err != nil {
+		return err
+	}
+	m.Picture.mark(w, is.Releases, m.Topic.Runs, m.Path, now)
+	if is.First == nil {
+		return nil
+	}
+	// without its host the sentence is shorter
+	glances, _ := operate.Glances(ctx, d, who, m.Topic.Topic.Topic, []api.Letter{*is.First})
+	m.Began = beginningOf(is.First, glances[selection.Place{Partition: is.First.Partition, Offset: is.First.Offset}].Host, m.Path, f, now)
+	return nil
 }
 
 // list adds a page of letters.

@@ -35,17 +35,20 @@ var lengths = []time.Duration{
 }
 
 // spans are the times before now of which a picture shows one, if the address names none.
-var spans = []time.Duration{6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 180 * 24 * time.Hour}
+var spans = []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 180 * 24 * time.Hour}
 
 // fewestTimes and mostTimes bound the times of a picture.
 const (
 	fewestTimes = 12
-	mostTimes   = 60
+	mostTimes   = 61
 )
 
+// usualSpan is the shortest of spans that a picture shows if it is not known how old most letters are.
+const usualSpan = 6 * time.Hour
+
 // windowOf returns the window of a filter; without bounds, the shortest of spans that has the
-// newest failure.
-func windowOf(f *Filter, newest, now time.Time) window {
+// newest failure and those since most; the zero time is one that is not known.
+func windowOf(f *Filter, newest, most, now time.Time) window {
 	from, until := f.Since, f.Until
 	if until.IsZero() {
 		until = now
@@ -53,7 +56,11 @@ func windowOf(f *Filter, newest, now time.Time) window {
 	if from.IsZero() {
 		length := spans[len(spans)-1]
 		for _, s := range spans {
-			if newest.IsZero() || !newest.Before(until.Add(-s)) {
+			begin := until.Add(-s)
+			if most.IsZero() && s < usualSpan || !most.IsZero() && most.Before(begin) {
+				continue
+			}
+			if newest.IsZero() || !newest.Before(begin) {
 				length = s
 				break
 			}
@@ -61,14 +68,14 @@ func windowOf(f *Filter, newest, now time.Time) window {
 		from = until.Add(-length)
 	}
 	if !from.Before(until) {
-		from = until.Add(-spans[0])
+		from = until.Add(-usualSpan)
 	}
 	w := window{by: lengths[len(lengths)-1]}
 	if newest.After(now) {
 		w.ahead = newest
 	}
 	for _, by := range lengths {
-		if until.Sub(from)/by <= mostTimes*2/3 {
+		if until.Sub(from)/by < mostTimes {
 			w.by = by
 			break
 		}
@@ -86,6 +93,7 @@ type picture struct {
 	ViewBox string
 	Bars    []bar
 	Legend  []legend
+	Marks   []mark
 	// Rows are the same as numbers, the latest first.
 	Rows []pictureRow
 	// Most is the largest number of a bar; Each is the length of a bar's time.

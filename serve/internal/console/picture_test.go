@@ -12,20 +12,27 @@ func TestWindowOf_HasTheNewestFailure(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 17, 7, 30, 0, time.UTC)
 	for _, test := range []struct {
-		f      Filter
-		newest time.Duration
-		by     time.Duration
-		n      int
+		f            Filter
+		newest, most time.Duration // ago; most is not known if it is 0
+		by           time.Duration
+		n            int
 	}{
-		{Filter{}, time.Minute, 15 * time.Minute, 25},
-		{Filter{}, 3 * time.Hour, 15 * time.Minute, 25},
-		{Filter{}, 7 * time.Hour, time.Hour, 25},
-		{Filter{}, 9 * 24 * time.Hour, 24 * time.Hour, 31},
-		{Filter{Since: now.Add(-time.Minute)}, 0, 5 * time.Second, 12},
-		{Filter{Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}, 0, 5 * time.Minute, 13},
-		{Filter{Since: time.Unix(0, 0)}, 0, 30 * 24 * time.Hour, mostTimes},
+		{Filter{}, time.Minute, 0, 15 * time.Minute, 25},
+		{Filter{}, time.Minute, time.Hour, time.Minute, 61},
+		{Filter{}, time.Minute, 6 * time.Hour, 15 * time.Minute, 25},
+		{Filter{}, time.Minute, 24 * time.Hour, time.Hour, 25},
+		{Filter{}, 3 * time.Hour, 0, 15 * time.Minute, 25},
+		{Filter{}, 7 * time.Hour, 0, time.Hour, 25},
+		{Filter{}, 9 * 24 * time.Hour, 0, 24 * time.Hour, 31},
+		{Filter{Since: now.Add(-time.Minute)}, 0, 0, time.Second, 60},
+		{Filter{Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}, 0, 0, time.Minute, 61},
+		{Filter{Since: time.Unix(0, 0)}, 0, 0, 30 * 24 * time.Hour, mostTimes},
 	} {
-		w := windowOf(&test.f, now.Add(-test.newest), now)
+		var most time.Time
+		if test.most > 0 {
+			most = now.Add(-test.most)
+		}
+		w := windowOf(&test.f, now.Add(-test.newest), most, now)
 		if w.by != test.by || w.n != test.n {
 			t.Errorf("%+v, newest %v ago: %d times of %v, want %d of %v", test.f, test.newest, w.n, w.by, test.n, test.by)
 		}
@@ -72,9 +79,9 @@ func TestNewPicture_EndsNow(t *testing.T) {
 	}{
 		{Filter{}, ""},
 		{Filter{Since: now.Add(-time.Hour)}, ""},
-		{Filter{Since: now.Add(-3 * time.Hour), Until: now.Add(-2 * time.Hour)}, "2026-11-23T15:10:00Z"},
+		{Filter{Since: now.Add(-3 * time.Hour), Until: now.Add(-2 * time.Hour)}, "2026-11-23T15:08:00Z"},
 	} {
-		w := windowOf(&test.f, now, now)
+		w := windowOf(&test.f, now, time.Time{}, now)
 		if got := newPicture(w, nil, now, none, nil).Until.ISO; got != test.want {
 			t.Errorf("%+v: the picture ends %q, want %q", test.f, got, test.want)
 		}
