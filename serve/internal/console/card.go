@@ -113,7 +113,7 @@ func newCardModel(r *api.Run, base string, role access.Role, rates *meter, now t
 	topic := topicPath(base, r.Topic)
 	m := &cardModel{Run: *r, HTML: idOf(r.Topic, r.ID), Link: runPath(topic, r.ID), TopicLink: topic, Summary: runPhrases(r, now), Bar: barOf(&r.Counts), Over: isOver(r)}
 	if !m.Over {
-		m.Phases, m.Gauges = phasesOf(r), gaugesOf(r, rates)
+		m.Phases, m.Gauges = phasesOf(r), gaugesOf(r, rates, now)
 		m.MayAbort, m.MayResume = role >= access.Operator, role >= access.Operator && r.Silent
 		if !m.MayAbort {
 			m.Cannot = "To abort it takes the role " + access.Operator.String() + " on " + r.Topic + "."
@@ -145,10 +145,13 @@ func phasesOf(r *api.Run) []phaseModel {
 }
 
 // gaugesOf returns the numbers of a run that goes on. What is not known is shown as unknown.
-func gaugesOf(r *api.Run, rates *meter) []gauge {
+func gaugesOf(r *api.Run, rates *meter, at time.Time) []gauge {
 	now, allowed := "unknown yet", "no limit"
-	if rate, known := rates.observe(r); known {
+	rate, known := rates.observe(r)
+	if known {
 		now = decimal(rate) + "/s"
+	} else {
+		rate = r.Rate
 	}
 	if r.Rate >= 0 {
 		allowed = decimal(r.Rate) + "/s"
@@ -157,7 +160,7 @@ func gaugesOf(r *api.Run, rates *meter) []gauge {
 	if r.Pace.MaxLag > 0 {
 		lag += " of at most " + number.Format(r.Pace.MaxLag)
 	}
-	return []gauge{{"rate now", now}, {"rate allowed", allowed}, {"lag", lag}}
+	return []gauge{{"done", doneText(r, rate, at)}, {"rate now", now}, {"rate allowed", allowed}, {"lag", lag}}
 }
 
 // barOf returns the letters of a run by their outcomes.

@@ -83,6 +83,41 @@ func runPhrases(r *api.Run, now time.Time) (all []phrase) {
 	return all
 }
 
+// doneText says when a run that goes on will be done, if it goes on as now: at a rate, with nothing
+// that it waits for.
+func doneText(r *api.Run, rate float64, now time.Time) string {
+	window := time.Duration(max(r.Pace.WindowMs, 0)) * time.Millisecond
+	left := r.Counts.Selected - r.Counts.Sent
+	for _, n := range r.Counts.Skipped {
+		left -= n
+	}
+	switch {
+	case r.Silent:
+		return "not without a process"
+	case r.State == string(redrive.Waiting) || r.Waiting != "":
+		return "unknown while it waits"
+	case r.State == string(redrive.Canary):
+		return "unknown until the first outcome"
+	case r.State == string(redrive.Watching):
+		if r.WindowEnds == nil {
+			return "unknown yet"
+		}
+		return aboutText(r.WindowEnds.Sub(now))
+	case left <= 0 || rate < 0:
+		return aboutText(window)
+	case rate == 0:
+		return "unknown while nothing is sent"
+	}
+	return aboutText(time.Duration(min(float64(left)/rate, 1e8)*float64(time.Second)) + window)
+}
+
+func aboutText(d time.Duration) string {
+	if d < time.Second {
+		return "any moment"
+	}
+	return "in about " + span(d)
+}
+
 // notSent says what became of the letters that a run did not send, and whether any were open at its
 // end.
 func notSent(n *api.Counts) (says string, left bool) {

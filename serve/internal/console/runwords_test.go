@@ -62,3 +62,34 @@ func TestRunPhrases_CountRetries(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// When a run will be done is said only as far as it can be known.
+func TestDoneText_SaysWhen(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ends := now.Add(20 * time.Second)
+	counts := api.Counts{Selected: 1000, Sent: 300, Skipped: map[string]int64{"expired": 100}}
+	pace := api.Pace{WindowMs: 30_000}
+	for _, test := range []struct {
+		run  api.Run
+		rate float64
+		want string
+	}{
+		{api.Run{State: "sending", Counts: counts, Pace: pace}, 10, "in about 1 min"},
+		{api.Run{State: "sending", Counts: counts, Pace: pace}, 0.5, "in about 20 min"},
+		{api.Run{State: "sending", Counts: counts, Pace: pace}, -1, "in about 30 s"},
+		{api.Run{State: "sending", Counts: counts}, -1, "any moment"},
+		{api.Run{State: "sending", Counts: counts}, 0, "unknown while nothing is sent"},
+		{api.Run{State: "sending", Counts: api.Counts{Selected: 1 << 40}}, 1e-9, "in about 1,157 d"},
+		{api.Run{State: "waiting", Counts: counts}, 10, "unknown while it waits"},
+		{api.Run{State: "sending", Waiting: "lag", Counts: counts}, 10, "unknown while it waits"},
+		{api.Run{State: "canary", Counts: counts}, 10, "unknown until the first outcome"},
+		{api.Run{State: "watching", WindowEnds: &ends}, 0, "in about 20 s"},
+		{api.Run{State: "watching"}, 0, "unknown yet"},
+		{api.Run{State: "sending", Silent: true, Counts: counts}, 10, "not without a process"},
+	} {
+		if got := doneText(&test.run, test.rate, now); got != test.want {
+			t.Errorf("%+v at %g/s is done %q, want %q", test.run, test.rate, got, test.want)
+		}
+	}
+}
