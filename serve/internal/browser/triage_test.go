@@ -107,6 +107,34 @@ func TestTriage_APictureOfTheIncident(t *testing.T) {
 	tb.reads("#live", "selected")
 }
 
+// What a page shows is there as a command. It can be selected without a script, and a button copies
+// it, or selects it where there is no clipboard.
+func TestTriage_CommandsAreCopied(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.visit(s, "/", openInAll)
+	for path, want := range map[string]string{
+		"/topics/orders.dlq?class=http.503":         "redrive list orders.dlq --class http.503",
+		"/topics/orders.dlq/letters/0/60":           "redrive show orders.dlq 0:60",
+		"/topics/orders.dlq/redrive?class=http.503": "redrive run orders.dlq --class http.503 --entered-until ",
+	} {
+		tb.visit(s, path, "As commands")
+		tb.live()
+		tb.do(chromedp.Click("//summary[text()='As commands']"))
+		tb.reads(".command pre", want)
+		tb.do(chromedp.Click(chromedp.CSS("[data-copy]")))
+		tb.sees("['The command is selected.', 'Copied.'].includes(document.querySelector('#status').innerText)")
+		tb.checkAll("commands of " + path)
+	}
+	tb.visit(s, "/", openInAll)
+	tb.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	tb.visit(s, "/topics/orders.dlq", "As commands")
+	tb.do(chromedp.Click("//summary[text()='As commands']"))
+	tb.reads(".command pre", "redrive list orders.dlq")
+	tb.sees("getComputedStyle(document.querySelector('[data-copy]')).display === 'none'")
+}
+
 // One edit changes many letters; the page shows what it does to the first three of them.
 func TestTriage_OneEditForMany(t *testing.T) {
 	i := newIncident(t)

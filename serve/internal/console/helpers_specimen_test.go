@@ -316,6 +316,7 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 				m.Problem = err.Error()
 			} else {
 				m.Plan = newPlanModel(s.plan(), &topic, &options.Pace)
+				m.command(s.message, m.Plan, &api.RunRequest{Filter: a.filter, RunOptions: options})
 			}
 			return s.answer(m.answer(a, err))
 		},

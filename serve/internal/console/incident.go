@@ -47,7 +47,7 @@ type incidentModel struct {
 	// Acts are what can be done to the letters, and CannotAct is why nothing can.
 	Acts      []link
 	CannotAct string
-
+	Commands  []command
 	// Began is how the failures in the picture began; nil if there are none.
 	Began *beginning
 
@@ -156,6 +156,7 @@ func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *
 		Filtered: f.query() != "",
 	}
 	m.Acts, m.CannotAct = actsOn(t, f, path)
+	m.Commands = listCommands(t.Topic.Topic, f)
 	for i := range t.Runs {
 		if run := &t.Runs[i]; !run.State.Finished() {
 			m.Runs = append(m.Runs, runRow{*run, runPath(path, run.ID), momentOf(run.Started, now), runText(run)})

@@ -40,6 +40,7 @@ type letterModel struct {
 	CannotAct string
 	// Before and After are the letters beside it in the list that it came from; empty for none.
 	Before, After link
+	Commands      []command
 }
 
 // step is one thing that happened to a record.
@@ -122,7 +123,7 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, f *Filter, now 
 	if l.Class != "" || l.Fingerprint != "" {
 		m.Same = path + same.query()
 	}
-	m.Summary = letterPhrases(l, now)
+	m.Summary, m.Commands = letterPhrases(l, now), letterCommands(topic, l.Partition, l.Offset)
 	m.Steps = stepsOf(l, path, now)
 	if l.Content == nil {
 		return m

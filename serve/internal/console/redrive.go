@@ -25,6 +25,8 @@ type redriveModel struct {
 	Options []option
 	Key     string
 	Why     string
+	// Commands begin the run of the plan.
+	Commands []command
 }
 
 // redriveForm plans a run of letters, and begins it when its plan is confirmed.
@@ -60,6 +62,7 @@ func redriveForm(s *site, r *visit) (*answer, error) {
 	}
 	m.Problem = s.problemOf(r, err)
 	p, unplanned := plan(d, r, a, in)
+	m.command(a.topic, p, in)
 	if m.Plan = p; unplanned != nil && err == nil {
 		err, m.Problem = unplanned, s.problemOf(r, unplanned)
 	}
@@ -72,6 +75,16 @@ func newRedriveModel(a *subject, chosen []field, options []option) *redriveModel
 		m.Method = "post"
 	}
 	return m
+}
+
+// command adds the commands that begin the run of a plan.
+func (m *redriveModel) command(topic string, p *planModel, in *api.RunRequest) {
+	if p == nil || p.Letters == 0 {
+		return
+	}
+	run := *in
+	run.Why, run.Expect = m.Why, &p.Letters
+	m.Commands = planCommands(topic, &run)
 }
 
 func (m *redriveModel) answer(a *subject, problem error) *answer {

@@ -182,6 +182,21 @@
   document.addEventListener('change', (event) => { if (event.target.closest('.ticks')) count() })
   window.addEventListener('pageshow', count)
 
+  // --- commands that can be copied; without the clipboard they are selected ---
+
+  document.body.classList.add('scripted')
+  document.addEventListener('click', (event) => {
+    const button = event.target.closest('[data-copy]')
+    if (!button) return
+    const text = button.parentElement.querySelector('pre')
+    const choose = () => {
+      window.getSelection().selectAllChildren(text)
+      say('The command is selected.')
+    }
+    if (!navigator.clipboard) return choose()
+    navigator.clipboard.writeText(text.textContent).then(() => say('Copied.'), choose)
+  })
+
   // --- keys ---
 
   let before = ''
