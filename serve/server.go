@@ -61,7 +61,7 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 		return nil, err
 	}
 	cluster := watch.New(watch.Config{
-		Kafka: cfg.Kafka, Group: cfg.Group, Refresh: cfg.Refresh, Redriver: r, Redact: p.redact, Log: log,
+		Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Refresh: cfg.Refresh, Redriver: r, Redact: p.redact, Log: log,
 		Settings: func(name string) watch.Settings { is := cfg.topicConfig(name); return is.settings() },
 	})
 	desk := operate.New(operate.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Cluster: cluster, Redriver: r, Redact: p.redact, Rules: p.rules, Log: log})

@@ -44,6 +44,7 @@ type instruments struct {
 	written, outcomes                                                  metric.Int64ObservableCounter
 	oldest, first, expiry, thresholds                                  metric.Int64ObservableGauge
 	success                                                            metric.Float64ObservableGauge
+	groups                                                             groupInstruments
 }
 
 // observe registers the server's instruments with a meter provider.
@@ -82,6 +83,7 @@ func (s *Server) observe(meters metric.MeterProvider) (metric.Registration, erro
 	sum(&in.runs, "siding.redrive.runs", "{run}", "Redrive runs by state.")
 	sum(&in.rules, "siding.redrive.rules", "{rule}", "Rules that redrive, by the state of their circuit, or paused.")
 	sum(&in.held, "siding.dead_letters.held", "{record}", "Dead letters beyond the limits of retention that stay: they are open, or stand behind a letter that stays.")
+	in.groups.register(sum)
 	var err error
 	in.success, err = meter.Float64ObservableGauge("siding.redrive.success", metric.WithUnit("1"),
 		metric.WithDescription("Share of the letters of the last run that succeeded, of those that succeeded or failed again, or that an aborted run was to send."))
@@ -103,6 +105,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	at := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, name)...)
 	}
+	s.reportGroups(o, &in.groups, t, at)
 	progress := t.Index.Progress()
 	o.ObserveInt64(in.unread, progress.Unread, at())
 	if progress.Read.IsZero() {

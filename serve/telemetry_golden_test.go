@@ -24,6 +24,10 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	var done atomic.Int64
 	broken.Store(true)
 	c.service(&broken, &done)
+	eventually(t, "the service has committed", func() bool {
+		group := c.fake.GroupInfo("billing")
+		return group != nil && len(group.Commits["orders"]) == 3
+	})
 	s, _ := c.run(serve.Config{Topics: []serve.Topic{{Match: "*", Retention: &serve.Retention{}}}, Notify: notifies(newPager(t)).Notify, RulesFile: rules(t, "rules: [{name: outage, topics: '*', classes: [timeout]}]")})
 	c.Client.Produce(t.Context(), &kgo.Record{Topic: "orders", Value: []byte("v")}, nil)
 	shows(t, s, `siding_dead_letters_open{error_type="http.503",messaging_destination_name="orders.dlq"} 1`)
@@ -34,6 +38,7 @@ func TestServer_MetricsHaveTheNamesOfTheGoldenFile(t *testing.T) {
 	shows(t, s, `siding_redrive_success_ratio{messaging_destination_name="orders.dlq"} 1`)
 	shows(t, s, `siding_dead_letters_held{messaging_destination_name="orders.dlq"} 0`)
 	shows(t, s, `siding_notifications_given_up_total{messaging_destination_name="orders.dlq",siding_receiver_name="a"} 0`)
+	shows(t, s, `siding_group_members{messaging_consumer_group_name="billing",messaging_destination_name="orders.dlq"} 1`)
 	var lines []string
 	for line := range strings.Lines(get(t, s, "/metrics")) {
 		if strings.HasPrefix(line, "# ") && strings.Contains(line, " siding_") {

@@ -268,3 +268,11 @@ func TestLook_NamesWhatIsHidden(t *testing.T) {
 		}
 	})
 }
+
+// expired is a context that has ended.
+func expired(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}

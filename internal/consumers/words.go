@@ -54,9 +54,21 @@ func (l *Lane) why() (text string, since time.Time) {
 	return "", time.Time{}
 }
 
+// The kinds of troubles. A lane has one of each kind at most.
+const (
+	KindBlocked     = "blocked" // no record runs
+	KindPaused      = "paused"
+	KindUnassigned  = "unassigned"
+	KindTransaction = "transaction"
+	KindSuspects    = "suspects"
+)
+
+// Kinds are the kinds of troubles.
+var Kinds = []string{KindBlocked, KindPaused, KindUnassigned, KindTransaction, KindSuspects}
+
 // Trouble is one thing that several lanes of a use have in common.
 type Trouble struct {
-	Text       string
+	Kind, Text string
 	Since      time.Time // the first; zero if it is not known
 	Partitions []int32
 	Lag        int64 // of these; Unknown
@@ -64,11 +76,11 @@ type Trouble struct {
 
 // Troubles groups the lanes of a use by what is wrong with them: what most partitions have first.
 func (u *Use) Troubles() (all []Trouble) {
-	add := func(l *Lane, text string, since time.Time) {
+	add := func(l *Lane, kind, text string, since time.Time) {
 		i := slices.IndexFunc(all, func(t Trouble) bool { return t.Text == text })
 		if i < 0 {
 			i = len(all)
-			all = append(all, Trouble{Text: text})
+			all = append(all, Trouble{Kind: kind, Text: text})
 		}
 		t := &all[i]
 		if !since.IsZero() && (t.Since.IsZero() || since.Before(t.Since)) {
@@ -79,18 +91,25 @@ func (u *Use) Troubles() (all []Trouble) {
 	for i := range u.Lanes {
 		l := &u.Lanes[i]
 		if text, since := l.why(); text != "" {
-			add(l, text, since)
+			kind := KindBlocked
+			switch l.Name() {
+			case states[commitmark.Paused][0]:
+				kind = KindPaused
+			case Unassigned:
+				kind = KindUnassigned
+			}
+			add(l, kind, text, since)
 		}
 		if !l.OpenSince.IsZero() {
-			add(l, "an open transaction is ahead of it", l.OpenSince)
+			add(l, KindTransaction, "an open transaction is ahead of it", l.OpenSince)
 		}
 		switch s := l.Suspects; {
 		case s.Condemned > 0:
-			add(l, fmt.Sprintf("%d processes died: the record that killed them is known, and becomes a dead letter", s.Deaths), time.Time{})
+			add(l, KindSuspects, fmt.Sprintf("%d processes died: the record that killed them is known, and becomes a dead letter", s.Deaths), time.Time{})
 		case s.Isolated:
-			add(l, fmt.Sprintf("%d processes died: records below offset %d run one by one", s.Deaths, s.Below), time.Time{})
+			add(l, KindSuspects, fmt.Sprintf("%d processes died: records below offset %d run one by one", s.Deaths, s.Below), time.Time{})
 		case s.Deaths > 0:
-			add(l, fmt.Sprintf("a process died while it ran records below offset %d", s.Below), time.Time{})
+			add(l, KindSuspects, fmt.Sprintf("a process died while it ran records below offset %d", s.Below), time.Time{})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(len(b.Partitions), len(a.Partitions)) })
@@ -123,39 +142,65 @@ func (t *Trouble) Of(partitions int) string {
 	return b.String()
 }
 
-// Headline is the state of a use in a few words, what needs somebody first; bad if something does.
-// Nobody needs to care for a group of another library that is gone: it may be anybody's trial.
-func Headline(g *Group, u *Use) (text string, bad bool) {
+// The states of uses, beside those of lanes.
+const (
+	NoMembers   = "no members"
+	Blocked     = "blocked" // by several reasons
+	HeldBack    = "held"
+	Strained    = "strained"
+	NotRead     = "not read" // the group has members, and none has a partition
+	Waits       = "waits"    // for an open transaction, or for an owner
+	Isolating   = "suspects"
+	Unseen      = "unknown"
+	Rebalancing = "rebalancing"
+	Runs        = "runs"
+)
+
+// State is the state of a use, what needs somebody first; bad if something does. Nobody needs to
+// care for a group of another library that is gone: it may be anybody's trial.
+func State(g *Group, u *Use) (state string, bad bool) {
 	blocked := u.Blocked()
-	switch {
-	case g.Undescribed == nil && g.Idle():
-		return "no members", u.Siding && (u.Lag != 0 || u.Parked() != 0)
+	has := func(is func(l *Lane) bool) bool {
+		return slices.ContainsFunc(u.Lanes, func(l Lane) bool { return is(&l) })
+	}
+	switch stable := g.Undescribed == nil && g.State == "Stable"; {
+	case g.Idle():
+		return NoMembers, u.Siding && (u.Lag != 0 || u.Parked() != 0)
 	case len(blocked) > 0:
 		name := blocked[0].Name()
 		for _, l := range blocked {
 			if l.Name() != name {
-				name = "blocked"
+				name = Blocked
 			}
 		}
-		return fmt.Sprintf("%s: %d of %d", name, len(blocked), max(u.Partitions, len(blocked))), true
+		return name, true
 	case u.Held():
-		return "held", true
+		return HeldBack, true
 	case u.Guard != nil:
-		return "strained", true
-	case g.Undescribed == nil && g.State == "Stable" && u.Assigned == 0:
-		return "not read", u.Siding && (u.Lag != 0 || u.Parked() != 0)
-	case slices.ContainsFunc(u.Lanes, func(l Lane) bool { return l.Unassigned || !l.OpenSince.IsZero() }):
-		return "waits", true
-	case slices.ContainsFunc(u.Lanes, func(l Lane) bool { return l.State == commitmark.Paused }):
-		return "paused", false
-	case slices.ContainsFunc(u.Lanes, func(l Lane) bool { return l.Suspects.Isolated }):
-		return "suspects", true
+		return Strained, true
+	case stable && u.Assigned == 0:
+		return NotRead, u.Siding && (u.Lag != 0 || u.Parked() != 0)
+	case has(func(l *Lane) bool { return l.Unassigned || !l.OpenSince.IsZero() }):
+		return Waits, true
+	case has(func(l *Lane) bool { return l.State == commitmark.Paused }):
+		return states[commitmark.Paused][0], false
+	case has(func(l *Lane) bool { return l.Suspects.Isolated }):
+		return Isolating, true
 	case g.Undescribed != nil:
-		return "unknown", false
-	case g.State != "Stable":
-		return "rebalancing", false
+		return Unseen, false
+	case !stable:
+		return Rebalancing, false
 	}
-	return "runs", false
+	return Runs, false
+}
+
+// Headline is the state of a use in a few words, with the number of partitions that are blocked.
+func Headline(g *Group, u *Use) (text string, bad bool) {
+	text, bad = State(g, u)
+	if n := len(u.Blocked()); n > 0 && text != NoMembers {
+		text = fmt.Sprintf("%s: %d of %d", text, n, max(u.Partitions, n))
+	}
+	return text, bad
 }
 
 // Parked returns how many records all tiers have parked, or Unknown.

@@ -23,6 +23,7 @@ type Topic struct {
 	ManualOnly bool       `json:"manualOnly" doc:"No rule redrives the topic, only operators do."`
 	Run        string     `json:"run,omitempty" doc:"Id of a run that is not finished."`
 	Guards     []Guard    `json:"guards" doc:"Consumer groups that hold records of the source back, or run them in a strain: those that hold it first."`
+	Stalled    []Stalled  `json:"stalled" doc:"Other consumer groups of the source that need somebody, such as one without members, or with partitions that are blocked: the twenty with the largest lag."`
 }
 
 // Guard is what a consumer group's commits say of the guard of a source.

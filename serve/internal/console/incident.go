@@ -50,6 +50,9 @@ type incidentModel struct {
 	Commands  []command
 	// Began is how the failures in the picture began; nil if there are none.
 	Began *beginning
+	// Standstill says why no letters may come although records fail.
+	Standstill []phrase
+	Consumers  consumersModel
 
 	newest   time.Time // failure of a letter in a group; zero without
 	selected int64     // letters in groups
@@ -119,6 +122,11 @@ func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, na
 		return nil, err
 	}
 	m := newIncidentModel(&t, f, path, now)
+	consumers, err := operate.ListConsumers(ctx, d, who, &request.Topic{Topic: name})
+	if err != nil {
+		return nil, err
+	}
+	m.Consumers, m.Standstill = newConsumersModel(&consumers, now), standstill(&t, now)
 	of, filter := request.Topic{Topic: name}, f.api()
 	if f.State == "" && f.Where == "" {
 		groups, err := operate.ListGroups(ctx, d, who, &request.Groups{Topic: of, Filter: filter})
@@ -178,7 +186,7 @@ func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
 			m.newest = g.Last
 		}
 		if i < mostGroups {
-			m.Groups = append(m.Groups, groupOf(g, f, m.Path, now, m.Guards))
+			m.Groups = append(m.Groups, groupOf(g, f, m.Path, now, standing(&m.Topic)))
 		}
 	}
 	first := *f

@@ -99,7 +99,7 @@ func (r *overviewRow) severity() int {
 	switch {
 	case len(r.Alerts) > 0 && r.Alerts[0].Red:
 		return 2
-	case len(r.Alerts)+len(r.Guards) > 0:
+	case len(r.Alerts)+len(r.Guards)+len(r.Stalled) > 0:
 		return 1
 	}
 	return 0
@@ -107,7 +107,7 @@ func (r *overviewRow) severity() int {
 
 // overviewPhrases returns in words how all topics are.
 func overviewPhrases(rows []overviewRow) (all []phrase) {
-	var open, growing, guarded, beyond, uncounted, silent, letters int64
+	var open, growing, guarded, stalled, beyond, uncounted, silent, letters int64
 	count := func(n *int64, so bool) {
 		if so {
 			*n++
@@ -120,6 +120,7 @@ func overviewPhrases(rows []overviewRow) (all []phrase) {
 		count(&open, r.Open > 0)
 		count(&growing, r.Open > 0 && r.Growing)
 		count(&guarded, len(r.Guards) > 0)
+		count(&stalled, len(r.Stalled) > 0)
 		count(&beyond, len(r.Alerts) > 0)
 		count(&silent, r.Silent)
 	}
@@ -133,13 +134,14 @@ func overviewPhrases(rows []overviewRow) (all []phrase) {
 		return nil
 	case open > 0:
 		add(open, true, fmt.Sprintf("%s open in %s", number.Format(letters), number.Of(open, "topic")))
-		if add(growing, true, number.Format(growing)+" growing"); growing+silent+guarded == 0 {
+		if add(growing, true, number.Format(growing)+" growing"); growing+silent+guarded+stalled == 0 {
 			all = append(all, phrase{Text: "none growing"})
 		}
-	case uncounted+silent+guarded == 0:
+	case uncounted+silent+guarded+stalled == 0:
 		all = append(all, phrase{Text: "all settled: no open letters in " + number.Of(int64(len(rows)), "topic")})
 	}
 	add(guarded, true, "records held or strained in "+number.Of(guarded, "topic"))
+	add(stalled, true, "consumers of "+number.Of(stalled, "topic")+" do not run, or not all")
 	add(beyond, true, number.Format(beyond)+" beyond a threshold")
 	add(silent, true, "nothing comes of "+number.Of(silent, "topic"))
 	add(uncounted, false, number.Format(uncounted)+" still being counted")

@@ -90,7 +90,7 @@ func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 		at = *t.Known
 		all = append(all, phrase{Text: "as of", Red: true, At: momentOf(at, now)})
 	}
-	all = append(all, guardPhrases(t.Guards, now)...)
+	all = append(all, standstill(t, now)...)
 	switch {
 	case t.Known == nil && t.Unread > 0:
 		add(false, "still being counted: %s to read", number.Of(t.Unread, "offset"))
@@ -102,7 +102,7 @@ func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 		add(true, "%s open", number.Format(t.Open))
 	case t.Known == nil:
 		return all // 0 would be a guess
-	case t.Pending == 0 && len(t.Guards) == 0:
+	case t.Pending == 0 && !standsStill(t):
 		add(false, "all settled")
 	default:
 		add(false, "0 open")
@@ -123,7 +123,7 @@ func sentence(t *operate.Topic, now time.Time) (all []phrase) {
 	case t.Newest == nil || isGrowing(t, now):
 	case t.Newest.After(now):
 		all = append(all, phrase{Text: "the newest has a time that is yet to come,", At: momentOf(*t.Newest, now)})
-	case len(t.Guards) == 0: // else letters stop for another reason
+	case !standsStill(t): // else letters stop for another reason
 		add(false, "quiet for %s", span(max(at.Sub(*t.Newest), 0)))
 	}
 	if t.Oldest == nil {

@@ -10,19 +10,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
-	"github.com/sidingkafka/siding/internal/guards"
+	"github.com/sidingkafka/siding/internal/consumers"
+	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
 )
 
 const (
-	// every is the wait after a look. A look lists the groups, fetches their commits, and asks for
-	// the ends of the topics that are held.
+	// every is the wait after a look. A look lists the groups, fetches their commits, describes those
+	// that matter, and asks for the ends of the topics that these read.
 	every = 30 * time.Second
 	// keeps is how long a guard counts that cannot be read again: a group gets another coordinator
 	// sooner.
@@ -39,26 +39,32 @@ const (
 type Watch struct {
 	log    *slog.Logger
 	topics func() []string
+	naming retrytopics.Naming
 
 	turn   sync.Mutex // held for a look
-	adm    *kadm.Client
+	client *kgo.Client
+	opts   []kgo.Opt
 	logged bool // that not all could be read
 
-	mu   sync.Mutex
-	seen map[key]seen
-	of   map[string][]api.Guard // of seen, by topic
+	mu     sync.Mutex
+	seen   map[key]seen
+	of     map[string]*source // of seen, by topic
+	hidden int                // groups that may not be described
+	known  time.Time          // when the last look was
 }
 
 type key struct{ topic, group string }
 
-// seen is a guard as a look saw it last.
+// seen is a group on a topic as a look saw it last.
 type seen struct {
-	api.Guard
+	api.Consumer
 	at time.Time
 }
 
 // New returns a watch of topics, which are asked for at each look.
-func New(topics func() []string, log *slog.Logger) *Watch { return &Watch{topics: topics, log: log} }
+func New(topics func() []string, naming retrytopics.Naming, log *slog.Logger) *Watch {
+	return &Watch{topics: topics, naming: naming, log: log}
+}
 
 // Run looks until ctx ends, from when the topics are known. It has a client of its own: brokers
 // answer the requests of a connection one after the other, and a coordinator may be slow.
@@ -69,8 +75,8 @@ func (w *Watch) Run(ctx context.Context, known <-chan struct{}, opts ...kgo.Opt)
 		return
 	}
 	defer cl.Close()
-	w.use(kadm.NewClient(cl))
-	defer w.use(nil)
+	w.use(cl, opts)
+	defer w.use(nil, nil)
 	select {
 	case <-ctx.Done():
 		return
@@ -86,10 +92,10 @@ func (w *Watch) Run(ctx context.Context, known <-chan struct{}, opts ...kgo.Opt)
 	}
 }
 
-func (w *Watch) use(adm *kadm.Client) {
+func (w *Watch) use(cl *kgo.Client, opts []kgo.Opt) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
-	w.adm = adm
+	w.client, w.opts = cl, opts
 }
 
 // Look looks now. Of what it cannot read the watch keeps for a while what it knows.
@@ -97,19 +103,18 @@ func (w *Watch) Look(ctx context.Context) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	topics := slices.Compact(slices.Sorted(slices.Values(w.topics())))
-	if len(topics) == 0 || w.adm == nil {
+	if len(topics) == 0 || w.client == nil {
 		return
 	}
-	groups, err := w.adm.ListGroups(ctx)
-	if err != nil {
-		err = fmt.Errorf("list groups: %w", err)
+	found, err := consumers.Look(ctx, w.client, consumers.Ask{Topics: topics, Naming: w.naming})
+	if dueErr := found.FindDue(ctx, w.opts...); dueErr != nil {
+		err = errors.Join(err, dueErr)
 	}
-	found, readErr := guards.Read(ctx, w.adm, groups.Groups(), topics)
 	if ctx.Err() != nil {
 		return
 	}
-	first, more := undenied(errors.Join(err, readErr))
-	w.take(found, first == nil, time.Now())
+	first, more := undenied(err)
+	w.take(&found, first == nil, time.Now())
 	if first != nil && !w.logged {
 		w.log.Warn("siding: not all guards are known that hold records back; the server tries again", "error", first, "further", more)
 	}
@@ -139,7 +144,7 @@ func undenied(err error) (first error, more int) {
 
 // take takes over what a look found. The others count no more if it read all, or were seen too long
 // ago.
-func (w *Watch) take(found []guards.Guard, whole bool, now time.Time) {
+func (w *Watch) take(found *consumers.Seen, whole bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := map[key]seen{}
@@ -148,24 +153,58 @@ func (w *Watch) take(found []guards.Guard, whole bool, now time.Time) {
 			next[k] = s
 		}
 	}
-	for _, g := range found {
-		next[key{g.Topic, g.Group}] = seen{shown(g), now}
+	for i := range found.Groups {
+		g := &found.Groups[i]
+		for j := range g.Uses {
+			u := &g.Uses[j]
+			next[key{u.Topic, g.Name}] = seen{shown(g, u), now}
+		}
 	}
-	w.seen, w.of = next, map[string][]api.Guard{}
+	w.seen, w.of, w.hidden, w.known = next, map[string]*source{}, len(found.Hidden), now
 	for k, s := range next {
-		w.of[k.topic] = append(w.of[k.topic], s.Guard)
+		of := w.of[k.topic]
+		if of == nil {
+			of = &source{}
+			w.of[k.topic] = of
+		}
+		of.add(s.Consumer)
 	}
-	for _, all := range w.of {
-		slices.SortFunc(all, worst)
+	for _, of := range w.of {
+		of.sort()
 	}
 }
 
 // Of returns the guards of a topic that are not closed: those that hold it first, then those behind
 // which most records wait. Do not change the result.
-func (w *Watch) Of(topic string) []api.Guard {
+func (w *Watch) Of(topic string) []api.Guard { return w.source(topic).guards }
+
+// Stalled returns the groups of a topic that need somebody, and whose guard is closed: those behind
+// which most records wait. Do not change the result.
+func (w *Watch) Stalled(topic string) []api.Stalled { return w.source(topic).stalled }
+
+// Consumers returns the groups of a topic, those that need somebody first. Do not change the result.
+func (w *Watch) Consumers(topic string) api.Consumers {
+	of := w.source(topic)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.of[topic]
+	all := api.Consumers{Source: topic, Hidden: w.hidden, Groups: of.groups}
+	if !w.known.IsZero() {
+		known := w.known.UTC()
+		all.Known = &known
+	}
+	return all
+}
+
+// Version returns a number that is another when something about a topic changes.
+func (w *Watch) Version(topic string) uint64 { return w.source(topic).version }
+
+func (w *Watch) source(topic string) *source {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if of := w.of[topic]; of != nil {
+		return of
+	}
+	return &source{}
 }
 
 // Describe says in words that a group holds a topic.
@@ -174,17 +213,6 @@ func Describe(g *api.Guard, topic string) string {
 		return fmt.Sprintf("group %s holds records of %s back", g.Group, topic)
 	}
 	return fmt.Sprintf("group %s runs records of %s in a strain", g.Group, topic)
-}
-
-func shown(g guards.Guard) api.Guard {
-	is := api.Guard{Group: g.Group, State: Strained, Since: g.Since.UTC(), Class: g.Class, Partitions: g.Partitions, Of: g.Of}
-	if g.Held {
-		is.State = Held
-	}
-	if g.Waiting >= 0 {
-		is.Waiting = &g.Waiting
-	}
-	return is
 }
 
 func worst(a, b api.Guard) int {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sidingkafka/siding/internal/bubble"
 	"github.com/sidingkafka/siding/internal/commitmark"
+	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/sidingkafka/siding/serve/internal/held"
 )
 
@@ -84,7 +85,7 @@ func TestWatch_KnowsWhatIsHeld(t *testing.T) {
 		})
 
 		var log bytes.Buffer
-		w := held.New(func() []string { return []string{"orders", "bills", "orders"} }, slog.New(slog.NewTextHandler(&log, nil)))
+		w := held.New(func() []string { return []string{"orders", "bills", "orders"} }, retrytopics.Naming{}, slog.New(slog.NewTextHandler(&log, nil)))
 		w.Look(t.Context()) // Run does not run
 		known := make(chan struct{})
 		ended := make(chan struct{})

@@ -84,6 +84,7 @@ func (h *API) addReading(a huma.API) {
 	const list = http.MethodGet
 	add(a, op(list, "/topics", "list-topics", "Topics with counts, those with the most open letters first", access.None), on(h.cfg.Desk, operate.ListTopics))
 	add(a, op(list, "/topics/{topic}", "get-topic", "A topic with its counts", access.Viewer), on(h.cfg.Desk, operate.GetTopic))
+	add(a, op(list, "/topics/{topic}/consumers", "list-consumers", "Consumer groups of a topic's source, those that need somebody first", access.Viewer), on(h.cfg.Desk, operate.ListConsumers))
 	add(a, op(list, "/topics/{topic}/groups", "list-groups", "Open letters by class and fingerprint", access.Viewer), on(h.cfg.Desk, operate.ListGroups))
 	add(a, op(list, "/topics/{topic}/classes", "list-classes", "Open letters by class, and each class by fingerprint", access.Viewer), on(h.cfg.Desk, operate.ListClasses))
 	add(a, op(list, "/topics/{topic}/letters", "list-letters", "Letters, the newest first, page by page", access.Viewer), on(h.cfg.Desk, operate.ListLetters))

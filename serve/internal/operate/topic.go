@@ -94,6 +94,7 @@ func summaryOf(d *Desk, t *watch.Topic) api.Topic {
 		}
 	}
 	is.TopClass, is.Guards = topClass(sum.Groups), append([]api.Guard{}, d.cfg.Cluster.Guards.Of(t.Source)...)
+	is.Stalled = append([]api.Stalled{}, d.cfg.Cluster.Guards.Stalled(t.Source)...)
 	for i := range is.Guards {
 		is.Guards[i].Class = d.cfg.Redact.Text(is.Guards[i].Class)
 	}

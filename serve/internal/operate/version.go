@@ -17,7 +17,7 @@ func Version(d *Desk, topic string) uint64 {
 		return 0
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, cluster.Trouble(t, t.Index.Progress().Problem), cluster.Guards.Of(t.Source))
+	fmt.Fprint(h, cluster.Trouble(t, t.Index.Progress().Problem), cluster.Guards.Version(t.Source))
 	return t.Index.Changes() + t.LedgerEnd() + h.Sum64()
 }
 

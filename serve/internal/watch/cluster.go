@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/internal/client"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
@@ -32,6 +33,7 @@ const discoverEvery = 30 * time.Second
 // Config is what a [Cluster] depends on.
 type Config struct {
 	Kafka    []kgo.Opt
+	Naming   retrytopics.Naming
 	Group    string        // by which servers share the topics
 	Refresh  time.Duration // how often there is a round
 	Redriver *redrive.Redriver
@@ -69,7 +71,7 @@ func New(cfg Config) *Cluster {
 			sources = append(sources, t.Source)
 		}
 		return sources
-	}, cfg.Log)
+	}, cfg.Naming, cfg.Log)
 	return c
 }
 

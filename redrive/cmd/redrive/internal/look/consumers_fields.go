@@ -24,8 +24,9 @@ func number(n int64) any {
 // useFields are what a group does with a topic as a row.
 func useFields(g *consumers.Group, u *consumers.Use, now time.Time) []output.Field {
 	field := output.NewField
-	state, bad := consumers.Headline(g, u)
-	shown := field("state", "STATE", state)
+	state, bad := consumers.State(g, u)
+	headline, _ := consumers.Headline(g, u)
+	shown := field("state", "STATE", output.Pair{Table: headline, JSON: state})
 	if bad {
 		shown = shown.Toned(output.Bad)
 	}
@@ -76,6 +77,7 @@ func assignedText(u *consumers.Use) string {
 
 // trouble is a trouble as JSON has it.
 type trouble struct {
+	Kind       string  `json:"kind"`
 	Text       string  `json:"text"`
 	Since      any     `json:"since"` // null if it is not known
 	Partitions []int32 `json:"partitions"`
@@ -85,7 +87,7 @@ type trouble struct {
 func troublesCell(u *consumers.Use, now time.Time) output.Pair {
 	all, lines := []trouble{}, []string{}
 	for _, t := range u.Troubles() {
-		is := trouble{t.Text, nil, t.Partitions, number(t.Lag)}
+		is := trouble{t.Kind, t.Text, nil, t.Partitions, number(t.Lag)}
 		line := t.Of(u.Partitions) + ": " + t.Text
 		if !t.Since.IsZero() {
 			is.Since = t.Since.UTC()

@@ -66,7 +66,7 @@ func TestConsumers_SayWhatWaitsAndWhy(t *testing.T) {
 	got := b.Redrive(t, "consumers", "refunds", "-o", "jsonl")
 	for _, want := range []string{
 		`"group":"billing","topic":"refunds","state":"no members"`, `"siding":true,"memberCount":0,"assigned":0,"partitions":3,"lag":`, `"parked":1,"nextDue":"2026-`,
-		`"guard":{"group":"billing","state":"held","since":"`, `"troubles":[{"text":"`, `"undescribed":null`, `"tiers":[{"topic":"refunds.retry.5m","delayMs":300000,"parked":1,"nextDue":"`,
+		`"guard":{"group":"billing","state":"held","since":"`, `"troubles":[{"kind":"transaction","text":"`, `"undescribed":null`, `"tiers":[{"topic":"refunds.retry.5m","delayMs":300000,"parked":1,"nextDue":"`,
 		`{"partition":2,"state":"denied","since":"`, `"deaths":2,"isolated":true,"member":null,"lag":1}`,
 	} {
 		if !strings.Contains(got.Stdout, want) {

@@ -54,7 +54,7 @@ func heldCell(of []guards.Guard, now time.Time) output.Pair {
 type consumed struct {
 	guards   []guards.Guard
 	rows     []consumedBy // nil if they are not known
-	troubles []string // of lanes, by group
+	troubles []string     // of lanes, by group
 }
 
 // consumedBy is a group in a row of a topic, as JSON has it.
@@ -87,7 +87,7 @@ func readConsumed(ctx context.Context, s *cli.Session, sources []string) (map[st
 			if u.Guard != nil {
 				of.guards = append(of.guards, *u.Guard)
 			}
-			state, bad := consumers.Headline(g, u)
+			state, bad := consumers.State(g, u)
 			of.rows = append(of.rows, consumedBy{g.Name, state, unless(g.Undescribed != nil, len(g.Members)), number(u.Lag)})
 			text := troublesCell(u, s.Now()).Table
 			if text == "" && bad && u.Guard == nil {
