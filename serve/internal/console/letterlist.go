@@ -83,6 +83,7 @@ func (l *letterList) fold(whole bool) {
 	fold(&l.Says, several, func(r *letterRow) string { return r.Message }, func(s string) string { return "“" + s + "”" })
 	fold(&l.Reason, true, func(r *letterRow) string { return r.Reason }, reasonText)
 	fold(&l.Attempts, several, func(r *letterRow) string { return number.Of(int64(r.Attempts), "attempt") }, same)
+	fold(&l.Key, several && l.Key, func(r *letterRow) string { return r.Key }, named("key"))
 	fold(&l.Group, true, func(r *letterRow) string { return r.Group }, named("group"))
 	fold(&l.Version, true, func(r *letterRow) string { return r.Version }, named("version"))
 	fold(&l.States, true, func(r *letterRow) string { return r.State }, same)

@@ -23,12 +23,12 @@ func TestNewLetterList_SaysOnceWhatAllHaveInCommon(t *testing.T) {
 		columns string
 		common  []string
 	}{
-		"all": {one, &glance, "key", []string{"tax.TableMiss", "“no rate”", "its attempts were used up", "3 attempts", "group billing", "version 2.3.1", "open"}},
+		"all": {one, &glance, "", []string{"tax.TableMiss", "“no rate”", "its attempts were used up", "3 attempts", "key empty", "group billing", "version 2.3.1", "open"}},
 		"messages": {
-			one, &operate.Glance{Message: "no tax", Attempts: 4}, "says key attempts",
+			one, &operate.Glance{Message: "no tax", Attempts: 4, Key: api.Bytes{Base64: []byte{7}}}, "says key attempts",
 			[]string{"tax.TableMiss", "its attempts were used up", "group billing", "version 2.3.1", "open"},
 		},
-		"kinds":  {api.Letter{Class: "a", Reason: "terminal", Group: "mail", Version: "2", State: "failed"}, &glance, "key class reason group version state", []string{"“no rate”", "3 attempts"}},
+		"kinds":  {api.Letter{Class: "a", Reason: "terminal", Group: "mail", Version: "2", State: "failed"}, &glance, "class reason group version state", []string{"“no rate”", "3 attempts", "key empty"}},
 		"unread": {one, nil, "says key attempts", []string{"tax.TableMiss", "its attempts were used up", "group billing", "version 2.3.1", "open"}},
 	} {
 		second := test.other
