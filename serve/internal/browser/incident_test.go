@@ -86,7 +86,7 @@ func (i *incident) letter(source, class, message, version string, failed time.Ti
 	}
 	m := headers.Meta{
 		Original: headers.Position{Topic: source, TopicID: [16]byte{1}, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp}, Group: "billing", Attempts: 3,
-		Class: class, Fingerprint: fmt.Sprintf("%016x", len(class)*7919), Message: message, Stack: "main.(*handler).tax\n\torders/tax.go:41\nmain.(*handler).handle\n\torders/handler.go:17",
+		Class: class, Fingerprint: fmt.Sprintf("%016x", len(class)*7919+len(message)), Message: message, Stack: "main.(*handler).tax\n\torders/tax.go:41\nmain.(*handler).handle\n\torders/handler.go:17",
 		Reason: headers.ReasonExhausted, FirstFailedAt: failed.Add(-6 * time.Second), FailedAt: failed, Version: version, Environment: "production", Host: "billing-7d4f9",
 	}
 	for n, before := range []time.Duration{6 * time.Second, 5 * time.Second, 0} {

@@ -107,6 +107,27 @@ func TestTriage_APictureOfTheIncident(t *testing.T) {
 	tb.reads("#live", "selected")
 }
 
+// Failures of one class fold into a line with their total, and below it into fingerprints, each with
+// the frame that failed. A letter's page has the frame beside what opens its stack.
+func TestTriage_GroupsFold(t *testing.T) {
+	i := newIncident(t)
+	for n := range 30 {
+		i.letter("mails", "smtp.Refused", []string{"the server said no", "the mailbox is full", "the name is not known here"}[n%3], "1.0", time.Now())
+	}
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.visit(s, "/topics/mails.dlq", "3 fingerprints")
+	tb.sees("document.querySelectorAll('tr.print').length === 3")
+	tb.reads("tr.print", "main.(*handler).tax, tax.go:41")
+	tb.checkAll("groups that fold")
+	tb.do(chromedp.Click(chromedp.CSS("tr.print a.open")))
+	tb.at("/topics/mails.dlq?class=smtp.Refused&fingerprint=")
+	tb.reads("#live", "10 selected")
+	tb.do(chromedp.Click(chromedp.CSS("[id^=letter-]")))
+	tb.reads("#live", "At main.(*handler).tax, tax.go:41")
+	tb.sees("!document.querySelector('#stack-text').open")
+}
+
 // What a page shows is there as a command. It can be selected without a script, and a button copies
 // it, or selects it where there is no clipboard.
 func TestTriage_CommandsAreCopied(t *testing.T) {

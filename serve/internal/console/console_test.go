@@ -132,7 +132,7 @@ func TestConsole_PagesSayHowThingsAre(t *testing.T) {
 	has(t, "the overview", look(t, c, "/"), "2,114 open in 1 topic · 1 growing · 1 beyond a threshold", "orders.dlq high", "oldest 4 h ago", "page 2,114 letters open", "tax.TableMiss")
 	has(t, "the incident", look(t, c, "/topics/orders.dlq"),
 		"2,114 open · 3 redriven, outcome pending · growing, 31 in the last 5 min · oldest 4 h ago · retention takes the first in 8 d",
-		"tax.TableMiss NEW", `no rate for region "N?"`, "1,902", "20 s ago", "http.503 QUIET", "no class FAILED AGAIN", "unknown", "sending · 5 of 9 sent", "Older letters")
+		"tax.TableMiss NEW 2 fingerprints 1,902", "tax.TableMiss billing", "1,900", `no rate for region "N?"`, "1,902", "20 s ago", "http.503 QUIET", "no class FAILED AGAIN", "unknown", "sending · 5 of 9 sent", "Older letters")
 	has(t, "a filter", look(t, c, "/topics/orders.dlq?class=x"), "2,114 selected · 2,114 open")
 	has(t, "the letter", look(t, c, "/topics/orders.dlq/letters/1/5"),
 		"failed again after it was brought back", "Produced 2 h ago", "Brought back", "1 earlier attempt", "no longer in the history", "Attempt 2 tax.TableMiss", "5 s later Attempt 3, call 1",

@@ -74,7 +74,8 @@ func (s *specimen) groups() []api.Group {
 	}
 	now := past()
 	return []api.Group{
-		{Class: s.class, Fingerprint: s.name, Open: 1902, First: now.Add(-4 * time.Hour), Last: now.Add(-20 * time.Second), New: true, Groups: []string{s.name}, Versions: []string{s.name}, Reasons: []string{"terminal"}, Sample: s.message, Partition: 1, Offset: 5},
+		{Class: s.class, Fingerprint: s.name, Open: 1900, First: now.Add(-4 * time.Hour), Last: now.Add(-20 * time.Second), New: true, Groups: []string{s.name}, Versions: []string{s.name}, Reasons: []string{"terminal"}, Sample: s.message, Partition: 1, Offset: 5, FirstSeen: api.FirstSeen{Frame: s.name}},
+		{Class: s.class, Fingerprint: "3649751aadbf4e23", Open: 2, First: now.Add(-time.Hour), Last: now.Add(-time.Hour), New: true, Sample: s.message, Partition: 1, Offset: 9},
 		{Class: "http.503", Open: 188, First: now.Add(-3 * time.Hour), Last: now.Add(-2 * time.Hour)},
 		{Class: "", Open: 24, First: now.Add(-9 * 24 * time.Hour), Last: now.Add(-9 * 24 * time.Hour), FailedAgain: 3, Groups: []string{"billing"}},
 	}
@@ -109,7 +110,7 @@ func (s *specimen) letter(partition int32, offset int64) *api.LetterDetail {
 	now := past()
 	l := &api.LetterDetail{
 		Letter:  api.Letter{Partition: partition, Offset: offset, State: "failed", FailedAt: now.Add(-time.Hour), EnteredAt: now.Add(-time.Hour), Class: s.class, Fingerprint: s.name, Reason: "exhausted", Group: s.name, Version: s.name},
-		Message: s.message, Stack: s.message, Attempts: 3, Original: api.Position{Topic: "orders", Partition: 1, Offset: 77}, ProducedAt: ptr(now.Add(-2 * time.Hour)),
+		Message: s.message, Stack: s.message, Frame: s.name, Attempts: 3, Original: api.Position{Topic: "orders", Partition: 1, Offset: 77}, ProducedAt: ptr(now.Add(-2 * time.Hour)),
 		Redriven: &api.Redriven{Run: s.name, Count: 2, From: api.Position{Topic: "orders.dlq", Partition: 1, Offset: 2}, At: ptr(now.Add(-100 * time.Minute))},
 		History: []api.Attempt{
 			{Number: 2, Class: s.class, At: now.Add(-90 * time.Minute), Verdict: "retry", Message: s.message},

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
@@ -35,7 +34,7 @@ type incidentModel struct {
 	Ranges  []choice
 	Picture *picture
 	// Groups are absent while a filter selects by state: they count open letters.
-	Groups  []groupRow
+	Groups  []classRow
 	Letters letterList
 	// Failed names letters on which the expression failed; empty if there are none.
 	Failed string
@@ -56,23 +55,6 @@ type incidentModel struct {
 
 	newest   time.Time // failure of a letter in a group; zero without
 	selected int64     // letters in groups
-}
-
-// groupRow is a group of open letters.
-type groupRow struct {
-	api.Group
-	ID string // of the row, for what marks changes
-	// Link selects its letters; empty if no filter does: they have no class and no fingerprint.
-	Link        string
-	SampleLink  string
-	Tags        []tag
-	First, Last moment
-}
-
-// tag is a word about a group.
-type tag struct {
-	Text, Title string
-	Red         bool
 }
 
 // runRow is a run that is not finished.
@@ -180,15 +162,13 @@ func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *
 
 // group adds the groups of open letters. A filter's letters are counted beside all.
 func (m *incidentModel) group(groups []api.Group, f *Filter, now time.Time) {
-	for i, g := range groups {
-		m.selected += g.Open
-		if g.Last.After(m.newest) {
-			m.newest = g.Last
-		}
-		if i < mostGroups {
-			m.Groups = append(m.Groups, groupOf(g, f, m.Path, now, standing(&m.Topic)))
+	for i := range groups {
+		m.selected += groups[i].Open
+		if groups[i].Last.After(m.newest) {
+			m.newest = groups[i].Last
 		}
 	}
+	m.Groups = classRows(operate.FoldGroups(groups), f, m.Path, now, standing(&m.Topic))
 	first := *f
 	if first.Cursor = ""; m.selected > 0 && first.query() != "" {
 		m.Summary = append([]phrase{{Text: number.Format(m.selected) + " selected", Red: true}}, m.Summary...)
@@ -275,29 +255,4 @@ func actsOn(t *operate.Topic, f *Filter, path string) (acts []link, cannot strin
 	whole := *f
 	whole.Cursor = ""
 	return []link{{"Plan a redrive…", path + "/redrive" + whole.query()}, {"Discard…", path + "/discard" + whole.query()}}, ""
-}
-
-// mostGroups bounds the groups of a page: those with the most letters.
-const mostGroups = 200
-
-func groupOf(g api.Group, f *Filter, path string, now time.Time, guards []api.Guard) groupRow {
-	one := *f
-	one.Classes, one.Fingerprints, one.Cursor = []string{g.Class}, []string{g.Fingerprint}, ""
-	row := groupRow{
-		Group: g, ID: fmt.Sprintf("group-%s", idOf(g.Class, g.Fingerprint)),
-		SampleLink: letterPath(path, g.Partition, g.Offset), First: momentOf(g.First, now), Last: momentOf(g.Last, now),
-	}
-	if g.Class != "" || g.Fingerprint != "" {
-		row.Link = path + one.query() + "#letters"
-	}
-	if g.FailedAgain > 0 {
-		row.Tags = append(row.Tags, tag{"FAILED AGAIN", number.Of(g.FailedAgain, "letter") + " of it came back and failed again", true})
-	}
-	if g.New {
-		row.Tags = append(row.Tags, tag{"NEW", "the class was not seen before the last day", true})
-	}
-	if len(row.Tags) == 0 && now.Sub(g.Last) >= quietAfter && !isHeldBy(guards, g.Groups) {
-		row.Tags = append(row.Tags, tag{"QUIET", "nothing failed so within the last hour", false})
-	}
-	return row
 }
