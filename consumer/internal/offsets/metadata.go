@@ -22,7 +22,9 @@ import (
 // other records then, and says nothing. A text without f is an older one, of the floor that it is
 // committed with. p is the process that committed, a random number in base 36. u is Until. n, s, g,
 // x and c are Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record
-// was being decoded. g is written as r is. h is Guard; l, t and v are Lane.
+// was being decoded. g is written as r is. h is Guard; l, t and v are Lane. k is Heads, in base64:
+// the first due second, then of each head how far it lies above the one before, its attempts, and
+// how much later it is due, all as varints.
 //
 // b and r are the records above the floor that are finished, as a bitmap or as run lengths,
 // whichever holds more: base64 without padding. Bit i of the bitmap is the offset floor + i, the
@@ -38,6 +40,8 @@ type Metadata struct {
 	// these if there is little room.
 	Guard commitmark.Guard
 	Lane  commitmark.Lane
+	// Heads wait for another attempt, each in front of its key. They ascend.
+	Heads []Head
 }
 
 // Evidence is what a commit says about records that may kill the process.
@@ -217,8 +221,8 @@ const (
 )
 
 // Encode returns the metadata as a text of at most limit characters. Of the finished records, those
-// farthest from the floor are left out if they do not fit. Evidence has more room, and is made
-// coarser. The mark is never left out.
+// farthest from the floor are left out if they do not fit. Heads and evidence have more room;
+// evidence is made coarser. The mark is never left out.
 func (m *Metadata) Encode(floor int64, limit int) string {
 	plain := commitmark.Mark + " " + metadataVersion + " f=" + strconv.FormatInt(floor, 36)
 	start := plain
@@ -228,7 +232,7 @@ func (m *Metadata) Encode(floor int64, limit int) string {
 	if limit >= roomForLane {
 		start += m.Lane.Field()
 	}
-	head := string(m.fit([]byte(start), floor, limit))
+	head := appendHeads(string(m.fit([]byte(start), floor, limit)), floor, m.Heads, limit)
 	if head == plain {
 		plain = commitmark.Mark
 	} else {
@@ -312,6 +316,8 @@ func ParseMetadata(text string, floor int64) (m Metadata, ok bool) {
 			if at, err := strconv.ParseInt(value, 36, 64); err != nil || at != floor {
 				return Metadata{}, false
 			}
+		case "k":
+			m.Heads = parseHeads(floor, value)
 		case "b", "r":
 			body, err := base64.RawStdEncoding.DecodeString(value)
 			if err != nil || m.Finished != nil {
