@@ -17,6 +17,7 @@ var innerMayImport = map[string][]string{
 	"consumer/internal/clock":       {},
 	"consumer/internal/cluster":     {},
 	"consumer/internal/fifo":        {},
+	"consumer/internal/heldkeys":    {"consumer/internal/offsets"},
 	"consumer/internal/isolate":     {"consumer/internal/backoff", "consumer/internal/offsets"},
 	"consumer/internal/forward":     {"consumer/internal/backoff", "consumer/internal/clock", "consumer/internal/fifo", "headers", "internal/oversize"},
 	"consumer/internal/logline":     {},
