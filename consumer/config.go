@@ -49,6 +49,25 @@ type Config struct {
 	// most one runs per physical partition, and the default is no further bound. Otherwise the
 	// default is 64, and a negative number means no bound.
 	Concurrency int
+	// HoldKeys keeps the order of a key through retries, under OrderKey and OrderPartition: a record
+	// that fails does not go to a retry topic. It waits in its partition, for as long as it would
+	// there, and so do later records of its key. Other keys run. So the first outcomes of a key's
+	// records come in the order of their offsets, and so do the last ones, whatever crashes. Null
+	// keys are never held; an empty key is one.
+	//
+	// Nothing is committed past a record that waits, so the lag shows it, and the source's retention
+	// must outlast it. After a crash the next owner waits the rest of the time, and counts on; the
+	// record's history begins anew. Records of retry topics run as without HoldKeys. Default false.
+	HoldKeys bool
+	// MaxHold bounds the time that a policy may let a record and its key wait, in all; [New] refuses
+	// a longer one. It caps Policy.MaxRetryAfter. Default 15 m.
+	MaxHold time.Duration
+	// MaxHeld bounds the records of a lane that wait for another attempt, and those behind them. At
+	// that bound, and at 128 keys, the lane begins no record of another key. Default 10,000.
+	MaxHeld int
+	// Followers says what becomes of the records behind one that is dead-lettered. Default
+	// ReleaseFollowers.
+	Followers Followers
 
 	// Policy says how often a record is tried, and where it goes then. An entry of Policies
 	// replaces the whole Policy for its topic.
@@ -128,16 +147,22 @@ func (cfg Config) withDefaults() Config {
 	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 10_000)
 	cfg.MaxInFlightBytes = cmp.Or(cfg.MaxInFlightBytes, 64<<20)
 	cfg.MaxParkedBytes = cmp.Or(cfg.MaxParkedBytes, 64<<20)
+	cfg.MaxHold = cmp.Or(cfg.MaxHold, defaultMaxHold)
+	cfg.MaxHeld = cmp.Or(cfg.MaxHeld, defaultMaxHeld)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	return cfg
 }
 
 // policyOf is the policy of a topic, with its defaults.
 func (cfg Config) policyOf(topic string) Policy {
-	if p, ok := cfg.Policies[topic]; ok {
-		return p.withDefaults()
+	p, ok := cfg.Policies[topic]
+	if !ok {
+		p = cfg.Policy
 	}
-	return cfg.Policy.withDefaults()
+	if p = p.withDefaults(); cfg.HoldKeys {
+		p.MaxRetryAfter = min(p.MaxRetryAfter, cfg.MaxHold)
+	}
+	return p
 }
 
 // validate reports all problems at once, and names the siblings.
@@ -205,6 +230,7 @@ func (cfg Config) validate() (map[string]retrytopics.Siblings, error) {
 	if err == nil {
 		all = append(all, cfg.provisionProblems(siblings)...)
 	}
+	all = append(all, cfg.holdProblems()...)
 	for i, hook := range cfg.Hooks {
 		for _, problem := range hookProblems(hook) {
 			add("Hooks[%d]: %s", i, problem)

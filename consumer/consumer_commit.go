@@ -137,6 +137,8 @@ type commitEntry struct {
 	asked    int64 // see isolate.Window.Asked
 	noted    *guard.Status
 	lane     commitmark.Lane
+	heads    []offsets.Head
+	changes  uint64 // of these, which the commit says
 	metadata string
 }
 
@@ -149,14 +151,18 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit(), noted: f.guardNoted(), lane: f.laneSays()}
 			e.at = kgo.EpochOffset{Epoch: f.epoch, Offset: e.state.Floor}
 			e.evidence, e.asked = f.evidence(now)
+			e.heads, e.changes = f.heads()
 			all = append(all, e)
 		}
 		l.mu.Unlock()
 	}
 	for i := range all {
 		e := &all[i]
-		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: markOf(e.noted), Lane: e.lane}
+		said := offsets.Metadata{Finished: e.state.Finished, Evidence: e.evidence, Guard: markOf(e.noted), Lane: e.lane, Heads: e.heads}
 		e.metadata = said.Encode(e.at.Offset, limit)
+		if e.feed.tier.Topic == "" {
+			heldLane{e.feed.lane}.noteRoom(len(e.metadata), limit)
+		}
 	}
 	return all
 }
@@ -330,6 +336,7 @@ func (c committer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			e.feed.lane.mu.Lock()
 			e.feed.tracker.Accepted(e.state)
 			e.feed.committedAt, e.feed.noted, e.feed.saidLane = time.Now(), e.noted, e.lane
+			e.feed.saidHeads(e.changes)
 			if e.feed.window.Accept(e.evidence, e.asked) {
 				e.feed.lane.wakeLocked()
 			}

@@ -103,7 +103,9 @@ func (c *Consumer) topicHealth(now time.Time) (all []TopicHealth) {
 // observeGuards observes the states of the guards, and for how long they have had each.
 func (c *Consumer) observeGuards(o metric.Observer, g *gauges, now time.Time) {
 	group := semconv.MessagingConsumerGroupName(c.cfg.Group)
-	observeTransactions(c.lanesNow(), o, g, group)
+	lanes := c.lanesNow()
+	observeTransactions(lanes, o, g, group)
+	observeHeld(lanes, o, g, group)
 	for topic, t := range c.guards.of {
 		about := []attribute.KeyValue{semconv.MessagingDestinationName(topic), group}
 		times, is := t.Times(now)

@@ -35,7 +35,7 @@ func (l copyLane) Halt(c *forward.Copy) {
 // DiscardNotes implements forward.Lane.
 func (l copyLane) DiscardNotes(c *forward.Copy) []*forward.Copy {
 	m, _ := headers.Parse(c.Whole()) // an error is why it was dead-lettered
-	return l.discardNotes(feedOf(c), c.Offset(), &m)
+	return l.discardNotes(c.From(), c.Offset(), &m)
 }
 
 // Acknowledged implements forward.Observer. Hooks get the headers that were written, so a copy in
@@ -119,14 +119,14 @@ func (l copyLane) example(c *forward.Copy, about ...any) recordExample {
 // finishedByTwo is the origin of a record about which the ledger has to have two records. The
 // lane's lock guards it.
 type finishedByTwo struct {
-	*feed
+	forward.Origin
 	left int
 }
 
 // Finish implements forward.Origin.
 func (o *finishedByTwo) Finish(offset int64) {
 	if o.left--; o.left == 0 {
-		o.feed.Finish(offset)
+		o.Origin.Finish(offset)
 	}
 }
 
@@ -135,14 +135,18 @@ func (o *finishedByTwo) Finish(offset int64) {
 type parkedAgain struct{ *feed }
 
 // feedOf returns the feed that a copy's record was read from.
-func feedOf(c *forward.Copy) *feed {
-	switch from := c.From().(type) {
+func feedOf(c *forward.Copy) *feed { return feedOfOrigin(c.From()) }
+
+func feedOfOrigin(from forward.Origin) *feed {
+	switch from := from.(type) {
 	case *finishedByTwo:
-		return from.feed
+		return feedOfOrigin(from.Origin)
 	case parkedAgain:
 		return from.feed
+	case *keyEnd:
+		return from.feed
 	}
-	return c.From().(*feed)
+	return from.(*feed)
 }
 
 // routed returns the event for the hooks about a copy with the headers written.
@@ -196,6 +200,7 @@ type copySource struct {
 	timestamp   time.Time
 	redriven    *headers.Meta       // of a redriven source record: see cleanSource
 	traceParent string              // of the failed attempt
+	end         *keyEnd             // of the attempt, under HoldKeys
 	earlier     []headers.Attempt   // calls of this delivery that failed and were repeated in place
 	failure     *[1]headers.Attempt // room for the first failure of each record
 }
@@ -226,8 +231,8 @@ func (l copyLane) initCopies() {
 
 // forward sends a copy of the record to a sibling, and returns at once. The record is finished when
 // the copy is acknowledged.
-func (l copyLane) forward(f *feed, seen *copySource, topic string, m *headers.Meta, now time.Time) {
-	l.copies.Send(seen.Copy(f, topic, m, now))
+func (l copyLane) forward(from forward.Origin, seen *copySource, topic string, m *headers.Meta, now time.Time) {
+	l.copies.Send(seen.Copy(from, topic, m, now))
 }
 
 // forwardMalformed sends a record of a retry topic to the dead-letter topic unchanged. The message
@@ -251,7 +256,11 @@ func (l copyLane) route(f *feed, seen *copySource, prev *headers.Meta, err error
 		rested = l.guard.Rested(retriedSince(&meta), now)
 	}
 	free := l.guard.Free(retriedSince(&meta), now)
-	d := l.policy.decide(l.siblings, f.tier, &meta, now, rested, free, r)
+	from := f.tier
+	if seen.end != nil {
+		from = seen.end.tier
+	}
+	d := l.policy.decide(l.siblings, from, &meta, now, rested, free, r)
 	switch {
 	case d.final && d.how == Stop:
 		l.log.Error("siding: the lane halts on a record that may not be skipped",
@@ -261,20 +270,24 @@ func (l copyLane) route(f *feed, seen *copySource, prev *headers.Meta, err error
 	case d.final && d.how == Discard:
 		l.reportDiscard(&meta, d.reason, r.Verdict == classify.VerdictDiscard, now)
 		l.countDiscarded(seen, meta, d.reason)
-		l.discard(f, seen.Offset, &meta)
+		l.discard(f, seen, &meta)
 		return outcomeDiscarded, meta.Message, true
 	case d.final:
 		meta.Reason = d.reason
 		if !l.mayRefuseLetters() {
 			l.reportDead(&meta, d.reason, now)
 		}
-		l.forward(f, seen, l.siblings.DLQ, &meta, now)
+		l.forward(l.ending(f, seen, &meta), seen, l.siblings.DLQ, &meta, now)
 		return outcomeDeadLettered, meta.Message, true
 	}
 	if meta.NotBefore = d.due; free {
 		meta.Attempts = max(meta.Attempts-1, 1) // a copy without any is redriven
 	}
-	l.reportParked(&meta, d.tier.Delay, now)
+	l.reportParked(seen, &meta, d.tier.Delay, now)
+	if seen.end != nil {
+		l.holdKey(seen, &meta, d)
+		return outcomeRetried, meta.Message, true
+	}
 	l.forward(f, seen, d.tier.Topic, &meta, now)
 	return outcomeRetried, meta.Message, true
 }
@@ -301,9 +314,13 @@ func (l copyLane) reportDiscard(m *headers.Meta, reason headers.Reason, byHandle
 }
 
 // reportParked logs and counts a failed record that will be tried again.
-func (l copyLane) reportParked(m *headers.Meta, tier time.Duration, now time.Time) {
+func (l copyLane) reportParked(seen *copySource, m *headers.Meta, tier time.Duration, now time.Time) {
 	l.c.telemetry.countParked(l.topic, tier, m.Class)
-	l.reportFailed(&recordKind{event: eventParked, tier: tier}, m, now)
+	event := eventParked
+	if seen.end != nil {
+		event = eventHeld
+	}
+	l.reportFailed(&recordKind{event: event, tier: tier}, m, now)
 }
 
 // reportFailed logs and counts an event of a failed record of the lane.

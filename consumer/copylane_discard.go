@@ -19,28 +19,35 @@ import (
 // finished when these are acknowledged.
 
 // discard finishes a discarded record, after what the ledger has to have about it.
-func (l copyLane) discard(f *feed, offset int64, m *headers.Meta) {
-	notes := l.discardNotes(f, offset, m)
+func (l copyLane) discard(f *feed, seen *copySource, m *headers.Meta) {
+	from := forward.Origin(f)
+	if seen.end != nil {
+		from = seen.end
+	}
+	notes := l.discardNotes(from, seen.Offset, m)
+	if len(notes) > 0 {
+		l.ending(f, seen, nil)
+	}
 	for _, note := range notes {
 		l.copies.Send(note)
 	}
 	if len(notes) == 0 {
-		l.finish(f, offset)
+		l.finish(f, seen.Offset)
 	}
 }
 
 // discardNotes returns what the ledger has to have about a discarded record before it is finished.
-func (l copyLane) discardNotes(f *feed, offset int64, m *headers.Meta) []*forward.Copy {
-	report := l.discardReport(m)
+func (l copyLane) discardNotes(from forward.Origin, offset int64, m *headers.Meta) []*forward.Copy {
+	report, f := l.discardReport(m), feedOfOrigin(from)
 	switch {
 	case !l.policy.NoteDiscards && report == nil:
 		return nil
 	case !l.policy.NoteDiscards:
-		return []*forward.Copy{forward.NewNote(f, offset, *report, false)}
+		return []*forward.Copy{forward.NewNote(from, offset, *report, false)}
 	case report == nil:
-		return []*forward.Copy{forward.NewNote(f, offset, *l.discardNote(f, offset, m), true)}
+		return []*forward.Copy{forward.NewNote(from, offset, *l.discardNote(f, offset, m), true)}
 	}
-	both := &finishedByTwo{feed: f, left: 2}
+	both := &finishedByTwo{Origin: from, left: 2}
 	return []*forward.Copy{
 		forward.NewNote(both, offset, *report, false),
 		forward.NewNote(both, offset, *l.discardNote(f, offset, m), true),

@@ -64,10 +64,13 @@ func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.epoch
 	f.tracker.Restore(at.said.Finished, at.epoch)
 	f.saidLane = at.said.Lane
+	if f.lane.held != nil && f.tier.Topic == "" {
+		f.lane.held.keys.Restore(at.said.Heads, at.epoch, time.Now().Add(f.lane.c.cfg.MaxHold))
+	}
 	c, only := f.lane.c, f.window.IsOnly()
 	f.window = isolate.New(
 		isolate.Settings{
-			CrashLimit: f.lane.policy.CrashLimit, Interval: c.cfg.CommitInterval, Tier: f.tier.Topic != "",
+			CrashLimit: f.lane.policy.CrashLimit, Interval: c.cfg.CommitInterval, Tier: f.tier.Topic != "" || f.lane.held != nil,
 			Ask: func() { c.asks.Add(f.lane) }, Rests: func() bool { return time.Now().UnixNano() < c.restUntil.Load() }, Now: time.Now,
 		},
 		isolate.Start{Evidence: at.said.Evidence, Process: c.process, Floor: at.next.Offset, End: at.end, Epoch: at.epoch},
@@ -132,7 +135,7 @@ func (f *feed) forgetAccidents(now time.Time) {
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
-	return f.tracker.Dirty() || f.window.IsAsked() || f.guardNoted() != f.noted || f.laneSays() != f.saidLane || now.Sub(f.committedAt) >= recommitAfter
+	return f.tracker.Dirty() || f.hasUnsaidHeads() || f.window.IsAsked() || f.guardNoted() != f.noted || f.laneSays() != f.saidLane || now.Sub(f.committedAt) >= recommitAfter
 }
 
 // guardNoted is what the next commit says about the topic's guard: nothing for a tier, or a lane
@@ -244,13 +247,30 @@ type unit struct {
 	failure failedRun     // the last one
 	place   int           // as a probe, how many that failed as probes are in front of it
 	stays   bool          // the record that ran last stays where it was
-	follows *item         // of a follower, the record that has the key
+	odd     *oddUnit      // nil of most units
 
 	ran       int         // number of recs that ran; the others go back
 	handled   int64       // the item's offset + 1, once its handler succeeded
 	first     attempts    // the first attempt of each record
 	current   running     // for the watchdog and the drain
 	cancelled atomic.Bool // the drain time is over
+}
+
+// oddUnit has what few units have.
+type oddUnit struct {
+	follows *item // of a probed follower, the record that has the key
+	// Under HoldKeys:
+	again *heldRecord // the record is a head
+	dead  *keyEnd     // it does not run: it is dead-lettered behind that
+	end   *keyEnd     // of the record that ran last, if it failed
+}
+
+// parts returns what few units have.
+func (u *unit) parts() oddUnit {
+	if u.odd == nil {
+		return oddUnit{}
+	}
+	return *u.odd
 }
 
 // overdue returns the attempt that runs past its timeout despite its cancellation, nil if none

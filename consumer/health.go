@@ -45,7 +45,8 @@ const (
 	// StateRunning: records run, or the lane is idle.
 	StateRunning State = "running"
 	// StateWaiting: the lane holds only records that are not due yet, or a transaction that stays
-	// open holds up one of its partitions. Why then begins with "open transaction".
+	// open holds up one of its partitions. Why then begins with "open transaction". Or it holds as
+	// many keys or records as it may (Config.HoldKeys): Why begins with "held keys".
 	StateWaiting State = "waiting"
 	// StatePaused: Consumer.Pause paused the topic.
 	StatePaused State = "paused"
@@ -105,12 +106,14 @@ type LaneHealth struct {
 	Partition int32  `json:"partition"`
 	State     State  `json:"state"`
 	// when the lane entered its state, or was first seen in it
-	Since    time.Time `json:"since"`
-	Why      string    `json:"why,omitempty"`
-	Queued   int       `json:"queued"`   // read and not running yet
-	Parked   int       `json:"parked"`   // read from retry topics and not due yet
-	Forwards int       `json:"forwards"` // copies in flight
-	Running  int       `json:"running"`
+	Since  time.Time `json:"since"`
+	Why    string    `json:"why,omitempty"`
+	Queued int       `json:"queued"` // read and not running yet
+	// records that failed and wait in the partition, and those behind them: Config.HoldKeys
+	Held     int `json:"held,omitempty"`
+	Parked   int `json:"parked"`   // read from retry topics and not due yet
+	Forwards int `json:"forwards"` // copies in flight
+	Running  int `json:"running"`
 	// dead letters written without their value since the lane was assigned
 	Omitted int           `json:"omitted"`
 	Offsets []FeedOffsets `json:"offsets"`

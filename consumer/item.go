@@ -16,6 +16,9 @@ type item struct {
 	parked *tier.Item  // a tier's record
 	hash   keyHash     // of its key, once enqueued
 	fresh  bool        // redriven, and did not run since
+	again  bool        // a head that is due, see Config.HoldKeys
+	freed  bool        // it waited behind a head that has ended
+	dead   bool        // it is dead-lettered behind a head
 	probed int64       // the round in which it failed as a probe
 }
 
@@ -37,6 +40,9 @@ func (it *item) key() []byte {
 	}
 	return it.rec.Key
 }
+
+// hashOf returns the hash of a key that is not null.
+func hashOf(key []byte) keyHash { return keyHash(max(maphash.Bytes(keySeed, key), 1)) }
 
 // keyHash stands for a key; 0 means no key. Two keys with the same hash are treated as one, which
 // keeps the order of both.

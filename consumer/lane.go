@@ -58,11 +58,12 @@ type lane struct {
 	nextFeed, nextClaim int
 
 	units map[*unit]struct{} // being run by workers
-	// Under OrderKey, the keys of records that are ready or running; the queue of a key is nil
-	// while none of its records waits.
+	// Under OrderKey, the keys of records that are ready or running, and held ones; the queue of a
+	// key is nil while none of its records waits. Under OrderPartition only what HoldKeys holds.
 	keys map[keyHash]*keyQueue
 	// how many of these wait behind another one and are no retries
 	behindOthers int
+	held         *heldState // nil without Config.HoldKeys
 	copies       forward.Copies
 	queued       bool // in the worker pool's ring; the pool's lock guards it
 	// capacity 1: signals a change that a drain may wait for
@@ -208,12 +209,19 @@ func (l *lane) release(u *unit) (more bool) {
 	u.feed.busy = false
 	resume := false
 	switch {
+	case u.parts().dead != nil:
+		heldLane{l}.nextLetter(u.odd.dead)
+	case u.parts().end.keeps():
+		l.source.putBack(u)
+		heldLane{l}.keep(u)
+		resume = l.source.mayResume()
 	case u.item != nil && u.stays && l.state < laneDraining:
 		l.source.putItemBack(u)
 	case u.tier != nil:
 		l.releaseKey(u.key)
 		u.tier.parked.Done(u.item.parked)
 	default:
+		heldLane{l}.ended(u)
 		l.releaseKey(u.key)
 		l.source.putBack(u)
 		resume = l.source.mayResume()
@@ -363,7 +371,7 @@ func (l *lane) heldRetries() (n int) {
 	for _, f := range l.tiers() {
 		n += f.ready.Len() + f.unclaimed.Len()
 	}
-	return n
+	return n + l.source.dueHeads()
 }
 
 // isIsolated reports whether a feed has suspects that run in groups or one by one; the caller holds

@@ -128,5 +128,6 @@ func (l *lane) dropQueues() {
 	for _, f := range l.tiers() {
 		f.drop()
 	}
+	l.held.stop()
 	l.keys = nil // so that a running unit releases no further record of its key
 }

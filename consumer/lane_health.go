@@ -24,7 +24,8 @@ func (l inspection) health(now time.Time) (LaneHealth, bool) {
 		Topic: l.topic, Partition: l.partition, Since: l.since, Why: l.why, Forwards: l.copies.Outstanding(), Running: len(l.units),
 		Omitted: l.copies.Omitted(),
 	}
-	h.Queued = l.source.queued
+	h.Held = l.source.held()
+	h.Queued = max(l.source.queued-h.Held, 0)
 	for _, f := range l.tiers() {
 		if !f.parked.Retired() {
 			h.Queued += f.due()
@@ -100,7 +101,11 @@ func (l inspection) healthState(now time.Time, h *LaneHealth) State {
 		}
 		return StateWaiting
 	}
-	if h.Running == 0 && h.Queued == 0 && h.Parked > 0 {
+	if why := l.heldFull(); why != "" {
+		h.Why = why
+		return StateWaiting
+	}
+	if h.Running == 0 && h.Queued == 0 && h.Parked+h.Held > 0 {
 		h.Why = "waiting until records are due"
 		return StateWaiting
 	}

@@ -1,9 +1,8 @@
 package consumer
 
 import (
-	"hash/maphash"
-
 	"github.com/sidingkafka/siding/consumer/internal/fifo"
+	"github.com/sidingkafka/siding/consumer/internal/heldkeys"
 )
 
 // keyQueue holds, under OrderKey, the records of one key that wait while another of them runs, with
@@ -18,14 +17,19 @@ type waitingItem struct {
 // keyed returns the hash of the item's key under OrderKey, else 0. A null key counts as no key, an
 // empty key as a key.
 func (l *lane) keyed(it *item) keyHash {
-	if l.keys == nil {
+	if l.keys == nil || it.parked != nil && !l.keysTiers() {
 		return 0
 	}
 	key := it.key()
 	if key == nil {
 		return 0
 	}
-	return keyHash(max(maphash.Bytes(keySeed, key), 1))
+	return hashOf(key)
+}
+
+// keysTiers reports whether records of tiers wait for their keys: under OrderKey.
+func (l *lane) keysTiers() bool {
+	return l.keys != nil && (l.held == nil || l.c.cfg.Order == OrderKey)
 }
 
 // enqueue makes an item ready, or queues it behind another of its key; the caller holds the lock.
@@ -42,7 +46,7 @@ func (l *lane) enqueue(f *feed, it *item) {
 	q, busy := l.keys[key]
 	if !busy {
 		l.keys[key] = nil
-		f.push(it)
+		l.makeReady(f, it)
 		return
 	}
 	if q == nil {
@@ -58,6 +62,20 @@ func (l *lane) queue(q *keyQueue, w waitingItem) {
 	if !w.item.isRetry() {
 		l.behindOthers++
 	}
+	if l.held != nil && w.item.parked == nil {
+		l.held.keys.Follow(heldkeys.Key(w.item.hash))
+	}
+}
+
+// makeReady makes a record ready that has its key; the caller holds the lock.
+func (l *lane) makeReady(f *feed, it *item) {
+	switch {
+	case heldLane{l}.takesOver(it):
+	case it.freed:
+		l.source.pushFirst(it)
+	default:
+		f.push(it)
+	}
 }
 
 // releaseKey makes the next record of a key ready after one has run; the caller holds the lock.
@@ -71,7 +89,7 @@ func (l *lane) releaseKey(key keyHash) {
 			l.behindOthers--
 		}
 		if !l.guard.Holds() || !next.feed.unclaim(next.item) {
-			next.feed.push(next.item)
+			l.makeReady(next.feed, next.item)
 			return
 		}
 	}
@@ -82,6 +100,9 @@ func (l *lane) releaseKey(key keyHash) {
 // neither the source nor redriven records. In a hold these wait, too, and do not hold up the
 // source. The caller holds the lock.
 func (l *lane) unclaimRetries() {
+	if !l.keysTiers() {
+		return
+	}
 	take := func(f *tierFeed, queue *fifo.Queue[*item]) {
 		for queue.Len() > 0 {
 			it := queue.Pop()
@@ -100,7 +121,7 @@ func (l *lane) unclaimRetries() {
 // redriven records once a hold is over. The tiers take turns with the keys. The caller holds the
 // lock.
 func (l *lane) claimRetries() {
-	if l.keys == nil || l.guard.Holds() {
+	if !l.keysTiers() || l.guard.Holds() {
 		return
 	}
 	tiers, first := l.tiers(), l.nextClaim

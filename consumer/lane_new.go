@@ -28,8 +28,11 @@ func newLane(c *Consumer, topic string, partition int32, member string) *lane {
 		stopping:  make(chan struct{}),
 		gone:      make(chan struct{}),
 	}
-	if c.cfg.Order == OrderKey {
+	if c.cfg.Order == OrderKey || c.cfg.HoldKeys {
 		l.keys = map[keyHash]*keyQueue{}
+	}
+	if c.cfg.HoldKeys {
+		l.held = newHeldState(c.cfg.MaxHeld)
 	}
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
 	copyLane{l}.initCopies()

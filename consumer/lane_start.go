@@ -33,6 +33,7 @@ func (l *lane) restart() startPosition {
 	now := f.tracker.Commit()
 	at := beginAt(now.Floor)
 	at.epoch, at.said = f.epoch, offsets.Metadata{Finished: now.Finished, Evidence: f.window.Suspects().Inherit(l.c.process)}
+	at.said.Heads, _ = f.heads()
 	return at
 }
 

@@ -44,6 +44,13 @@ var (
 		"siding: record goes to a retry topic", "siding: records go to a retry topic", "siding: no more records go to a retry topic",
 		"records", func(c *recordCounts) *atomic.Int64 { return &c.parked },
 	}
+	eventHeld = &recordEvent{
+		slog.LevelInfo,
+		"siding: record waits in its partition, and so do later ones of its key",
+		"siding: records wait in their partition, and so do later ones of their keys",
+		"siding: no more records wait in their partition",
+		"records", func(c *recordCounts) *atomic.Int64 { return &c.parked },
+	}
 	eventDeadLettered = &recordEvent{
 		slog.LevelWarn,
 		"siding: record goes to the dead-letter topic", "siding: records go to the dead-letter topic", "siding: no more records go to the dead-letter topic",

@@ -51,6 +51,8 @@ func runUnit(u *unit) {
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
 	if u.condemned != nil {
 		r.condemn()
+	} else if u.parts().dead != nil {
+		r.follow(u.odd.dead)
 	} else if u.item != nil {
 		r.runItem(u.item)
 	} else {
@@ -111,7 +113,7 @@ func (r *runner) runRecords() {
 	r.unit.first.of(r.feed.origin, recs)
 	r.reportedAt = r.c.clock.Reading.Load()
 	for r.unit.ran < len(recs) {
-		if !r.guarded(func() bool { return r.runFrom(recs) }) {
+		if !r.guarded(func() bool { return r.runFrom(recs) }) || r.unit.parts().end.keeps() {
 			break
 		}
 	}
@@ -135,7 +137,9 @@ func (r *runner) runFrom(recs []*kgo.Record) bool {
 			if !r.failed(a, nil, err) {
 				return false // the record stays
 			}
-			r.unit.ran++
+			if r.unit.ran++; r.unit.parts().end.keeps() {
+				return false // later records of its key wait
+			}
 			continue
 		}
 		r.finished(a.off)
@@ -170,7 +174,11 @@ func (r *runner) runItem(it *item) {
 	rec, offset := it.rec, int64(0)
 	if r.unit.tier == nil {
 		offset = rec.Offset
-		r.readSource(rec)
+		if h := r.unit.parts().again; h != nil {
+			meta = r.readAgain(h, rec)
+		} else {
+			r.readSource(rec)
+		}
 	} else {
 		physical := r.unit.tier.parked.Unpack(it.parked)
 		offset = physical.Offset
@@ -193,31 +201,6 @@ func (r *runner) runItem(it *item) {
 		}
 		return true
 	})
-}
-
-// condemn ends a record that killed processes, without a run.
-func (r *runner) condemn() {
-	u := r.unit
-	var rec *kgo.Record
-	var meta *headers.Meta
-	switch {
-	case u.tier != nil:
-		var ok bool
-		if rec, meta, ok = r.unpack(u.tier.parked.Unpack(u.item.parked)); !ok {
-			return
-		}
-	case u.item != nil:
-		rec = u.item.rec
-	default:
-		rec, u.ran = u.recs[0], 1
-	}
-	if u.tier == nil {
-		r.readSource(rec)
-	}
-	r.keep(rec, u.condemned.Offset)
-	if _, _, done := (copyLane{r.lane}).route(r.feed, &r.source, meta, u.condemned, u.condemned.classified()); !done {
-		u.ran = 0 // the policy stops the lane here
-	}
 }
 
 // attempt runs the handler once. A successful attempt ends when the next one begins, or the unit
@@ -361,14 +344,6 @@ func (r *runner) judge(a *attempt, meta *headers.Meta, err error, repeats bool) 
 		}
 	}
 	return r.route(a, meta, err, result)
-}
-
-// route decides what happens to a record that failed, and does it.
-func (r *runner) route(a *attempt, meta *headers.Meta, err error, result classify.Result) bool {
-	r.source.traceParent = r.traceParent()
-	outcome, message, done := copyLane{r.lane}.route(r.feed, &r.source, meta, err, result)
-	r.attemptTelemetry.failed(r.c.telemetry, a, outcome, message, result)
-	return done
 }
 
 // cutOff registers that the lane's drain cancelled the handler. Its record stays, and runs again.

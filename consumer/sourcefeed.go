@@ -24,6 +24,7 @@ type sourceFeed struct {
 	followed int64 // the last round of probes in which followers ran
 	inRound  int   // how many ran in that
 	near     int   // how many ran since one far behind
+	urgent   int   // records that are ready and waited as heads, or behind some
 }
 
 // unitRecords is the number of records of a source partition that a worker takes at a time. Locks
@@ -58,7 +59,12 @@ func (f *sourceFeed) waiting() (found []int64) {
 		return nil
 	}
 	for _, it := range f.ready.All() {
-		found = append(found, it.offset())
+		if !f.isBarred(it) {
+			found = append(found, it.offset())
+		}
+	}
+	if f.isHeldFull() {
+		return found
 	}
 	for _, x := range f.failed {
 		found = append(found, x.rec.Offset)
@@ -74,7 +80,7 @@ func (f *sourceFeed) waiting() (found []int64) {
 // mayRunWaiting implements kind. Under OrderPartition, one that may not run may be in front.
 func (f *sourceFeed) mayRunWaiting() bool { return f.hasWork() }
 
-func (f *sourceFeed) noneDue(time.Time) bool { return false }
+func (f *sourceFeed) noneDue(now time.Time) bool { return f.lane.held != nil && f.noneStarts(now) }
 
 func (f *sourceFeed) unclaim(*item) bool { return false }
 
@@ -101,6 +107,11 @@ func (f *sourceFeed) takePolled(recs []*kgo.Record, end int64) (pause bool) {
 	if f.window.Suspects().AreVoidedBy(recs[len(recs)-1].LeaderEpoch) {
 		for _, r := range recs {
 			f.window.Suspects().Read(r.Offset, r.LeaderEpoch)
+		}
+	}
+	if held := l.held; held != nil && held.keys.Left() {
+		for _, r := range recs {
+			held.keys.Read(r.Offset, r.LeaderEpoch)
 		}
 	}
 	if f.tracker.Restored() {
@@ -151,35 +162,46 @@ func (f *sourceFeed) hasWork() bool {
 	switch {
 	case !f.mayCut():
 		return false
-	case len(f.failed) > 0:
-		return f.window.MayStart(f.failed[0].rec.Offset)
-	case f.batches.Len() > 0:
-		return f.mayCutNext()
+	case f.ready.Len() > 0 && f.nextReady() >= 0:
+		return true
 	}
-	return f.nextReady() >= 0
+	return f.hasRecords()
+}
+
+// hasRecords reports whether a record of the batches may start, or one in front of them.
+func (f *sourceFeed) hasRecords() bool {
+	if len(f.failed) > 0 {
+		return f.window.MayStart(f.failed[0].rec.Offset)
+	}
+	return f.mayCutNext()
 }
 
 // mayCutNext reports whether the first record of the batches may start.
 func (f *sourceFeed) mayCutNext() bool {
-	return f.batches.Len() > 0 && f.window.MayStart(f.batches.Head().recs[0].Offset)
+	return f.setAside() && f.window.MayStart(f.batches.Head().recs[0].Offset)
 }
 
 // cut returns the next unit, nil if none may start. That can be so although hasWork found one a
 // moment ago, since commits may rest until a time, and the guard changes without the lane's lock.
 func (f *sourceFeed) cut() *unit {
-	if !f.hasWork() {
+	if !f.mayCut() {
 		return nil
 	}
-	if f.ready.Len() > 0 {
+	for f.ready.Len() > 0 {
 		i := f.nextReady()
 		if i < 0 {
+			break
+		}
+		it := f.ready.All()[i]
+		if run, ok := f.begin(it); ok {
+			return f.cutItem(i, run)
+		}
+		if !it.again || !f.lane.guard.HoldsRetries() {
 			return nil
 		}
-		run, ok := f.lane.guard.Source(f.lane, false)
-		if !ok {
-			return nil
-		}
-		return f.cutItem(i, run)
+	}
+	if !f.hasRecords() {
+		return nil
 	}
 	f.putFailedBack()
 	return f.cutRecords(unitRecords)
@@ -192,13 +214,14 @@ func (f *sourceFeed) cutItem(i int, run guard.Run) *unit {
 	u.key = u.item.hash
 	u.setSpan(u.item.offset(), u.item.offset())
 	f.removeQueued(1, u.item.size)
+	f.cutHeldItem(u)
 	return u
 }
 
 // cutRecords makes a unit of the first records of the batches, of which the first may start.
 func (f *sourceFeed) cutRecords(most int) *unit {
 	b := f.batches.Head()
-	n := f.window.Prefix(b.recs[:min(len(b.recs), most)])
+	n := f.window.Prefix(f.together(b.recs[:min(len(b.recs), most)]))
 	u := &unit{feed: &f.feed, recs: b.recs[:n:n]}
 	f.busy = true
 	u.setSpan(u.recs[0].Offset, u.recs[n-1].Offset)
@@ -216,7 +239,7 @@ func (f *sourceFeed) putBack(u *unit) {
 	if f.lane.state >= laneDraining {
 		return
 	}
-	if u.follows != nil {
+	if u.parts().follows != nil {
 		f.putFollowerBack(u)
 		return
 	}
@@ -229,6 +252,9 @@ func (f *sourceFeed) putBack(u *unit) {
 		size += forward.RecordSize(r)
 	}
 	f.addQueued(len(rest), size)
+	if u.run.Probe() && f.putProbeBack(rest[0]) {
+		return
+	}
 	if u.run.Probe() {
 		u.failure.rec, u.failure.round = rest[0], f.lane.guard.Failed()
 		f.failed = slices.Insert(f.failed, min(u.place, len(f.failed)), u.failure)
@@ -242,11 +268,14 @@ func (f *sourceFeed) putBack(u *unit) {
 // others that are ready, and keeps its key. It has failed in the round in which it ended: one that
 // takes longer than a round would else be the next one always.
 func (f *sourceFeed) putItemBack(u *unit) {
-	if u.follows != nil {
+	if u.parts().follows != nil {
 		f.putFollowerBack(u)
 		return
 	}
 	f.addQueued(1, u.item.size)
+	if u.item.isUrgent() {
+		f.urgent++
+	}
 	if !u.run.Probe() {
 		f.ready.PushFront(u.item)
 		return
@@ -262,13 +291,13 @@ func (f *sourceFeed) putFollowerBack(u *unit) {
 	if u.stays {
 		f.addQueued(1, u.item.size)
 		u.item.probed = f.lane.guard.Failed()
-		f.ready.Push(u.follows)
+		f.ready.Push(u.parts().follows)
 		return
 	}
-	q := f.lane.keys[u.follows.hash]
+	q := f.lane.keys[u.parts().follows.hash]
 	q.Remove(slices.IndexFunc(q.All(), func(w waitingItem) bool { return w.item == u.item }))
 	f.lane.behindOthers--
-	f.ready.PushFront(u.follows)
+	f.ready.PushFront(u.parts().follows)
 }
 
 // putFailedBack puts the records that failed as probes in front of the batches again. One between
@@ -310,7 +339,7 @@ func (f *sourceFeed) removeQueued(n int, bytes int64) { f.addQueued(-n, -bytes) 
 
 // drop drops all queued records.
 func (f *sourceFeed) drop() {
-	f.batches, f.failed, f.ready = fifo.Queue[batch]{}, nil, fifo.Queue[*item]{}
+	f.batches, f.failed, f.ready, f.urgent = fifo.Queue[batch]{}, nil, fifo.Queue[*item]{}, 0
 	f.removeQueued(f.queued, f.bytes)
 }
 
@@ -320,13 +349,13 @@ func (f *sourceFeed) drop() {
 func (f *sourceFeed) isFull() bool {
 	c := f.lane.c
 	half := c.cfg.MaxInFlightBytes / 2
-	return f.queued >= c.cfg.MaxInFlight || c.inflightBytes.Load() > half && f.bytes > c.share(half)
+	return f.isHeldFull() || f.queued-f.held() >= c.cfg.MaxInFlight || c.inflightBytes.Load() > half && f.bytes > c.share(half)
 }
 
 // mayResume reports whether a paused fetch should resume. It waits until half the room is free, so
 // that pauses stay rare: each makes kgo drop the records that it has buffered of the partition.
 func (f *sourceFeed) mayResume() bool {
-	if !f.full.Load() || f.queued > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.isFull() {
+	if !f.full.Load() || !f.heldEases() || f.queued-f.held() > f.lane.c.cfg.MaxInFlight/2 || f.queued > 0 && f.isFull() {
 		return false
 	}
 	f.full.Store(false)

@@ -11,9 +11,11 @@ import (
 
 // couldProbe reports whether cutHeld would find a record.
 func (f *sourceFeed) couldProbe(round int64) bool {
-	if f.lane.c.cfg.Order != OrderPartition {
+	if f.lane.c.cfg.Order != OrderPartition || f.lane.held != nil {
 		next, _ := f.nextHeld(round)
-		return next >= 0
+		if next >= 0 && f.mayCut() || f.lane.c.cfg.Order != OrderPartition {
+			return next >= 0
+		}
 	}
 	return f.mayCut() && (f.nextFailed(round) >= 0 || f.mayCutNext())
 }
@@ -24,9 +26,10 @@ func (f *sourceFeed) cutHeld() (u *unit) {
 	l, round := f.lane, f.lane.guard.Round()
 	next, again := -1, -1
 	var behind follower
-	if l.c.cfg.Order != OrderPartition {
+	if l.c.cfg.Order != OrderPartition || l.held != nil {
 		next, behind = f.nextHeld(round)
-	} else {
+	}
+	if l.c.cfg.Order == OrderPartition && next < 0 {
 		again = f.nextFailed(round)
 	}
 	if next < 0 && again < 0 && !f.mayCutNext() {
@@ -106,12 +109,12 @@ func (f *sourceFeed) nextHeld(round int64) (at int, behind follower) {
 	all := f.ready.All()
 	if f.heldRuns%2 == 1 {
 		for i, it := range slices.Backward(all) {
-			if it.probed < round && f.window.IsNamed(it.offset()) {
+			if it.probed < round && f.window.IsNamed(it.offset()) && !f.isBarred(it) {
 				return i, behind
 			}
 		}
 	}
-	i := slices.IndexFunc(all, func(it *item) bool { return it.probed < round })
+	i := slices.IndexFunc(all, func(it *item) bool { return it.probed < round && !f.isBarred(it) })
 	if i >= 0 && !f.window.MayStart(all[i].offset()) {
 		return -1, behind
 	}
@@ -141,7 +144,7 @@ const (
 func (f *sourceFeed) nextFollower(round int64) (next follower) {
 	all, goesOn := f.ready.All(), f.followed == round
 	switch {
-	case f.lane.behindOthers == 0, goesOn && f.inRound >= perRound,
+	case f.lane.held != nil, f.lane.behindOthers == 0, goesOn && f.inRound >= perRound,
 		!goesOn && slices.ContainsFunc(all, func(it *item) bool { return it.probed <= f.followed }):
 		return next
 	}
@@ -175,7 +178,7 @@ func (f *sourceFeed) nextFollower(round int64) (next follower) {
 // cutFollower makes a unit of a follower. The record that has the key keeps it, and is not ready
 // meanwhile.
 func (f *sourceFeed) cutFollower(x follower, run guard.Run, round int64) *unit {
-	u := &unit{feed: &f.feed, run: run, item: x.item, follows: f.ready.Remove(x.at)}
+	u := &unit{feed: &f.feed, run: run, item: x.item, odd: &oddUnit{follows: f.ready.Remove(x.at)}}
 	if f.busy = true; f.followed < round {
 		f.followed, f.inRound = round, 0
 	}
@@ -194,7 +197,7 @@ func (f *sourceFeed) cutFollower(x follower, run guard.Run, round int64) *unit {
 func (f *sourceFeed) givesWay(u *unit) bool {
 	f.lane.mu.Lock()
 	defer f.lane.mu.Unlock()
-	if !f.full.Load() || !f.lane.guard.Outlasts() || len(f.lane.siblings.Tiers) == 0 || u.item == nil && u.place > 0 || u.follows != nil {
+	if !f.full.Load() || !f.lane.guard.Outlasts() || len(f.lane.siblings.Tiers) == 0 || u.item == nil && u.place > 0 || u.parts().follows != nil {
 		return false
 	}
 	return f.batches.Len() == 0 && !slices.ContainsFunc(f.ready.All(), func(it *item) bool { return it.probed == 0 })

@@ -205,7 +205,7 @@ func (t *telemetry) countOmitted(topic string) {
 // attributes add up, unlike a gauge's.
 type gauges struct {
 	parked, oldest, inflight, evicted, refetched, lanes, stuck, members, failing, gaps, lag metric.Int64Observable
-	guards, guarded, waiting, open                                                          metric.Int64Observable
+	guards, guarded, waiting, open, full                                                    metric.Int64Observable
 }
 
 // newTelemetry makes the instruments, which observe fills. values is the context that Run was
@@ -221,7 +221,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		handledOf: newHandledRecords(cfg),
 	}
 	g := &gauges{}
-	var errs [21]error
+	var errs [22]error
 	t.duration, errs[0] = meter.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of a run of the handler."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))
@@ -235,7 +235,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 	t.omitted, errs[4] = meter.Int64Counter("siding.omitted.values", metric.WithUnit("{record}"),
 		metric.WithDescription("Dead letters that were written without their value, which was too large."))
 	g.parked, errs[5] = meter.Int64ObservableUpDownCounter("siding.parked.records", metric.WithUnit("{record}"),
-		metric.WithDescription("Records of a tier that were read and are not due yet, in memory or evicted."))
+		metric.WithDescription("Records of a tier that were read and are not due yet, in memory or evicted; of the tier held, those that wait in their source, and those behind them."))
 	g.oldest, errs[6] = meter.Int64ObservableGauge("siding.parked.oldest_due", metric.WithUnit("s"),
 		metric.WithDescription("When the first parked record of a tier is due, in Unix seconds."))
 	g.inflight, errs[7] = meter.Int64ObservableUpDownCounter("siding.forwards.inflight", metric.WithUnit("{record}"),
@@ -263,6 +263,8 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		metric.WithDescription("Offsets between the first unfinished one and the end of the partition, as of the last fetch that brought records."))
 	g.open, errs[19] = meter.Int64ObservableUpDownCounter("siding.transactions.awaited", metric.WithUnit("{partition}"),
 		metric.WithDescription("Partitions of sources and retry topics that a transaction which stays open holds up."))
+	g.full, errs[21] = meter.Int64ObservableUpDownCounter("siding.held.full", metric.WithUnit("{lane}"),
+		metric.WithDescription("Lanes that begin no record of another key, since they hold as many keys or records as they may."))
 	t.handled, errs[20] = meter.Int64Counter("siding.handled.records", metric.WithUnit("{record}"),
 		metric.WithDescription("Records that were handled."))
 	if err := cmp.Or(errs[:]...); err != nil {
@@ -274,7 +276,7 @@ func newTelemetry(values context.Context, cfg *Config, observe func(metric.Obser
 		observe(o, g)
 		return nil
 	}, g.parked, g.oldest, g.inflight, g.evicted, g.refetched, g.lanes, g.stuck, g.members, g.failing, g.gaps, g.lag,
-		g.guards, g.guarded, g.waiting, g.open)
+		g.guards, g.guarded, g.waiting, g.open, g.full)
 	return t, err
 }
 
@@ -314,11 +316,14 @@ func newSignals(from *origin, group string) signals {
 		root:   append(span[:len(span):len(span)], trace.WithNewRoot()),
 		common: common,
 		late: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(from.source),
-			semconv.MessagingConsumerGroupName(group), keyTier.String(tierName(from.delay))))},
+			semconv.MessagingConsumerGroupName(group), keyTier.String(cmp.Or(tierName(from.delay), heldTier))))},
 	}
 	s.handled = s.with()
 	return s
 }
+
+// heldTier is the tier's attribute for records that wait in their source: Config.HoldKeys.
+const heldTier = "held"
 
 // withTier returns attributes and the one of a tier, which the source has not.
 func withTier(name string, others ...attribute.KeyValue) []attribute.KeyValue {

@@ -70,7 +70,7 @@ func TestTelemetry_FirstDueTimeOfCopiesDueAtOnce(t *testing.T) {
 		}
 		o := observed{values: map[string]int64{}}
 		rest := named{name: "rest"}
-		c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest})
+		c.observe(o, &gauges{rest, named{name: "oldest"}, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest, rest})
 		if got, there := o.values["oldest"]; got != tt.want || there != (len(tt.due) > 0) {
 			t.Errorf("due first at %d, there: %v; want %d, %v", got, there, tt.want, len(tt.due) > 0)
 		}
@@ -95,7 +95,7 @@ func TestTelemetry_CountsHandlersThatDoNotEnd(t *testing.T) {
 		c.clock.Reading.Store(int64(time.Since(c.clock.Base)))
 		o := observed{values: map[string]int64{}}
 		rest := named{name: "rest"}
-		c.observe(o, &gauges{rest, rest, rest, rest, rest, rest, named{name: "stuck"}, rest, rest, rest, rest, rest, rest, rest, rest})
+		c.observe(o, &gauges{rest, rest, rest, rest, rest, rest, named{name: "stuck"}, rest, rest, rest, rest, rest, rest, rest, rest, rest})
 		if got := o.values["stuck"]; got != 5 {
 			t.Errorf("%d handlers are stuck, want 5", got)
 		}

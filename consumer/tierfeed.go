@@ -237,7 +237,7 @@ func (f *tierFeed) Closing() bool { return f.lane.state >= laneDraining }
 
 func (f *tierFeed) Enqueue(it *tier.Item) {
 	due := &item{parked: it, fresh: it.Fresh()}
-	if l := f.lane; l.keys != nil && (l.guard.Holds() || !due.fresh && l.guard.HoldsRetries()) {
+	if l := f.lane; l.keysTiers() && (l.guard.Holds() || !due.fresh && l.guard.HoldsRetries()) {
 		f.unclaim(due)
 		return
 	}

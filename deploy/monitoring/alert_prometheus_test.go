@@ -364,6 +364,7 @@ func (s *scene) ghost() http.Handler {
 		fmt.Fprintf(w, "siding_handlers_stuck{messaging_consumer_group_name=\"ghosts\"} %d\n", bad)
 		fmt.Fprintf(w, "siding_members{messaging_consumer_group_name=\"ghosts\",siding_member_state=%q} 1\n", state)
 		fmt.Fprintf(w, "siding_omitted_values_total{%s} %d\nsiding_expired_records_total{%s} %d\n", of, n, of, n)
+		fmt.Fprintf(w, "siding_held_full{%s} %d\n", of, bad)
 		fmt.Fprintf(w, "siding_retries_held{%s} %d\nsiding_forwards_inflight{%s} %d\n", of, bad, of, 500*bad)
 		fmt.Fprintf(w, "siding_offset_gaps{%s,siding_tier=\"\"} %d\nsiding_lag{%s,siding_tier=\"\"} %d\n", of, 100*n, of, 100*n)
 		fmt.Fprintf(w, "siding_notifications_given_up_total{messaging_destination_name=\"ghosts.dlq\",siding_receiver_name=\"a\"} %d\n", n)

@@ -33,7 +33,7 @@ func TestTheExampleShowsSpansAndMetricsAndNoSecret(t *testing.T) {
 		names = append(names, m[1])
 	}
 	want := []string{
-		"messaging.process.duration", "siding.commits.failing", "siding.delivery.lateness", "siding.forwards.inflight", "siding.guard.time", "siding.guards", "siding.handled.records", "siding.handlers.stuck", "siding.lag", "siding.lanes",
+		"messaging.process.duration", "siding.commits.failing", "siding.delivery.lateness", "siding.forwards.inflight", "siding.guard.time", "siding.guards", "siding.handled.records", "siding.handlers.stuck", "siding.held.full", "siding.lag", "siding.lanes",
 		"siding.members", "siding.offset.gaps",
 		"siding.parked.records", "siding.parked.refetched", "siding.parked.released", "siding.retries.held", "siding.routed.records", "siding.transactions.awaited",
 	}

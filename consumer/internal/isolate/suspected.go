@@ -52,7 +52,9 @@ func (s *suspected) group(size int) map[Feed][]offsets.Span {
 // add adds the suspects of a feed that are not in hand; the lane is locked.
 func (s *suspected) add(f Feed, is *State, hand []offsets.Span, now time.Time) {
 	all := is.Window.Suspects()
-	s.left += int(all.Suspect - is.Tracker.Floor())
+	// those that finished between others, which may wait for long, do not count
+	unread := max(all.Suspect-is.Tracker.Next, 0)
+	s.left += int(min(all.Suspect-is.Tracker.Floor(), int64(is.Tracker.Pending)+unread))
 	if all.ArePostponed(now) {
 		s.postponed = true
 		return

@@ -1,0 +1,315 @@
+package consumer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/sidingkafka/siding/consumer/internal/forward"
+	"github.com/sidingkafka/siding/consumer/internal/heldkeys"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
+	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/retrytopics"
+)
+
+// heldLane is a lane under Config.HoldKeys. The lane's lock guards what it does. See DESIGN.md,
+// "Held keys".
+type heldLane struct{ *lane }
+
+// heldState is what such a lane keeps.
+type heldState struct {
+	keys  *heldkeys.Keys[*heldRecord]
+	timer *time.Timer // for the head that is due next
+	// the ends of records whose followers are dead-lettered with them
+	dead map[keyHash]*keyEnd
+}
+
+func newHeldState(most int) *heldState {
+	return &heldState{keys: heldkeys.New[*heldRecord](most), dead: map[keyHash]*keyEnd{}}
+}
+
+// heldRecord is a head: a record that failed, and waits in its lane for another attempt.
+type heldRecord struct {
+	item *item
+	// what its copy in a tier would say; of an earlier owner's head the next run makes it
+	meta *headers.Meta
+	tier retrytopics.Tier // in which it would wait
+	// of an earlier owner's head
+	attempts int
+	due      time.Time
+}
+
+// keyEnd is the end of a record's attempt under HoldKeys: the record waits as its key's head, or
+// copies of it are on their way, of which keyEnd is the origin. It frees the key once all are safe.
+type keyEnd struct {
+	*feed
+	key    keyHash
+	offset int64
+	tier   retrytopics.Tier // in which the record would have waited before
+	waits  *heldRecord      // it waits
+	sent   bool             // copies are on their way: the record keeps its key
+	// Under FollowHead: the record was dead-lettered, and these follow it; left are the copies that
+	// are not safe.
+	follow    *headers.Meta
+	followers []*item
+	next      int
+	left      int
+}
+
+// keeps reports whether the record keeps its key.
+func (e *keyEnd) keeps() bool { return e != nil && (e.waits != nil || e.sent) }
+
+// claim has the record keep its key until its copies are safe. The caller does not hold the lock.
+func (e *keyEnd) claim() {
+	l := e.feed.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.sent, e.left = true, 1
+	if e.follow != nil {
+		e.left++ // until the followers are known
+	}
+	if _, claimed := l.keys[e.key]; !claimed && l.keys != nil {
+		l.keys[e.key] = nil
+	}
+}
+
+// Finish implements forward.Origin. The record and its followers are finished together, so that
+// after a crash all of them run again, in order.
+func (e *keyEnd) Finish(int64) {
+	if e.left--; e.left > 0 {
+		return
+	}
+	for _, it := range e.followers {
+		e.feed.Finish(it.offset())
+	}
+	e.feed.Finish(e.offset)
+	l := heldLane{e.feed.lane}
+	delete(l.held.dead, e.key)
+	l.end(e.key)
+	l.releaseKey(e.key)
+	l.wakeLocked()
+	if l.state < laneDraining && l.source.mayResume() {
+		l.c.wg.Go(func() { l.c.sourcePauser.apply(&l.source.fetch) }) // not under the lock
+	}
+}
+
+var _ forward.Origin = (*keyEnd)(nil)
+
+// end ends a head that is finished. What waits behind it is free.
+func (l heldLane) end(key keyHash) {
+	if !l.held.keys.End(heldkeys.Key(key)) {
+		return
+	}
+	if q := l.keys[key]; q != nil {
+		for _, w := range q.All() {
+			w.item.freed = w.item.parked == nil
+		}
+	}
+}
+
+// ended ends the key of a unit whose record is finished without a copy.
+func (l heldLane) ended(u *unit) {
+	if l.held != nil && l.state < laneDraining && u.key != 0 && u.tier == nil && u.feed.tracker.IsFinished(u.item.offset()) {
+		l.end(u.key)
+	}
+}
+
+// keep takes back a unit whose record keeps its key.
+func (l heldLane) keep(u *unit) {
+	e := u.odd.end
+	switch h := e.waits; {
+	case l.state == laneGone:
+	case h == nil && e.follow != nil && l.state < laneDraining:
+		l.gather(e)
+	case h != nil:
+		if l.state < laneDraining {
+			if u.item == nil {
+				l.keys[e.key] = nil
+			}
+			h.item.again = false
+			l.source.addQueued(1, h.item.size)
+		}
+		l.wait(e.key, h, h.meta.Attempts, h.meta.NotBefore)
+	}
+}
+
+// wait has a head wait until it is due.
+func (l heldLane) wait(key keyHash, h *heldRecord, attempts int, due time.Time) {
+	followers := 0
+	if q := l.keys[key]; q != nil {
+		for _, w := range q.All() {
+			if w.item.parked == nil {
+				followers++
+			}
+		}
+	}
+	l.held.keys.Hold(heldkeys.Key(key), h, h.item.offset(), attempts, due, followers)
+	l.arm()
+}
+
+// takesOver has a record that an earlier owner held wait, instead of being ready. It reports false
+// of any other.
+func (l heldLane) takesOver(it *item) bool {
+	if l.held == nil || it.parked != nil || it.hash == 0 || !l.held.keys.Left() {
+		return false
+	}
+	attempts, due, ok := l.held.keys.Take(it.offset())
+	if !ok {
+		return false
+	}
+	tiers := l.siblings.Tiers
+	h := &heldRecord{item: it, attempts: attempts, due: due}
+	if len(tiers) > 0 {
+		h.tier = tiers[min(attempts, len(tiers))-1]
+	}
+	l.wait(it.hash, h, attempts, due)
+	return true
+}
+
+// arm sets the timer for the head that is due next.
+func (l heldLane) arm() {
+	at, ok := l.held.keys.Next()
+	if !ok || l.state >= laneDraining {
+		return
+	}
+	wait := max(time.Until(at), 0)
+	if l.held.timer == nil {
+		l.held.timer = time.AfterFunc(wait, l.due)
+		return
+	}
+	l.held.timer.Reset(wait)
+}
+
+// due makes the heads ready that are due. They go before other records.
+func (l heldLane) due() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state >= laneDraining {
+		return
+	}
+	for _, h := range slices.Backward(l.held.keys.Due(time.Now())) {
+		h.item.again = true
+		l.source.pushFirst(h.item)
+	}
+	l.arm()
+	l.wakeLocked()
+}
+
+// gather collects the records of a key that were read, to be dead-lettered behind the one in front.
+func (l heldLane) gather(e *keyEnd) {
+	if q := l.keys[e.key]; q != nil {
+		for range q.Len() {
+			w := q.Pop()
+			if w.item.parked != nil {
+				q.Push(w) // records of tiers run
+				continue
+			}
+			e.followers = append(e.followers, w.item)
+			l.behindOthers--
+		}
+	}
+	e.followers = append(e.followers, l.source.extract(e.key)...)
+	for _, it := range e.followers {
+		it.dead = true
+		_, _, _ = l.held.keys.Take(it.offset()) // it was in front in an earlier process
+	}
+	e.left += len(e.followers)
+	l.held.dead[e.key] = e
+	l.nextLetter(e)
+	e.Finish(0)
+}
+
+// nextLetter makes the next follower ready that is dead-lettered.
+func (l heldLane) nextLetter(e *keyEnd) {
+	if e.next < len(e.followers) && l.state < laneDraining {
+		l.source.pushFirst(e.followers[e.next])
+		e.next++
+	}
+}
+
+// stop ends the timer.
+func (s *heldState) stop() {
+	if s != nil && s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// heldFull says which bound of HoldKeys keeps records of other keys from starting; empty if none
+// does. The caller holds the lock.
+func (l inspection) heldFull() string {
+	if l.held == nil || l.held.keys.Full() == "" {
+		return ""
+	}
+	return fmt.Sprintf("held keys: %d records of %d keys wait for another attempt, or behind one: %s", l.held.keys.Held(), l.held.keys.Len(), l.held.keys.Full())
+}
+
+// observeHeld observes the records that wait in their sources, and the lanes that hold as many as
+// they may.
+func observeHeld(lanes []*lane, o metric.Observer, g *gauges, group attribute.KeyValue) {
+	full, held, due := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	for _, l := range lanes {
+		l.mu.Lock()
+		if full[l.topic] += 0; l.held != nil {
+			held[l.topic] += int64(l.held.keys.Held())
+			if l.source.isHeldFull() {
+				full[l.topic]++
+			}
+			if at, ok := l.held.keys.Next(); ok && (due[l.topic] == 0 || at.Unix() < due[l.topic]) {
+				due[l.topic] = at.Unix()
+			}
+		}
+		l.mu.Unlock()
+	}
+	for topic, n := range full {
+		o.ObserveInt64(g.full, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
+	}
+	for topic, n := range held {
+		with := metric.WithAttributes(withTier(heldTier, semconv.MessagingDestinationName(topic), group)...)
+		if o.ObserveInt64(g.parked, n, with); due[topic] > 0 {
+			o.ObserveInt64(g.oldest, due[topic], with)
+		}
+	}
+}
+
+// heads returns what the next commit of the feed says of heads, and which changes that says.
+func (f *feed) heads() ([]offsets.Head, uint64) {
+	h := f.lane.held
+	if h == nil || f.tier.Topic != "" {
+		return nil, 0
+	}
+	return h.keys.Commit(f.tracker.IsFinished), h.keys.Changes()
+}
+
+// hasUnsaidHeads reports whether no commit has said the last change of the heads.
+func (f *feed) hasUnsaidHeads() bool {
+	return f.lane.held != nil && f.tier.Topic == "" && f.lane.held.keys.Unsaid()
+}
+
+// saidHeads registers that an accepted commit has said so many changes of the heads.
+func (f *feed) saidHeads(changes uint64) {
+	if f.lane.held != nil && f.tier.Topic == "" {
+		f.lane.held.keys.Accepted(changes)
+	}
+}
+
+// noteRoom registers how much of its room the text of a commit took. The caller does not hold the
+// lock.
+func (l heldLane) noteRoom(length, limit int) {
+	if l.held == nil {
+		return
+	}
+	l.mu.Lock()
+	resume := false
+	if l.held.keys.SetCrowded(length > limit*3/4) && l.state < laneDraining {
+		l.wakeLocked()
+		resume = l.source.mayResume()
+	}
+	l.mu.Unlock()
+	if resume {
+		l.c.sourcePauser.apply(&l.source.fetch)
+	}
+}
