@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 )
 
-const maxFrame = 256 // bytes of a frame that count
-
 // fingerprint returns the first 8 bytes of SHA-256 in hex over class, masked message and frame,
 // each ended by NUL. A class has no NUL, so two classes have no input in common.
 func fingerprint(class, message, frame string) string {
@@ -41,14 +39,6 @@ func newFingerprint(class, message, frame string) string {
 	var m masker
 	m.failure(class, message, frame)
 	return printOf(m.buf[:m.n])
-}
-
-// failure adds the input of a fingerprint.
-func (m *masker) failure(class, message, frame string) {
-	m.verbatim(class)
-	m.message(message)
-	m.verbatim("")
-	m.verbatim(frame[:min(len(frame), maxFrame)])
 }
 
 // digest is a fingerprint and its input.

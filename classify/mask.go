@@ -5,6 +5,7 @@ import "strings"
 const (
 	maxScanned = 4096 // bytes of a message that are read
 	maxMasked  = 512  // bytes of a masked message
+	maxFrame   = 256  // bytes of a frame that count
 )
 
 // Mask returns a message without what differs from one failure of a bug to the next: numbers,
@@ -47,6 +48,14 @@ const (
 	yes
 	no
 )
+
+// failure adds the input of a fingerprint.
+func (m *masker) failure(class, message, frame string) {
+	m.verbatim(class)
+	m.message(message)
+	m.verbatim("")
+	m.verbatim(frame[:min(len(frame), maxFrame)])
+}
 
 // verbatim adds s and the NUL that ends it.
 func (m *masker) verbatim(s string) {

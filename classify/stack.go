@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // MaxStack bounds Result.Stack in bytes; whole frames are kept from the top.
@@ -68,32 +66,6 @@ func topFrame(stack string) string {
 		line = line[:i]
 	}
 	return line
-}
-
-// maxPlace bounds Place in bytes.
-const maxPlace = 200
-
-// Place returns the first frame of a stack in the format of debug.Stack, such as that of
-// [Result].Stack: function and line, as "billing.Charge, fx.go:118", without the folders of either.
-// It returns at most 200 bytes, and the empty string for a stack in another format. A place is
-// code, never a part of a record.
-func Place(stack string) string {
-	function := topFrame(stack)
-	function = function[strings.LastIndexByte(function, '/')+1:]
-	_, at, _ := strings.Cut(stack, "\n")
-	at, _, _ = strings.Cut(at, "\n")
-	at, indented := strings.CutPrefix(at, "\t")
-	at, _, _ = strings.Cut(at, " ") // the offset in the code
-	at = at[strings.LastIndexAny(at, `/\\`)+1:]
-	if !indented || function == "" || at == "" || len(function)+len(at)+2 > maxPlace || !isGraphic(function) || !isGraphic(at) {
-		return ""
-	}
-	return function + ", " + at
-}
-
-// isGraphic reports whether s is valid UTF-8 that can be seen, without blanks.
-func isGraphic(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })
 }
 
 // isStackMethod reports whether t has a method StackTrace() of a slice of

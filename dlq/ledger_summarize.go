@@ -23,17 +23,27 @@ func (l *Ledger) Summarize(ctx context.Context, f Filter, from Cursor, progress 
 	return l.summarize(ctx, newSummarizer(l, f), from, progress)
 }
 
-// SummarizeBy is [Ledger.Summarize], and also counts the open letters by the time of their failure:
-// see [Summary.Times]. by is the length of the times, a second at least.
-func (l *Ledger) SummarizeBy(ctx context.Context, f Filter, from Cursor, by time.Duration, progress func(read, total int64)) (*Summary, error) {
-	if by < time.Second {
-		return nil, fmt.Errorf("dlq: summarize %q: %v is shorter than a second, the least to count by", l.topic, by)
+// SummaryBy is what [Ledger.SummarizeBy] also counts the open letters by.
+type SummaryBy struct {
+	// Times is the length of the times of [Summary.Times], a second at least; 0 for none.
+	Times time.Duration
+	// Value adds a letter to the counts of [Summary.Values]; nil for none. Each letter is parsed
+	// for it, which takes ten times as long as counting it.
+	Value func(*Letter, *ValueCounts)
+}
+
+// SummarizeBy is [Ledger.Summarize], and also counts the open letters by the time of their failure
+// and by a value.
+func (l *Ledger) SummarizeBy(ctx context.Context, f Filter, from Cursor, by SummaryBy, progress func(read, total int64)) (*Summary, error) {
+	if by.Times != 0 && by.Times < time.Second {
+		return nil, fmt.Errorf("dlq: summarize %q: %v is shorter than a second, the least to count by", l.topic, by.Times)
 	}
 	if err := l.ensure(ctx); err != nil {
 		return nil, err
 	}
 	t := newSummarizer(l, f)
-	t.by, t.times = by.Milliseconds(), newBoundedTable[TimeCount](maxTimes)
+	t.by, t.times = by.Times.Milliseconds(), newBoundedTable[TimeCount](maxTimes)
+	t.value = by.Value
 	return l.summarize(ctx, t, from, progress)
 }
 

@@ -36,6 +36,9 @@ type summarizer struct {
 	times   *boundedTable[TimeCount] // the latest sort first
 	earlier TimeCount
 
+	value  func(*Letter, *ValueCounts) // nil for none
+	values ValueCounts
+
 	key     []byte // scratch
 	last    *Failure
 	lastKey []byte
@@ -71,12 +74,13 @@ func (t *summarizer) add(r *kgo.Record) {
 	if r.Offset < p.begin {
 		return
 	}
-	if !t.unfiltered {
-		l := newLetter(r)
+	var l *Letter
+	if !t.unfiltered || t.value != nil {
+		l = newLetter(r)
 		l.State = state
-		if !t.filter.Selects(l) {
-			return
-		}
+	}
+	if !t.unfiltered && !t.filter.Selects(l) {
+		return
 	}
 	switch {
 	case t.judge.copy != noCopy:
@@ -104,6 +108,9 @@ func (t *summarizer) add(r *kgo.Record) {
 	}
 	if t.by > 0 {
 		t.time(at)
+	}
+	if t.value != nil {
+		t.value(l, &t.values)
 	}
 	t.failure(g).add(g, time.UnixMilli(at), r.Partition, r.Offset)
 	if _, err := headers.Parse(r.Headers); damaged(err) { // as a plan counts them
@@ -255,6 +262,9 @@ func (t *summarizer) summary() *Summary {
 		for _, key := range slices.Backward(t.times.keys) {
 			s.Times = append(s.Times, *t.times.rows[key])
 		}
+	}
+	if t.value != nil {
+		s.Values = t.values.Top()
 	}
 	for group, n := range t.groups.rows {
 		s.Groups = append(s.Groups, GroupCount{Group: group, Open: *n})

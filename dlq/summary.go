@@ -51,6 +51,8 @@ type Summary struct {
 	// which none failed. Only [Ledger.SummarizeBy] fills it. It has at most 1,000 times, the latest
 	// ones. All earlier letters are in one more, the first, with Earlier set.
 	Times []TimeCount
+	// Values counts the open letters by a value. Only [Ledger.SummarizeBy] fills it.
+	Values *TopValues
 	// Partitions has every partition that was read, in order.
 	Partitions []PartitionCount
 }

@@ -377,7 +377,7 @@ func TestSummary_CountsByTheTimeOfFailure(t *testing.T) {
 			k.write(t, "orders.dlq", &kgo.Record{Partition: int32(i % 3)}, m)
 		}
 		k.record(t, "orders.dlq", 0, 1, Entry{State: Discarded}) // the first at 25
-		s, err := k.ledger("orders.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, 10*time.Minute, nil)
+		s, err := k.ledger("orders.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, SummaryBy{Times: 10 * time.Minute}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,12 +394,12 @@ func TestSummary_CountsByTheTimeOfFailure(t *testing.T) {
 			records = append(records, &kgo.Record{Topic: "one.dlq", Headers: m.Append(nil)})
 		}
 		k.produce(t, records...)
-		s, err = k.ledger("one.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, time.Second, nil)
+		s, err = k.ledger("one.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, SummaryBy{Times: time.Second}, nil)
 		if err != nil || len(s.Times) != maxTimes+1 || s.Times[0] != (TimeCount{From: s.Times[0].From, Earlier: true, Open: 50}) ||
 			!s.Times[0].From.Equal(at.AddDate(1, 0, 0)) || !s.Times[1].From.Equal(at.AddDate(1, 0, 0).Add(50*time.Second)) || s.Times[maxTimes].Open != 1 {
 			t.Errorf("%d times, %+v, %v", len(s.Times), s.Times[:2], err)
 		}
-		if _, err := k.ledger("one.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, time.Millisecond, nil); err == nil {
+		if _, err := k.ledger("one.dlq").SummarizeBy(t.Context(), Filter{}, Cursor{}, SummaryBy{Times: time.Millisecond}, nil); err == nil {
 			t.Error("it counts by the millisecond")
 		}
 		if s := summarize(t, k.readLedger(t, "one.dlq")); s.Times != nil {

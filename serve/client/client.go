@@ -206,6 +206,13 @@ func (c *Client) Classes(ctx context.Context, topic string, f api.Filter) ([]api
 	return get[[]api.Class](ctx, c, query(&f), "topics", topic, "classes")
 }
 
+// Values counts the open letters by a field: header:NAME, or a path such as value.customer.
+func (c *Client) Values(ctx context.Context, topic, by string, f api.Filter) (api.Values, error) {
+	q := query(&f)
+	q.Set("by", by)
+	return get[api.Values](ctx, c, q, "topics", topic, "values")
+}
+
 // Letters returns a page of letters, the newest first. cursor is the Next of the page before, and
 // empty for the first page. A limit of 0 is the server's.
 func (c *Client) Letters(ctx context.Context, topic string, f api.Filter, cursor string, limit int) (api.Letters, error) {

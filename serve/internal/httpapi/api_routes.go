@@ -87,6 +87,7 @@ func (h *API) addReading(a huma.API) {
 	add(a, op(list, "/topics/{topic}/consumers", "list-consumers", "Consumer groups of a topic's source, those that need somebody first", access.Viewer), on(h.cfg.Desk, operate.ListConsumers))
 	add(a, op(list, "/topics/{topic}/groups", "list-groups", "Open letters by class and fingerprint", access.Viewer), on(h.cfg.Desk, operate.ListGroups))
 	add(a, op(list, "/topics/{topic}/classes", "list-classes", "Open letters by class, and each class by fingerprint", access.Viewer), on(h.cfg.Desk, operate.ListClasses))
+	add(a, op(list, "/topics/{topic}/values", "count-values", "Open letters by a header or a member of their values", access.Reader, takesLong), on(h.cfg.Desk, operate.CountValues))
 	add(a, op(list, "/topics/{topic}/letters", "list-letters", "Letters, the newest first, page by page", access.Viewer), on(h.cfg.Desk, operate.ListLetters))
 	add(a, op(list, "/topics/{topic}/letters/{partition}/{offset}", "get-letter", "A letter with its history", access.Viewer), on(h.cfg.Desk, operate.GetLetter))
 	addStream(a, op(list, "/topics/{topic}/export", "export-letters", "Letters as JSON lines, byte for byte", access.Reader, streams),

@@ -1,13 +1,8 @@
 package letterindex
 
 import (
-	"cmp"
-	"strings"
-	"time"
-
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
 )
@@ -47,35 +42,6 @@ type kindData struct {
 	came   int64 // letters under observation (see Flow), duplicates not among them
 }
 
-// FirstSeen is the letter that failed first, of those that the index read, whatever became of it.
-type FirstSeen struct {
-	// At is when it failed; zero if there is none.
-	At time.Time
-	// Host and Version are those of the consumer that failed it, and Frame is where in its code: see
-	// [classify.Place].
-	Host, Version, Frame string
-	Partition            int32
-	Offset               int64
-}
-
-// before reports whether a letter failed before another one: by time, then by place.
-func (f *FirstSeen) before(other *FirstSeen) bool {
-	return other.At.IsZero() || cmp.Or(f.At.Compare(other.At), cmp.Compare(f.Partition, other.Partition), cmp.Compare(f.Offset, other.Offset)) < 0
-}
-
-// see keeps a letter of a kind if it failed before the others.
-func (d *kindData) see(l *dlq.Letter) {
-	is := FirstSeen{At: l.FailedAt(), Partition: l.Record.Partition, Offset: l.Record.Offset}
-	if is.before(&d.first) {
-		m := &l.Meta
-		is.Host, is.Version, is.Frame = strings.Clone(cut(m.Host, mostFirst)), strings.Clone(cut(m.Version, mostFirst)), classify.Place(m.Stack)
-		d.first = is
-	}
-}
-
-// mostFirst bounds a text of the letter that failed first, in bytes.
-const mostFirst = 256
-
 // place is a letter's partition and offset.
 type place struct {
 	partition int32
@@ -98,7 +64,7 @@ func (k *kinds) number(l *dlq.Letter) uint32 {
 		{Kind{}, mostReasons + 1},
 	} {
 		if n, ok := k.numbers[folded.Kind]; ok {
-			k.all[n].see(l)
+			k.all[n].first.see(l)
 			return n
 		}
 		if len(k.numbers) < folded.most {
@@ -110,7 +76,7 @@ func (k *kinds) number(l *dlq.Letter) uint32 {
 		k.numbers = map[Kind]uint32{}
 	}
 	data := kindData{Kind: kind, sample: cut(m.Message, 256), at: place{l.Record.Partition, l.Record.Offset}}
-	data.see(l)
+	data.first.see(l)
 	n := uint32(len(k.all))
 	if last := len(k.free) - 1; last >= 0 {
 		n, k.free = k.free[last], k.free[:last]

@@ -23,7 +23,7 @@ import (
 // NewSummary makes the verb summary.
 func NewSummary(t *cli.Tool) *cobra.Command {
 	var flags *selection.Flags
-	var by string
+	var by []string
 	cmd := &cobra.Command{
 		Use:   "summary TOPIC...",
 		Short: "Count the open dead letters by what failed",
@@ -35,27 +35,31 @@ them once.
 
 It lists up to 1,000 pairs of class and fingerprint, and counts the others as (other).
 
---by 10m also counts the open letters by the time of their failure, up to 1,000 times, and draws them.
+--by 10m also counts the open letters by the time of their failure, up to 1,000 times, and draws them. --by
+header:tenant or --by value.customer counts them by a header, or a member of their values in JSON, and lists the ten
+largest: whom it hurts. With more than 10,000 different values the counts are estimates, with what is certain beside
+them. Both may be given.
 
 Several topics are one summary after the other: with -o json an array, with -o jsonl a line each.`,
 		Example: `  redrive summary orders.dlq
-  redrive summary orders.dlq --by 10m
+  redrive summary orders.dlq --by 10m --by header:tenant
+  redrive summary orders.dlq --class tax.TableMiss --by value.customer
   redrive summary orders.dlq payments.dlq --since 2h
   redrive summary orders.dlq --since 2h --group billing
   redrive summary orders.dlq -o json | jq '.failures[] | [.count, .class]'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sel, err1 := flags.Compile(t.Now())
-			length, err2 := parseBy(by)
-			return t.With(cmd.Context(), func(s *cli.Session) error { return summarizeAll(cmd.Context(), s, args, sel, length) }, err1, err2)
+			counted, err2 := parseBy(by)
+			return t.With(cmd.Context(), func(s *cli.Session) error { return summarizeAll(cmd.Context(), s, args, sel, counted) }, err1, err2)
 		},
 	}
 	flags = cli.AddSelection(cmd)
-	cmd.Flags().StringVar(&by, "by", "", "also count by the time of failure, in steps of this `duration`, such as 10m or 1d")
+	cmd.Flags().StringArrayVar(&by, "by", nil, "also count by the time of failure, in steps such as 10m, or by a `field`: header:tenant, value.customer")
 	return cmd
 }
 
 // summarizeAll summarizes topics, one after the other.
-func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, by time.Duration) error {
+func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *selection.Selection, by counting) error {
 	err := subject.EachTopic(ctx, s, topics, func(topic string, show func(...output.Field) error) error {
 		sum, of, err := summarize(ctx, s, topic, sel, by)
 		if sum == nil || ctx.Err() != nil {
@@ -75,7 +79,7 @@ func summarizeAll(ctx context.Context, s *cli.Session, topics []string, sel *sel
 	return err
 }
 
-func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, by time.Duration) (sum *dlq.Summary, of consumed, err error) {
+func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection.Selection, by counting) (sum *dlq.Summary, of consumed, err error) {
 	f, frozen, err := subject.Choose(ctx, s, topic, sel)
 	if err != nil {
 		return nil, of, err
@@ -84,11 +88,9 @@ func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection
 	if err != nil {
 		return nil, of, err
 	}
-	if reading := cli.Progress(s.Tool, "reading "+topic); by > 0 {
-		sum, err = ledger.SummarizeBy(ctx, sel.Filter, frozen, by, reading)
-	} else {
-		sum, err = ledger.Summarize(ctx, sel.Filter, frozen, reading)
-	}
+	var undecoded cli.Unread
+	sum, err = ledger.SummarizeBy(ctx, sel.Filter, frozen, by.of(ctx, s, &undecoded), cli.Progress(s.Tool, "reading "+topic))
+	undecoded.Warn(s.Tool)
 	if sum != nil {
 		for i := range sum.Failures {
 			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
@@ -101,7 +103,7 @@ func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection
 	return sum, all[f.Source], subject.ReadFailed(topic, err)
 }
 
-func showSummary(t *cli.Tool, sum *dlq.Summary, of consumed, by time.Duration, show func(...output.Field) error) error {
+func showSummary(t *cli.Tool, sum *dlq.Summary, of consumed, by counting, show func(...output.Field) error) error {
 	groups := output.RowsOf(sum.Groups, groupFields)
 	fields := append(totals(sum),
 		output.NewField("failures", "", output.RowsOf(sum.Failures, failureFields(sum))),
@@ -111,13 +113,16 @@ func showSummary(t *cli.Tool, sum *dlq.Summary, of consumed, by time.Duration, s
 		output.NewField("consumers", "CONSUMERS", of.cell()),
 		output.NewField("guards", "HELD BACK", of.lines(t.Now())),
 	)
-	if by > 0 {
-		fields = append(fields, output.NewField("byMs", "", by), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))
+	if by.times > 0 {
+		fields = append(fields, output.NewField("byMs", "", by.times), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))
+	}
+	if by.field != nil {
+		fields = append(fields, output.NewField("by", "", by.text), output.NewField("values", "", valuesJSON(sum.Values)))
 	}
 	if err := show(fields...); err != nil {
 		return err
 	}
-	return t.Screen.Tables(foldFailures(sum), groups, drawTimes(sum.Times, by))
+	return t.Screen.Tables(foldFailures(sum), groups, by.rows(sum.Values), drawTimes(sum.Times, by.times))
 }
 
 func totals(sum *dlq.Summary) []output.Field {
@@ -142,27 +147,6 @@ func resolvedText(sum *dlq.Summary) string {
 		text += fmt.Sprintf("%s%d %s", []string{": ", ", "}[min(i, 1)], sum.ResolvedAs[state], state)
 	}
 	return text
-}
-
-// parseBy reads the length of the times by which failures are counted; zero for none.
-func parseBy(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	by, ok := selection.ParseDuration(text)
-	switch {
-	case !ok:
-		return 0, fmt.Errorf("--by: %q is no duration, such as 10m, 1h or 1d", text)
-	case by < time.Second || by%time.Second != 0:
-		return 0, fmt.Errorf("--by: %s is not a whole number of seconds, from 1s on", text)
-	}
-	return by, nil
-}
-
-func timeFields(c dlq.TimeCount) []output.Field {
-	return []output.Field{
-		output.NewField("from", "", c.From), output.NewField("open", "", c.Open), output.NewField("earlier", "", c.Earlier),
-	}
 }
 
 const (
