@@ -159,6 +159,14 @@ type Topic struct {
 	// ManualOnly keeps rules from redriving the topics: only operators do. Default true for
 	// critical topics, and false for others.
 	ManualOnly *bool `yaml:"manual-only"`
+	// Owner is who looks after the topics, such as a team, in at most 200 bytes on one line. It
+	// stands with the note and the runbook in messages and in the API. Default none.
+	Owner string `yaml:"owner"`
+	// Runbook is the http or https URL of what to do about the topics' letters, in at most 1,000
+	// bytes. Default none.
+	Runbook string `yaml:"runbook"`
+	// Note is what whoever is on call should know, in at most 500 bytes on one line. Default none.
+	Note string `yaml:"note"`
 	// Alerts overrides single thresholds of the criticality. A negative one, as in -1 or -1s,
 	// switches its alert off.
 	Alerts Thresholds `yaml:"alerts"`
@@ -263,6 +271,7 @@ func (c *Config) check() error {
 		if _, ok := criticalities[t.criticality()]; !ok {
 			wrong(at+"criticality", "%q: critical, high, normal, low or minor", t.Criticality)
 		}
+		t.checkTexts(func(key, format string, args ...any) { wrong(at+key, format, args...) })
 		t.Alerts.check(func(key, format string, args ...any) { wrong(at+"alerts."+key, format, args...) })
 		if t.Retention != nil {
 			t.Retention.check(c.S3, func(key, format string, args ...any) { wrong(at+"retention."+key, format, args...) })

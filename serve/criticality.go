@@ -89,5 +89,5 @@ func (t *Topic) settings() watch.Settings {
 	if is.Retention == 0 {
 		is.Retention = 48 * time.Hour
 	}
-	return watch.Settings{Criticality: string(t.criticality()), ManualOnly: t.manualOnly(), Retains: t.Retention != nil, Thresholds: watch.Thresholds(is)}
+	return watch.Settings{Criticality: string(t.criticality()), Owner: t.Owner, Runbook: t.Runbook, Note: t.Note, ManualOnly: t.manualOnly(), Retains: t.Retention != nil, Thresholds: watch.Thresholds(is)}
 }

@@ -7,6 +7,9 @@ type Topic struct {
 	Topic       string `json:"topic" doc:"Name of the dead-letter topic."`
 	Source      string `json:"source" doc:"Topic whose records failed."`
 	Criticality string `json:"criticality" doc:"What the topic means to its team." enum:"critical,high,normal,low,minor"`
+	Owner       string `json:"owner,omitempty" doc:"Who looks after the topic, by the server's configuration."`
+	Runbook     string `json:"runbook,omitempty" doc:"URL of what to do about its letters." format:"uri"`
+	Note        string `json:"note,omitempty" doc:"What whoever is on call should know."`
 	// Known is when the numbers below were read; null while the topic is read for the first time.
 	Known      *time.Time `json:"known" doc:"When the numbers were read; null while the topic is read for the first time."`
 	Unread     int64      `json:"unread" doc:"Offsets that are still to be read; the numbers lack these."`

@@ -278,6 +278,9 @@ func (a *Alerter) send(key incidentKey, f *followed, drop func() bool) (record b
 	}
 	message, news, full := newsOf(a.cfg.URL, key.topic, key.kind, &f.State), f.news, false
 	message.Drop = drop
+	if t := a.cfg.Topic(key.topic); t != nil {
+		message.Owner, message.Runbook, message.Note = t.Settings.Owner, t.Settings.Runbook, t.Settings.Note
+	}
 	for _, r := range to {
 		message.Done = func(err error) {
 			if err != nil && !errors.Is(err, notify.ErrDropped) {

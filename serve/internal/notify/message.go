@@ -13,6 +13,8 @@ type Message struct {
 	Title, Text string
 	// Link is where people see more.
 	Link string
+	// Owner, Runbook and Note are what the configuration says of the topic; each may be empty.
+	Owner, Runbook, Note string
 	// Key is the same for all messages about one incident, and Over says that it is over. A pager
 	// closes by them what it opened. A newer message of a key takes the place of one that waits.
 	Key  string
@@ -47,7 +49,13 @@ func (m *Message) words(to types.Service) (text string, params types.Params) {
 		if m.Over {
 			state = "over"
 		}
-		return full, types.Params{"title": m.Title, "link": m.Link, "key": m.Key, "severity": severity, "state": state}
+		params = types.Params{"title": m.Title, "link": m.Link, "key": m.Key, "severity": severity, "state": state}
+		for key, text := range map[string]string{"owner": m.Owner, "runbook": m.Runbook, "note": m.Note} {
+			if text != "" {
+				params[key] = text
+			}
+		}
+		return full, params
 	}
 	if hasTitle(to) {
 		return m.rest(), types.Params{"title": m.Title}
@@ -56,7 +64,15 @@ func (m *Message) words(to types.Service) (text string, params types.Params) {
 }
 
 // rest is what a message says below its title.
-func (m *Message) rest() string { return m.Text + "\n" + m.Link }
+func (m *Message) rest() string {
+	text := m.Text + "\n"
+	for _, line := range []struct{ about, text string }{{"owner", m.Owner}, {"note", m.Note}, {"runbook", m.Runbook}} {
+		if line.text != "" {
+			text += line.about + ": " + line.text + "\n"
+		}
+	}
+	return text + m.Link
+}
 
 // hasTitle reports whether a service shows a title beside the text. The others refuse one.
 func hasTitle(to types.Service) bool {

@@ -60,9 +60,12 @@ func TestReceiver_AWebhookGetsFields(t *testing.T) {
 		got <- m
 	}))
 	t.Cleanup(h.Close)
-	sends(t, runs(t, "generic+"+h.URL+"?template=json"), notify.Message{Title: "[page] orders.dlq: 120 letters open", Text: "since now", Link: "http://siding/topics/orders.dlq", Key: "k", Urgent: true})
+	sends(t, runs(t, "generic+"+h.URL+"?template=json"), notify.Message{Title: "[page] orders.dlq: 120 letters open", Text: "since now", Link: "http://siding/topics/orders.dlq", Key: "k", Urgent: true, Owner: "team billing", Runbook: "https://wiki/x"})
 	m := <-got
-	for key, want := range map[string]string{"title": "[page] orders.dlq: 120 letters open", "severity": "critical", "state": "begun", "key": "k", "link": "http://siding/topics/orders.dlq"} {
+	if note, has := m["note"]; has {
+		t.Errorf("there is a note %q", note)
+	}
+	for key, want := range map[string]string{"owner": "team billing", "runbook": "https://wiki/x", "message": "[page] orders.dlq: 120 letters open\nsince now\nowner: team billing\nrunbook: https://wiki/x\nhttp://siding/topics/orders.dlq", "title": "[page] orders.dlq: 120 letters open", "severity": "critical", "state": "begun", "key": "k", "link": "http://siding/topics/orders.dlq"} {
 		if m[key] != want {
 			t.Errorf("%s is %q, want %q", key, m[key], want)
 		}

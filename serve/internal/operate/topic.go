@@ -81,7 +81,7 @@ func topicAs(d *Desk, t *watch.Topic, who *access.Identity) Topic {
 func summaryOf(d *Desk, t *watch.Topic) api.Topic {
 	sum, progress := t.Index.Summary(), t.Index.Progress()
 	is := api.Topic{
-		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: t.Settings.Criticality, ManualOnly: t.Settings.ManualOnly, Unread: progress.Unread,
+		Topic: t.DeadLetterTopic.Topic, Source: t.Source, Criticality: t.Settings.Criticality, Owner: t.Settings.Owner, Runbook: t.Settings.Runbook, Note: t.Settings.Note, ManualOnly: t.Settings.ManualOnly, Unread: progress.Unread,
 		Open: sum.Open, Pending: sum.Pending, Resolved: sum.Resolved, Duplicates: sum.Duplicates, Recent: watch.Total(t.Arrivals.Recent(time.Now(), t.Index.Flow().Written)),
 		Known: timeOr(t.AsOf(&progress)), Oldest: timeOr(sum.Oldest), Newest: timeOr(sum.Newest), Run: t.Unfinished(),
 	}

@@ -5,6 +5,8 @@ import "time"
 // Settings are what the configuration says of a topic.
 type Settings struct {
 	Criticality string
+	// Owner, Runbook and Note are for people; each may be empty.
+	Owner, Runbook, Note string
 	// ManualOnly keeps rules from redriving the topic.
 	ManualOnly bool
 	// Retains reports that a retention of the configuration deletes letters of the topic.
