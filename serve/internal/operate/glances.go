@@ -26,14 +26,16 @@ type glanceAt struct {
 	written int64 // Unix milliseconds
 }
 
-// mostGlances bounds what is kept, to about 2 MiB.
+// mostGlances bounds each generation of what is kept: together about 4 MiB.
 const mostGlances = 4096
 
 // glances keeps what lists showed of letters, which never changes. It is safe for concurrent use.
 type glances struct {
-	mu    sync.Mutex
-	of    map[glanceAt]Glance
-	until map[string]time.Time // until then letters of a topic are not read, after that failed
+	mu sync.Mutex
+	// of has what was asked for since there was no more room, and before what was until then: what
+	// nobody asked for meanwhile is forgotten.
+	of, before map[glanceAt]Glance
+	until      map[string]time.Time // until then letters of a topic are not read, after that failed
 }
 
 func newGlances() *glances {
@@ -44,19 +46,24 @@ func (g *glances) get(at glanceAt) (Glance, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	is, ok := g.of[at]
+	if !ok {
+		if is, ok = g.before[at]; ok {
+			g.keep(at, is)
+		}
+	}
 	return is, ok
 }
 
-// put keeps a glance. If there are many, some others are forgotten.
 func (g *glances) put(at glanceAt, is Glance) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.keep(at, is)
+}
+
+// keep keeps a glance. The caller holds the lock.
+func (g *glances) keep(at glanceAt, is Glance) {
 	if len(g.of) >= mostGlances {
-		for other := range g.of { // in random order
-			if delete(g.of, other); len(g.of) < mostGlances*3/4 {
-				break
-			}
-		}
+		g.of, g.before = map[glanceAt]Glance{}, g.of
 	}
 	g.of[at] = is
 }

@@ -7,19 +7,24 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
-// What lists showed is kept within a bound, and a topic that was recreated has no letters of the
+// What lists showed is kept within a bound, what is asked for again longer, and a topic that was recreated has no letters of the
 // former one.
 func TestGlances_KeepWithinABound(t *testing.T) {
 	t.Parallel()
 	g := newGlances()
+	asked := glanceAt{topic: "bills.dlq"}
+	g.put(asked, Glance{Attempts: 7})
 	for i := range int64(3 * mostGlances) {
+		if is, ok := g.get(asked); !ok || is.Attempts != 7 {
+			t.Fatalf("after %d others, what is asked for again and again is %+v, %v", i, is, ok)
+		}
 		at := glanceAt{"orders.dlq", selection.Place{Offset: i}, 7}
 		g.put(at, Glance{Attempts: int(i)})
 		if is, ok := g.get(at); !ok || is.Attempts != int(i) {
 			t.Fatalf("letter %d is %+v, %v", i, is, ok)
 		}
-		if len(g.of) > mostGlances {
-			t.Fatalf("%d are kept after %d", len(g.of), i+1)
+		if n := len(g.of) + len(g.before); n > 2*mostGlances {
+			t.Fatalf("%d are kept after %d", n, i+1)
 		}
 	}
 	last := glanceAt{"orders.dlq", selection.Place{Offset: 3*mostGlances - 1}, 8}
