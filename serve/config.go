@@ -18,6 +18,7 @@ import (
 	"github.com/sidingkafka/siding/serve/archive"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/watch"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // Config configures a server. The file of redrive serve has the fields with a yaml tag.
@@ -30,6 +31,10 @@ type Config struct {
 	// OpenID opens the provider of Access.OIDC: oidc.Open of package serve/oidc. Required with it;
 	// who sets none does not link that package. Default none.
 	OpenID func(*OIDC) Provider `yaml:"-" json:"-"`
+
+	// OpenRegistry opens the schema registry of Registry: registry.Open of package serve/registry.
+	// Required with it; who sets none does not link what reads schemas. Default none.
+	OpenRegistry func(payload.Registry) (payload.Codec, error) `yaml:"-" json:"-"`
 
 	// MetricReaders are readers of OpenTelemetry's SDK, besides /metrics: one that sends to a
 	// collector, say. Whoever made a reader ends it. Default none.
@@ -54,6 +59,9 @@ type Config struct {
 	MaxClasses int `yaml:"max-classes"`
 	// Redact hides parts of letters from everybody.
 	Redact Redact `yaml:"redact"`
+	// Registry is a schema registry with Confluent's API, by which keys and values are decoded.
+	// Default none.
+	Registry payload.Registry `yaml:"registry"`
 	// RulesFile is a file of rules that redrive letters by themselves. It is read again when it
 	// changes. Default none.
 	RulesFile string `yaml:"rules-file"`

@@ -44,7 +44,7 @@ func Load(name string) (Config, error) {
 
 // files are the fields that name files and directories.
 func (c *Config) files() []*string {
-	all := []*string{&c.RulesFile, &c.Access.TokensFile, &c.Access.SessionKeyFile, &c.TLS.CertFile, &c.TLS.KeyFile}
+	all := []*string{&c.RulesFile, &c.Access.TokensFile, &c.Access.SessionKeyFile, &c.TLS.CertFile, &c.TLS.KeyFile, &c.Registry.PasswordFile, &c.Registry.TokenFile, &c.Registry.CAFile, &c.Registry.CertFile, &c.Registry.KeyFile}
 	if c.Access.OIDC != nil {
 		all = append(all, &c.Access.OIDC.ClientSecretFile)
 	}

@@ -526,9 +526,36 @@ rule: []
 		`tokens.yaml:5: tokens[1].grants[1].topics[0]: "[" ` + aTopics,
 		"tokens.yaml:7: tokens[2].sha256: another token has this hash",
 	}},
+	{"each key of the registry has a value of the wrong kind", map[string]string{"serve.yaml": `registry:
+  url: [a]
+  user: [a]
+  password-env: [a]
+  password-file: [a]
+  token-env: [a]
+  token-file: [a]
+  ca-file: [a]
+  cert-file: [a]
+  key-file: [a]
+`}, []string{
+		"serve.yaml:2: registry.url: it is a list, but a text is expected",
+		"serve.yaml:3: registry.user: it is a list, but a text is expected",
+		"serve.yaml:4: registry.password-env: it is a list, but a text is expected",
+		"serve.yaml:5: registry.password-file: it is a list, but a text is expected",
+		"serve.yaml:6: registry.token-env: it is a list, but a text is expected",
+		"serve.yaml:7: registry.token-file: it is a list, but a text is expected",
+		"serve.yaml:8: registry.ca-file: it is a list, but a text is expected",
+		"serve.yaml:9: registry.cert-file: it is a list, but a text is expected",
+		"serve.yaml:10: registry.key-file: it is a list, but a text is expected",
+	}},
+	{"a registry with a secret in its URL", map[string]string{"serve.yaml": "registry: {url: 'https://u:hunter2@r'}\n"}, []string{
+		"serve.yaml:1: registry: the URL must not have a user or a password: give them apart from it",
+	}},
+	{"a secret of the registry that is not there", map[string]string{"serve.yaml": "registry: {url: 'https://r', token-file: token}\n"}, []string{
+		"serve.yaml:1: registry: open token: no such file or directory",
+	}},
 }
 
-const topKeys = "listen, url, group, refresh, topics, max-classes, redact, rules-file, s3, access, tls, notify"
+const topKeys = "listen, url, group, refresh, topics, max-classes, redact, registry, rules-file, s3, access, tls, notify"
 
 // Each mistake has the file, the line, and what is allowed there, and all are reported at once.
 // None quotes a secret.

@@ -26,6 +26,9 @@ func (c Config) Warnings() (all []error) {
 	if tokens && err == nil && !isLoopback(host) && c.TLS.CertFile == "" && c.Access.Proxy == nil && !strings.HasPrefix(c.URL, "https://") {
 		warn("tls", "not set, so tokens and sessions go over the network as they are: set cert-file and key-file, or, if a proxy before the server speaks HTTPS, set url to its https:// address")
 	}
+	if c.Registry.Unencrypted() {
+		warn("registry.url", "it begins with http://, so the secret goes over the network as it is: use https://")
+	}
 	return all
 }
 
@@ -35,6 +38,7 @@ type secretFile struct{ key, name string }
 func (c *Config) secretFiles() []secretFile {
 	all := []secretFile{
 		{"access.tokens-file", c.Access.TokensFile}, {"access.session-key-file", c.Access.SessionKeyFile}, {"tls.key-file", c.TLS.KeyFile},
+		{"registry.password-file", c.Registry.PasswordFile}, {"registry.token-file", c.Registry.TokenFile}, {"registry.key-file", c.Registry.KeyFile},
 	}
 	if c.Access.OIDC != nil {
 		all = append(all, secretFile{"access.oidc.client-secret-file", c.Access.OIDC.ClientSecretFile})
@@ -43,10 +47,4 @@ func (c *Config) secretFiles() []secretFile {
 		all = append(all, secretFile{fmt.Sprintf("notify[%d].url-file", i), c.Notify[i].URLFile})
 	}
 	return all
-}
-
-// isLoopback reports whether a host is this machine only.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -23,7 +23,9 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/notes"
 	"github.com/sidingkafka/siding/serve/internal/notify"
 	"github.com/sidingkafka/siding/serve/internal/operate"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/watch"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // Server watches the dead-letter topics of a cluster. Its methods are safe for concurrent use.
@@ -49,25 +51,33 @@ func New(cfg Config, log *slog.Logger) (*Server, error) {
 		log = slog.Default()
 	}
 	cfg = cfg.withDefaults()
-	r, err := redrive.New(redrive.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Logger: log})
+	err := cfg.check()
+	if cfg.Registry.URL != "" && cfg.OpenRegistry == nil {
+		err = errors.Join(err, &KeyError{Key: "registry", Problem: "Config.OpenRegistry is not set: it takes registry.Open of package serve/registry"})
+	}
 	if cfg.Access.OIDC != nil && cfg.OpenID == nil {
 		err = errors.Join(err, &KeyError{Key: "access.oidc", Problem: "Config.OpenID is not set: it takes oidc.Open of package serve/oidc"})
 	}
-	if err = errors.Join(cfg.check(), err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	p, err := cfg.parts(log)
 	if err != nil {
 		return nil, err
 	}
+	r, err := redrive.New(redrive.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Values: payload.ValuesOf(p.codec), Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	view := selection.View{Redact: p.redact, Codec: p.codec}
 	cluster := watch.New(watch.Config{
-		Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Refresh: cfg.Refresh, Redriver: r, Redact: p.redact, Log: log,
+		Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Refresh: cfg.Refresh, Redriver: r, View: view, Log: log,
 		Settings: func(name string) watch.Settings { is := cfg.topicConfig(name); return is.settings() },
 	})
-	desk := operate.New(operate.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Cluster: cluster, Redriver: r, Redact: p.redact, Rules: p.rules, Log: log})
+	desk := operate.New(operate.Config{Kafka: cfg.Kafka, Naming: cfg.Naming, Group: cfg.Group, Cluster: cluster, Redriver: r, View: view, Rules: p.rules, Log: log})
 	s := &Server{
 		parts: p, cfg: cfg, log: log, registry: prometheus.NewRegistry(), gate: admit.New(p.who), cluster: cluster, desk: desk,
-		applied: apply.NewRules(apply.RulesConfig{Kafka: cfg.Kafka, Cluster: cluster, Desk: desk, Redriver: r, Redact: p.redact, Log: log}),
+		applied: apply.NewRules(apply.RulesConfig{Kafka: cfg.Kafka, Cluster: cluster, Desk: desk, Redriver: r, View: view, Log: log}),
 	}
 	s.console = console.New(console.Config{Gate: s.gate, Browser: p.browser, Desk: desk, Redact: p.redact, Log: log})
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(s.registry), otelprometheus.WithoutScopeInfo())
@@ -99,6 +109,9 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.cluster.End()
+	if s.codec != nil {
+		defer s.codec.Close()
+	}
 	defer s.console.End()
 	defer context.AfterFunc(ctx, s.console.End)() // while runs of rules end, too
 	writer, err := notes.New(s.cfg.Kafka...)

@@ -86,4 +86,19 @@ type Bytes struct {
 	Base64 []byte  `json:"base64"`
 	Size   int     `json:"size" doc:"In bytes, of all of them."`
 	Cut    bool    `json:"cut,omitempty" doc:"Only the beginning is here."`
+	// Decoded is what a key or a value says by its schema; null if no schema describes it, or it
+	// cannot be decoded.
+	Decoded *Decoded `json:"decoded,omitempty" doc:"What a key or a value says by its schema."`
+	Problem string   `json:"problem,omitempty" doc:"Why a key or a value with a schema is not decoded."`
+}
+
+// Decoded is what bytes say by the schema of a registry.
+type Decoded struct {
+	JSON   string `json:"json" doc:"As text of JSON."`
+	Size   int    `json:"size" doc:"In bytes, of all of it."`
+	Cut    bool   `json:"cut,omitempty" doc:"Only the beginning is here."`
+	Kind   string `json:"kind" enum:"avro,protobuf,json-schema"`
+	Type   string `json:"type,omitempty" doc:"Full name of the type in the schema."`
+	Schema int    `json:"schema,omitempty" doc:"Number of the schema at the registry."`
+	GUID   string `json:"guid,omitempty" doc:"Of the schema, where a header names it so."`
 }

@@ -61,4 +61,7 @@ type Codec interface {
 	// same schema and with the same framing. It is an error if the JSON does not fit the schema,
 	// or something of the bytes that has no JSON would be lost.
 	Encode(ctx context.Context, r *kgo.Record, side Side, json []byte) ([]byte, error)
+
+	// Close ends what is asked, and waits for it. Later calls return errors.
+	Close()
 }

@@ -28,6 +28,8 @@ func (c codec) Decode(_ context.Context, r *kgo.Record, side Side) (*Decoded, er
 	return &Decoded{JSON: []byte(said)}, nil
 }
 
+func (c codec) Close() {}
+
 func (c codec) Encode(context.Context, *kgo.Record, Side, []byte) ([]byte, error) { return nil, nil }
 
 func TestLetter_SaysWhatACodecReads(t *testing.T) {

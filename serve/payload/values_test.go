@@ -6,9 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-func TestValues_AreThoseOfTheCodec(t *testing.T) {
+func TestValuesOf_AreThoseOfTheCodec(t *testing.T) {
 	t.Parallel()
-	v := Values{codec{"a": "1", "b": ""}}
+	if ValuesOf(nil) != nil {
+		t.Error("there are values without a codec")
+	}
+	v := ValuesOf(codec{"a": "1", "b": ""})
 	for value, want := range map[string]string{"a": "1", "b": "", "plain": ""} {
 		got, err := v.DecodeValue(t.Context(), &kgo.Record{Value: []byte(value)})
 		if string(got) != want || (got == nil) != (want == "") || (err != nil) != (value == "b") {

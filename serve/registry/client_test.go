@@ -237,7 +237,7 @@ func TestClient_HasACertificate(t *testing.T) {
 		t.Errorf("without a certificate: %s", got)
 	}
 	for _, broken := range []payload.Registry{{URL: s.URL, CAFile: c.KeyFile}, {URL: s.URL, CAFile: "gone"}, {URL: s.URL, CertFile: c.CAFile, KeyFile: c.CAFile}} {
-		if _, err := Open(broken); err == nil {
+		if _, err := New(broken); err == nil {
 			t.Errorf("%+v is opened", broken)
 		}
 	}

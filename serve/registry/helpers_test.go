@@ -24,7 +24,7 @@ func fake(t *testing.T, opts ...srfake.Option) *srfake.Registry {
 // open opens a registry at an address.
 func open(t *testing.T, c payload.Registry) *Registry {
 	t.Helper()
-	r, err := Open(c)
+	r, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

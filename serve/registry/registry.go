@@ -18,11 +18,21 @@ const (
 	mostText  = 16 << 20
 )
 
-// Registry is a [payload.Codec] by the schemas of a registry. It is safe for concurrent use.
+// Registry is a [payload.Codec] by the schemas of a registry. It is safe for concurrent use. See
+// DESIGN.md, "Values with a schema".
 type Registry struct{ source *source }
 
-// Open returns a registry. It is asked when it is needed first.
-func Open(c payload.Registry) (*Registry, error) {
+// Open is [New], as a server's configuration takes it.
+func Open(c payload.Registry) (payload.Codec, error) {
+	r, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// New returns a registry. It is asked when it is needed first.
+func New(c payload.Registry) (*Registry, error) {
 	client, err := newClient(c, nil)
 	if err != nil {
 		return nil, err
@@ -30,7 +40,7 @@ func Open(c payload.Registry) (*Registry, error) {
 	return &Registry{newSource(client, client.now)}, nil
 }
 
-// Close ends what is asked, and waits for it. Later calls return errors.
+// Close implements [payload.Codec].
 func (r *Registry) Close() { r.source.close() }
 
 // Decode implements [payload.Codec].

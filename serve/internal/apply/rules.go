@@ -13,10 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/operate"
 	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
@@ -26,7 +26,7 @@ type RulesConfig struct {
 	Cluster  *watch.Cluster
 	Desk     *operate.Desk
 	Redriver *redrive.Redriver
-	Redact   *redact.Rules // nil if nothing is hidden
+	View     selection.View
 	Log      *slog.Logger
 }
 
@@ -169,7 +169,7 @@ func (a *Rules) beginRun(ctx context.Context, t *watch.Topic, r *rule.Rule, j *w
 	a.cfg.Desk.Outcomes.Record(ctx, t.DeadLetterTopic.Topic)
 	homeless, without := rests.Err, rests.Groups
 	for {
-		err := a.beginRunOf(ctx, t, r, j, watch.Leaving(r.Whole(t.DeadLetterTopic.Topic, j.Filter, a.cfg.Redact), without))
+		err := a.beginRunOf(ctx, t, r, j, watch.Leaving(r.Whole(t.DeadLetterTopic.Topic, j.Filter, a.cfg.View), without))
 		refused, ok := errors.AsType[*redrive.RefusedError](err)
 		switch {
 		case ok && len(refused.Groups) > 0:

@@ -23,7 +23,7 @@ func choose(ctx context.Context, d *Desk, who *access.Identity, name string, f *
 		return nil, nil, err
 	}
 	partitions := max(int32(t.Partitions), t.Index.Partitions()) // some may have come
-	sel, err := selection.Compile(f, partitions, d.cfg.Redact)
+	sel, err := selection.Compile(f, partitions, d.cfg.View)
 	if err != nil {
 		return nil, nil, failure.NewProblem(api.BadFilter, "%v", err)
 	}

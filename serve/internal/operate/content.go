@@ -6,9 +6,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sidingkafka/siding/dlq"
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // What the API shows of a letter, in bytes of JSON: of all that it carries, and of each part.
@@ -18,16 +21,30 @@ const (
 	mostShown   = 1 << 20
 )
 
-// contentOf returns what a letter carries, without siding's own headers.
-func contentOf(l *dlq.Letter) *api.Content {
+// contentOf returns what a letter's record carries, as much of it as may be shown, without siding's
+// own headers.
+func contentOf(rules *redact.Rules, r, shown *kgo.Record, how *payload.Reading) *api.Content {
 	left := mostContent
 	show := func(name string, b []byte) api.Bytes {
 		is, length := bytesOf(b, max(min(left, mostShown), 0))
 		left -= length + len(name) + len(`{"key":"","value":{"text":,"base64":null,"size":1048576}},`)
 		return is
 	}
-	c := &api.Content{Value: show("", l.Record.Value), Key: show("", l.Record.Key), Headers: []api.Header{}}
-	all := headers.Strip(l.Record.Headers)
+	side := func(own, shown []byte, d *payload.Decoded, err error) (is api.Bytes) {
+		if d == nil {
+			is = show("", shown)
+		} else {
+			said := decodedOf(shown, d, show) // before the bytes take the room
+			is = show("", besides(rules, own, shown, d))
+			is.Decoded = said
+		}
+		if err != nil {
+			is.Problem = err.Error()
+		}
+		return is
+	}
+	c := &api.Content{Value: side(r.Value, shown.Value, how.Value, how.ValueErr), Key: side(r.Key, shown.Key, how.Key, how.KeyErr), Headers: []api.Header{}}
+	all := headers.Strip(shown.Headers)
 	for i, h := range all {
 		value := show(h.Key, h.Value)
 		if left <= 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // A letter costs the API at most 16 times its bytes and 4 MiB, whatever it carries. An answer
@@ -30,7 +31,7 @@ func FuzzContentOf_CostsWhatItsBytesDo(f *testing.F) {
 			l.Record.Headers = append(l.Record.Headers, kgo.RecordHeader{Key: key, Value: header})
 		}
 		size := len(l.Record.Value) + len(l.Record.Key) + len(l.Record.Headers)*(len(key)+len(header)+2)
-		c := contentOf(l)
+		c := contentOf(nil, l.Record, l.Record, &payload.Reading{})
 		text, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)

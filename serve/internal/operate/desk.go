@@ -5,10 +5,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/sidingkafka/siding/serve/internal/rule"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 	"github.com/sidingkafka/siding/serve/internal/yamlfile"
 )
@@ -20,9 +20,9 @@ type Config struct {
 	Group    string // of the servers that share the topics
 	Cluster  *watch.Cluster
 	Redriver *redrive.Redriver
-	Redact   *redact.Rules                  // nil if nothing is hidden
-	Rules    *yamlfile.Watched[[]rule.Rule] // nil without a file of rules
-	Log      *slog.Logger
+	selection.View
+	Rules *yamlfile.Watched[[]rule.Rule] // nil without a file of rules
+	Log   *slog.Logger
 }
 
 // Desk does what people ask for. Its methods are safe for concurrent use. Their errors are

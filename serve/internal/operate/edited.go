@@ -3,13 +3,13 @@ package operate
 import (
 	"context"
 
-	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/request"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // EditedLetter returns what a letter carries before and after an edit, without what is hidden.
@@ -27,16 +27,19 @@ func EditedLetter(ctx context.Context, d *Desk, who *access.Identity, in *reques
 		return nil, nil, err
 	}
 	record, edited := *l.Record, *l
-	if record.Headers, record.Value, err = edit.Apply(headers.Strip(record.Headers), record.Value); err != nil {
-		return nil, nil, failure.NewProblem(api.EditFailed, "%v", err)
+	if record.Headers, record.Value, err = edit.ApplyBy(ctx, payload.ValuesOf(d.cfg.Codec), l.Record); err != nil {
+		return nil, nil, failure.NewProblem(api.EditFailed, "%s", failure.Outside(d.cfg.Redact, err.Error()))
 	}
 	edited.Record = &record
-	shown, hides := d.cfg.Redact.Letter(l)
-	if hides {
-		record.Value = editedHidden(&edit, shown.Record.Value)
+	shown, hides, how := payload.Shown(ctx, d.cfg.Codec, d.cfg.Redact, l)
+	before = contentOf(d.cfg.Redact, l.Record, shown.Record, &how)
+	if !hides {
+		changed, _, how := payload.Shown(ctx, d.cfg.Codec, d.cfg.Redact, &edited)
+		return before, contentOf(d.cfg.Redact, &record, changed.Record, &how), nil
 	}
+	record.Key, record.Value = shown.Record.Key, editedHidden(&edit, shown.Record.Value)
 	changed, _ := d.cfg.Redact.Letter(&edited)
-	return contentOf(shown), contentOf(changed), nil
+	return before, contentOf(d.cfg.Redact, &record, changed.Record, &payload.Reading{}), nil
 }
 
 // editedHidden edits a value of which something is hidden, as it is shown. What the rules hide of

@@ -88,7 +88,7 @@ func readGlances(ctx context.Context, d *Desk, t *watch.Topic, places []selectio
 				d.glances.rest(topic, time.Now().Add(glanceRest))
 				return problemOn(ctx, d, t, err)
 			}
-			l, _ = d.cfg.Redact.Letter(l)
+			l, _, _ = d.cfg.View.Letter(reading, l)
 			add(selection.Place{Partition: l.Record.Partition, Offset: l.Record.Offset}, glanceOf(l))
 		}
 	}

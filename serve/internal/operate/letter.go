@@ -10,6 +10,7 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/access"
 	"github.com/sidingkafka/siding/serve/internal/request"
 	"github.com/sidingkafka/siding/serve/internal/watch"
+	"github.com/sidingkafka/siding/serve/payload"
 )
 
 // GetLetter returns a letter with its history, and to readers what it carries.
@@ -23,11 +24,11 @@ func GetLetter(ctx context.Context, d *Desk, who *access.Identity, in *request.L
 		return api.LetterDetail{}, err
 	}
 	frame := classify.Place(l.Meta.Stack) // code, which nothing hides
-	l, redacted := d.cfg.Redact.Letter(l)
-	is := detailOf(l, d.cfg.Redact.Records(notes))
+	shown, redacted, how := payload.Shown(ctx, d.cfg.Codec, d.cfg.Redact, l)
+	is := detailOf(shown, d.cfg.Redact.Records(notes))
 	is.Redacted, is.Frame = redacted, frame
 	if who.On(in.Topic.Topic) >= access.Reader {
-		is.Content = contentOf(l)
+		is.Content = contentOf(d.cfg.Redact, l.Record, shown.Record, &how)
 	}
 	return is, nil
 }

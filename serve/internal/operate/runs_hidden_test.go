@@ -6,6 +6,7 @@ import (
 
 	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
@@ -17,7 +18,7 @@ func TestDesk_TextsOfRunsHideWhatIsHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := New(Config{Redact: hidden, Log: slog.Default()})
+	d := New(Config{View: selection.View{Redact: hidden}, Log: slog.Default()})
 	o := redrive.Outcome{Topic: "orders.dlq", ID: "x", State: redrive.Canary, Cause: "hunter2 failed", Why: "for hunter3"}
 	l := &LiveRun{topic: o.Topic, id: o.ID, last: o, notices: []string{"skipped hunter4"}}
 	d.Runner.live["orders.dlq/x"] = l

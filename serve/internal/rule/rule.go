@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/duration"
 	"github.com/sidingkafka/siding/serve/internal/selection"
@@ -120,9 +119,9 @@ func (r *Rule) Reads(topic string) bool {
 
 // Fits returns what decides about letters that were read, for one goroutine, and what it says of
 // those about which it cannot: they do not fit. A filter sees no more of a letter than people do.
-func (r *Rule) Fits(topic string, hidden *redact.Rules) (fits func(*dlq.Letter) bool, problem func() string) {
+func (r *Rule) Fits(topic string, view selection.View) (fits func(*dlq.Letter) bool, problem func() string) {
 	chosen := func(r *Rule) *selection.Selection {
-		sel, err := selection.Compile(&r.Filter, 0, hidden)
+		sel, err := selection.Compile(&r.Filter, 0, view)
 		if err != nil { // the file would have been refused
 			sel = &selection.Selection{Reads: func(*dlq.Letter) bool { return false }}
 		}
@@ -143,10 +142,10 @@ func selectedBy(filters []dlq.Filter, l *dlq.Letter) bool {
 }
 
 // Whole returns a filter that decides all, made of one that an index decides.
-func (r *Rule) Whole(topic string, f dlq.Filter, hidden *redact.Rules) dlq.Filter {
+func (r *Rule) Whole(topic string, f dlq.Filter, view selection.View) dlq.Filter {
 	if r.Reads(topic) {
 		known := f.Match
-		fits, _ := r.Fits(topic, hidden)
+		fits, _ := r.Fits(topic, view)
 		f.Match = func(l *dlq.Letter) bool { return (known == nil || known(l)) && fits(l) }
 	}
 	return f
@@ -190,7 +189,7 @@ func (r *Rule) check(wrong func(key, format string, args ...any)) {
 	if len(r.Filter.Class) == 0 {
 		wrong("classes", "required: a rule for all classes would redrive bugs")
 	}
-	sel, err := selection.Compile(&r.Filter, 0, nil)
+	sel, err := selection.Compile(&r.Filter, 0, selection.View{})
 	if mistakes, ok := errors.AsType[selection.Mistakes](err); ok {
 		for _, m := range mistakes {
 			line, _, _ := strings.Cut(m.Problem, "\n") // the others point at the column

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/number"
 	"github.com/sidingkafka/siding/serve/where"
@@ -24,6 +24,15 @@ type Selection struct {
 	// Quotes allows errors of where to quote letters.
 	Quotes bool
 	where  *where.Expression // nil if there is none
+}
+
+// reads decides what takes a look at what a letter carries.
+func (sel *Selection) reads(l *dlq.Letter, carries *dlq.Filter, view *View) bool {
+	seen, _, _ := view.Letter(context.Background(), l)
+	if view.Redact != nil {
+		l = seen // what is hidden cannot be asked for
+	}
+	return carries.Selects(l) && (sel.where == nil || sel.where.Match(seen))
 }
 
 // Whole returns a filter that decides all.
@@ -64,10 +73,10 @@ func (all Mistakes) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Compile makes a selection of a filter, for letters of which some parts are hidden, if hidden is
-// not nil. Its error is [Mistakes], with all of them.
-func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection, error) {
-	sel := &Selection{Quotes: hidden == nil, Filter: dlq.Filter{
+// Compile makes a selection of a filter, for letters as a view has them. Its error is [Mistakes],
+// with all of them.
+func Compile(f *api.Filter, partitions int32, view View) (*Selection, error) {
+	sel := &Selection{Quotes: view.Redact == nil, Filter: dlq.Filter{
 		Classes: f.Class, Fingerprints: f.Fingerprint, Groups: f.Group, Since: f.Since, Until: f.Until, EnteredSince: f.EnteredSince, EnteredUntil: f.EnteredUntil,
 	}}
 	var wrong Mistakes
@@ -119,8 +128,7 @@ func Compile(f *api.Filter, partitions int32, hidden *redact.Rules) (*Selection,
 	if ReadsLetters(f) {
 		carries := dlq.Filter{Keys: f.Key, Headers: where.ParseHeaders(f.Header)}
 		sel.Reads = func(l *dlq.Letter) bool {
-			l, _ = hidden.Letter(l) // what is hidden cannot be asked for
-			return attempts.Has(int64(l.Meta.Attempts)) && carries.Selects(l) && (sel.where == nil || sel.where.Match(l))
+			return attempts.Has(int64(l.Meta.Attempts)) && sel.reads(l, &carries, &view)
 		}
 	}
 	return sel, nil

@@ -20,7 +20,7 @@ func FuzzSelection_RefusesOrSelects(f *testing.F) {
 		if json.Unmarshal([]byte(text), &is) != nil {
 			t.Skip()
 		}
-		sel, err := Compile(&is, 3, nil)
+		sel, err := Compile(&is, 3, View{})
 		switch {
 		case err != nil && sel != nil:
 			t.Errorf("%s: %v, %v", text, sel, err)

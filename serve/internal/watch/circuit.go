@@ -39,7 +39,7 @@ func Circuits(t *Topic, rules []rule.Rule, now time.Time) (all []Circuit) {
 		lastFailed(t, r, now) // each server observes failures, whichever owns the topic
 		if state, err := RuleState(t, r.Name, now); err == nil {
 			state, _ = Settled(t, r, state, now)
-			state.Why = failure.Outside(t.hidden, state.Why)
+			state.Why = failure.Outside(t.view.Redact, state.Why)
 			all = append(all, Circuit{r.Name, state, Paused(t, r.Name) != nil})
 		}
 	}

@@ -17,13 +17,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/internal/client"
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/retrytopics"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 	"github.com/sidingkafka/siding/serve/internal/share"
 )
 
@@ -37,7 +37,7 @@ type Config struct {
 	Group    string        // by which servers share the topics
 	Refresh  time.Duration // how often there is a round
 	Redriver *redrive.Redriver
-	Redact   *redact.Rules // nil if nothing is hidden
+	View     selection.View
 	Settings func(topic string) Settings
 	Log      *slog.Logger
 }
@@ -212,7 +212,7 @@ func (c *Cluster) discover(ctx context.Context, cl *kgo.Client) error {
 	now := map[string]*Topic{}
 	for _, f := range found {
 		if now[f.Topic] = c.topics[f.Topic]; now[f.Topic] == nil {
-			now[f.Topic] = newTopic(f, c.cfg.Settings(f.Topic), letterindex.New(f.Topic, f.Ledger, c.cfg.Kafka...), c.cfg.Redact)
+			now[f.Topic] = newTopic(f, c.cfg.Settings(f.Topic), letterindex.New(f.Topic, f.Ledger, c.cfg.Kafka...), c.cfg.View)
 		}
 		now[f.Topic].identify(f.TopicID, f.LedgerID)
 		if err == nil {
@@ -386,5 +386,5 @@ func (c *Cluster) Trouble(t *Topic, missed error) string {
 	if len(all) == 0 && round != nil {
 		return "the brokers could not be asked for what came since; the server's log has the reason"
 	}
-	return failure.Outside(c.cfg.Redact, strings.Join(all, "; ")) // errors may quote letters
+	return failure.Outside(c.cfg.View.Redact, strings.Join(all, "; ")) // errors may quote letters
 }

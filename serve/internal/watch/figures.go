@@ -79,7 +79,7 @@ func FiguresOf(t *Topic, now time.Time, rules []rule.Rule) Figures {
 	}
 	runs := t.Known()
 	f.LastRun = lastRun(runs, now)
-	f.LastRun.Cause = failure.Outside(t.hidden, f.LastRun.Cause) // an operator wrote it
+	f.LastRun.Cause = failure.Outside(t.view.Redact, f.LastRun.Cause) // an operator wrote it
 	for i := range runs {
 		f.Runs[runs[i].State]++
 	}

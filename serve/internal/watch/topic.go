@@ -13,13 +13,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/internal/redact"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/api"
 	"github.com/sidingkafka/siding/serve/internal/failure"
 	"github.com/sidingkafka/siding/serve/internal/gather"
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/pulse"
+	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
 // Topic is a dead-letter topic of the cluster.
@@ -31,7 +31,7 @@ type Topic struct {
 	observations
 	Classes  Classes
 	Arrivals Arrivals
-	hidden   *redact.Rules // nil if nothing is
+	view     selection.View
 
 	// What a server does about the topic, and what keeps it from doing that twice.
 
@@ -80,9 +80,9 @@ type Rest struct {
 	Homeless int64
 }
 
-func newTopic(is redrive.DeadLetterTopic, configured Settings, letters *letterindex.Index, hidden *redact.Rules) *Topic {
+func newTopic(is redrive.DeadLetterTopic, configured Settings, letters *letterindex.Index, view selection.View) *Topic {
 	return &Topic{
-		DeadLetterTopic: is, Settings: configured, Index: letters, Runs: Runs{index: letters}, Classes: Classes{index: letters}, Arrivals: Arrivals{index: letters}, hidden: hidden, starting: make(chan struct{}, 1),
+		DeadLetterTopic: is, Settings: configured, Index: letters, Runs: Runs{index: letters}, Classes: Classes{index: letters}, Arrivals: Arrivals{index: letters}, view: view, starting: make(chan struct{}, 1),
 	}
 }
 

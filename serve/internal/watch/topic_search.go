@@ -29,10 +29,12 @@ func MayFit(t *Topic, r *rule.Rule, f *dlq.Filter, now time.Time) int64 {
 // name, and each wait of the rule if an expression may ask for the time.
 func Search(t *Topic, r *rule.Rule, now time.Time) *Finder {
 	of := fmt.Sprintf("%x %+v", t.Index.TopicID(), r.Filter)
-	asksTime := strings.Contains(r.Filter.Where, "now")
+	// of a letter that cannot be decoded now, the registry may know more later
+	changes := func(where string) bool { return strings.Contains(where, "now") || t.view.Codec != nil && where != "" }
+	asksTime := changes(r.Filter.Where)
 	for b := range r.Earlier(t.DeadLetterTopic.Topic) {
 		of += fmt.Sprintf(" %+v", b.Filter)
-		asksTime = asksTime || strings.Contains(b.Filter.Where, "now")
+		asksTime = asksTime || changes(b.Filter.Where)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +43,7 @@ func Search(t *Topic, r *rule.Rule, now time.Time) *Finder {
 		if t.searches == nil {
 			t.searches = map[string]*Finder{}
 		}
-		is = &Finder{selection.NewSearch(r.Fits(t.DeadLetterTopic.Topic, t.hidden)), of, now}
+		is = &Finder{selection.NewSearch(r.Fits(t.DeadLetterTopic.Topic, t.view)), of, now}
 		t.searches[r.Name] = is
 	}
 	return is

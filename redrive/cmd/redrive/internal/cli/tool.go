@@ -118,10 +118,6 @@ type Session struct {
 
 // Redriver returns the engine for this session's cluster.
 func (s *Session) Redriver() (*redrive.Redriver, error) {
-	cfg := redrive.Config{Kafka: s.Kafka, Naming: s.Naming, Logger: s.Log}
-	if s.Codec != nil {
-		cfg.Values = payload.Values{Codec: s.Codec}
-	}
-	r, err := redrive.New(cfg)
+	r, err := redrive.New(redrive.Config{Kafka: s.Kafka, Naming: s.Naming, Values: payload.ValuesOf(s.Codec), Logger: s.Log})
 	return r, Usage(err)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sidingkafka/siding/redrive/cmd/redrive/internal/connect"
 	"github.com/sidingkafka/siding/serve"
 	"github.com/sidingkafka/siding/serve/oidc"
+	"github.com/sidingkafka/siding/serve/registry"
 )
 
 // NewServe makes the verb serve.
@@ -100,6 +101,10 @@ func RunServer(ctx context.Context, s *cli.Session, cfg serve.Config) error {
 		cfg.MetricReaders = append(cfg.MetricReaders, exporter)
 	}
 	cfg.Kafka, cfg.Naming, cfg.OpenID = s.Kafka, s.Naming, oidc.Open
+	cfg.OpenRegistry = registry.Open
+	if cfg.Registry.URL == "" {
+		cfg.Registry = s.Registry
+	}
 	cfg.Redact = withRedaction(cfg.Redact, s.RedactTexts)
 	log := s.Log
 	if log == nil {
