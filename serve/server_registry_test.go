@@ -1,6 +1,8 @@
 package serve_test
 
 import (
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -75,6 +77,41 @@ func TestServer_RedactsWhatTheRegistryDecodes(t *testing.T) {
 	if v := l.Content.Value; !l.Redacted || v.Decoded != nil || *v.Text != "[redacted] 13 bytes that cannot be read by their schema" || !strings.HasPrefix(v.Problem, "schema 7: the registry can't be reached: ") {
 		t.Errorf("the value is %q, %+v", *v.Text, v)
 	}
+}
+
+// The console shows what a value says, takes an edit of it, and sends it by the same schema.
+func TestServer_EditsWhatTheRegistryDecodes(t *testing.T) {
+	t.Parallel()
+	c, r, cfg := registered(t)
+	s, _ := c.run(cfg)
+	opens(t, c.clientOf(s, ""), "orders.dlq", 1)
+	p := &person{t: t, s: s}
+	p.opens("/topics/orders.dlq/letters/1/0", "Decoded as avro Order, schema 7.", `"amount": 5`)
+	p.opens("/topics/orders.dlq/letters/1/0?value=hex", "00 00 00 00 07 0c 73 65")
+	redrive := func(text string) string {
+		_, page := p.do(http.MethodPost, "/topics/orders.dlq/letters/1/0/redrive", url.Values{"do": {"plan"}, "text": {text}, "to": {"orders"}})
+		return page
+	}
+	for text, want := range map[string]string{
+		"":                             "it is no JSON",
+		`{"card":"secret","amount":5}`: `Or type the value {"card":"secret","amount":5} as it is now`,
+		`{"card":"secret","amount":6}`: `removed: - "amount": 5 added: + "amount": 6`,
+		`{"card":"secret"}`:            "the field amount of Order is missing",
+	} {
+		if page := redrive(text); !strings.Contains(page, want) {
+			t.Errorf("%s gives no %s: %s", text, want, page)
+		}
+	}
+	at := api.RunRequest{Filter: api.Filter{Offset: []string{"1:0"}}, RunOptions: api.RunOptions{Target: api.Target{Topic: "orders", Wait: true}}}
+	at.Edit.Value = &api.NewBytes{Text: `{"card":7,"amount":6}`}
+	if _, err := c.clientOf(s, "").Plan(t.Context(), "orders.dlq", at); err == nil || !strings.Contains(err.Error(), "card: 7 is not text") {
+		t.Errorf("a plan of an edit that does not fit: %v", err)
+	}
+	r.Close()
+	other, _ := c.run(cfg)
+	opens(t, c.clientOf(other, ""), "orders.dlq", 1)
+	p = &person{t: t, s: other}
+	p.opens("/topics/orders.dlq/letters/1/0", "Not decoded: schema 7: the registry can't be reached")
 }
 
 func TestNew_NeedsWhatOpensARegistry(t *testing.T) {

@@ -45,6 +45,8 @@ type content struct {
 	// Part reports that some of it is missing, and Note what.
 	Part bool
 	Note string
+	// Schema is by what it was decoded, and Undecoded why a schema did not help.
+	Schema, Undecoded string
 }
 
 // contentOf shows bytes in a way that the reader asked for, or else in the first that is possible.

@@ -77,10 +77,12 @@ func typed(l *api.LetterDetail) (text, cannot string) {
 	if l.Content == nil {
 		return "", "the value is for the role reader"
 	}
-	v := l.Content.Value
+	v := said(l.Content.Value)
 	switch {
 	case l.Redacted:
 		return "", "the server's configuration hides parts of the letter, and typing it anew would write what stands in their place"
+	case v.Problem != "":
+		return "", "it cannot be decoded: " + v.Problem
 	case v.Cut || v.Size > mostTyped:
 		return "", "it has " + size(v.Size) + ", and at most " + size(mostTyped) + " can be typed"
 	case v.Text == nil && v.Base64 != nil:
@@ -111,7 +113,7 @@ func changesOf(before, after *api.Content) *changes {
 		c.Headers, whole = diffOf(a, b)
 	}
 	whole = whole && wholeA && wholeB
-	x, y := before.Value, after.Value
+	x, y := said(before.Value), said(after.Value)
 	for _, as := range []string{asJSON, asText, asHex} {
 		a, b := contentOf(x, as, mostDiff), contentOf(y, as, mostDiff)
 		if !canShow(&a, as) || !canShow(&b, as) {

@@ -128,8 +128,8 @@ func newLetterModel(l *api.LetterDetail, topic, path, as string, f *Filter, now 
 	if l.Content == nil {
 		return m
 	}
-	m.Key = contentOf(l.Content.Key, asText, mostKeyText)
-	m.Value = contentOf(l.Content.Value, as, mostValue)
+	m.Key = decodedOf(l.Content.Key, asText, mostKeyText)
+	m.Value = decodedOf(l.Content.Value, as, mostValue)
 	here := letterPath(path, l.Partition, l.Offset)
 	for _, way := range m.Value.Ways {
 		m.Views = append(m.Views, choice{way, here + f.with("value", way) + "#value", way == m.Value.As})
