@@ -106,7 +106,7 @@ func showLetter(ctx context.Context, t *cli.Tool, whole *dlq.Letter, state any, 
 		if near == nil {
 			return nil
 		}
-		return near.show(t)
+		return near.show(ctx, t)
 	}
 	key, keyEncoding := as.Value(l.Record.Key)
 	value, encoding := as.Value(l.Record.Value)
@@ -123,7 +123,7 @@ func showLetter(ctx context.Context, t *cli.Tool, whole *dlq.Letter, state any, 
 		fields = append(fields, output.NewField("keySchema", "", schemaField(how.Key)), output.NewField("schema", "", schemaField(how.Value)))
 	}
 	if near != nil {
-		fields = append(fields, output.NewField("around", "", near.rows(t)), output.NewField("aroundMissing", "", output.OrNil(near.missing)))
+		fields = append(fields, output.NewField("around", "", near.rows(ctx, t)), output.NewField("aroundMissing", "", output.OrNil(near.missing)))
 	}
 	return t.Screen.Object(fields...)
 }

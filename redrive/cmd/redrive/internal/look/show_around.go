@@ -98,14 +98,14 @@ func boundsAt(ctx context.Context, s *cli.Session, at headers.Position) (start, 
 }
 
 // rows are the neighbours. A table marks the original.
-func (n *neighbourhood) rows(t *cli.Tool) output.Rows {
+func (n *neighbourhood) rows(ctx context.Context, t *cli.Tool) output.Rows {
 	return output.RowsOf(n.records, func(r *kgo.Record) []output.Field {
 		original := r.Offset == n.at.Offset
 		mark := fmt.Sprint(r.Offset)
 		if original {
 			mark = "> " + mark
 		}
-		shown, redacted := t.Redaction.Letter(&dlq.Letter{Record: r})
+		shown, redacted, _ := cli.Read(ctx, t, &dlq.Letter{Record: r})
 		key, keyEncoding := output.Text.Value(shown.Record.Key)
 		var keyCell any
 		if r.Key != nil {
@@ -124,7 +124,7 @@ func (n *neighbourhood) rows(t *cli.Tool) output.Rows {
 }
 
 // show prints the neighbours below the letter, in a table.
-func (n *neighbourhood) show(t *cli.Tool) error {
+func (n *neighbourhood) show(ctx context.Context, t *cli.Tool) error {
 	if t.Screen.Format != output.Table {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (n *neighbourhood) show(t *cli.Tool) error {
 		if _, err := fmt.Fprintf(t.Screen.Data(), "\naround %s, the original position:\n", output.Escape(n.at.String())); err != nil {
 			return err
 		}
-		if err := t.Screen.Rows(n.rows(t)); err != nil {
+		if err := t.Screen.Rows(n.rows(ctx, t)); err != nil {
 			return err
 		}
 	}
