@@ -201,7 +201,7 @@ func ReadExport(r io.Reader) iter.Seq2[*Letter, error] {
 				yield(nil, fmt.Errorf("dlq: read an export: %w", p.err))
 				return
 			}
-			l := newLetter(p.record)
+			l := newLetter(p.record, builtin)
 			if l.Redacted = p.redacted; !yield(l, nil) {
 				return
 			}

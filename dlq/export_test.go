@@ -19,7 +19,7 @@ import (
 func seq(rs []*kgo.Record) iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		for _, r := range rs {
-			if !yield(newLetter(r), nil) {
+			if !yield(newLetter(r, builtin), nil) {
 				return
 			}
 		}
@@ -75,7 +75,7 @@ func TestExport_ReturnsErrorsOfLettersAndWriter(t *testing.T) {
 	stall, full := errors.New("partition 1 delivered nothing"), errors.New("no space left on device")
 	var b bytes.Buffer
 	n, err := Export(&b, func(yield func(*Letter, error) bool) {
-		_ = yield(nil, stall) && yield(newLetter(letters()[0]), nil)
+		_ = yield(nil, stall) && yield(newLetter(letters()[0], builtin), nil)
 	})
 	if n != 1 || !errors.Is(err, stall) || bytes.Count(b.Bytes(), []byte("\n")) != 1 {
 		t.Errorf("%d letters, %v", n, err)

@@ -20,6 +20,9 @@ type Filter struct {
 	Classes              []string
 	Fingerprints, Groups []string
 	Reasons              []headers.Reason
+	// Dialects are names of dialects ([Letter.Dialect]), the empty one for letters that siding
+	// wrote, and for those of which no dialect is known.
+	Dialects []string
 	// States are states of letters ([Letter.State]), the empty one for letters without an entry.
 	// Only a [Ledger] knows them: for [Read] each letter has the empty state.
 	States []State
@@ -62,6 +65,7 @@ func (f *Filter) Selects(l *Letter) bool {
 		oneOf(f.Fingerprints, l.Meta.Fingerprint) &&
 		oneOf(f.Groups, l.Meta.Group) &&
 		oneOf(f.Reasons, l.Meta.Reason) &&
+		oneOf(f.Dialects, l.Dialect) &&
 		oneOf(f.States, l.State) &&
 		(len(f.Keys) == 0 || l.Record.Key != nil && slices.Contains(f.Keys, string(l.Record.Key))) &&
 		f.within(l.Record) &&
@@ -73,7 +77,7 @@ func (f *Filter) Selects(l *Letter) bool {
 
 // all reports whether the filter is the zero value, which selects all letters.
 func (f *Filter) all() bool {
-	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.States)+len(f.Keys)+len(f.Ranges)+len(f.Headers) == 0 &&
+	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.Dialects)+len(f.States)+len(f.Keys)+len(f.Ranges)+len(f.Headers) == 0 &&
 		f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero() && f.Match == nil
 }
 

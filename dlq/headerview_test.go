@@ -28,7 +28,7 @@ func FuzzHeaderView_AgreesWithParse(f *testing.F) {
 		}
 		var g headerView
 		g.read(h)
-		l := newLetter(&kgo.Record{Headers: h})
+		l := newLetter(&kgo.Record{Headers: h}, builtin)
 		if g.foreign() && l.MetaErr == nil {
 			t.Error("foreign, but not by its headers")
 		}

@@ -38,6 +38,8 @@ type Ledger struct {
 	states partitionStates
 	runs   map[string][]byte
 	broken map[place]*EntryError // some of them
+
+	dialects *Dialects
 }
 
 // NewLedger returns the ledger of the dead-letter topic, without reading it. ledger is the name of
@@ -45,7 +47,7 @@ type Ledger struct {
 // cluster, and may tune fetching. Each method that reads or writes opens its own clients, and
 // closes them before it returns.
 func NewLedger(topic, ledger string, opts ...kgo.Opt) *Ledger {
-	l := &Ledger{topic: topic, name: ledger, opts: opts, lost: lostLetters{map[int32]int32{}, map[int32]int32{}, map[int32]int64{}}}
+	l := &Ledger{topic: topic, name: ledger, opts: opts, lost: lostLetters{map[int32]int32{}, map[int32]int32{}, map[int32]int64{}}, dialects: builtin}
 	l.forget()
 	return l
 }

@@ -18,8 +18,12 @@ type Letter struct {
 	Meta headers.Meta
 	// MetaErr is a *headers.FieldError if the headers are broken; then Meta has the fields that
 	// could be read. It is also set if the reason is missing, as in a record that siding did not
-	// write.
+	// write and that is of no known [Dialect].
 	MetaErr error
+	// Dialect is the name of the [Dialect] by which another program wrote the letter, and by which
+	// Meta was read; empty if siding wrote it, or none is known. Meta.Reason is empty then, and a
+	// partition or an offset of Meta.Original that the letter does not name is -1.
+	Dialect string
 	// State is the letter's state: that of its entry, or [Duplicate] if it is the copy of an
 	// earlier letter. It is empty if there is no entry. [Read] does not set it.
 	State State
@@ -31,8 +35,8 @@ type Letter struct {
 	Redacted bool
 }
 
-// Damaged reports whether one of siding's headers is broken. A record that siding did not write has
-// none of them, and is not damaged.
+// Damaged reports whether one of siding's headers is broken, or one of the letter's dialect. A
+// record of neither is not damaged.
 func (l *Letter) Damaged() bool { return damaged(l.MetaErr) }
 
 func damaged(err error) bool {
@@ -49,10 +53,31 @@ func (l *Letter) FailedAt() time.Time {
 	return l.Meta.FailedAt
 }
 
-func newLetter(r *kgo.Record) *Letter {
-	m, err := headers.Parse(r.Headers)
-	if err == nil && m.Reason == "" {
-		err = &headers.FieldError{Key: headers.FailureReason, Err: headers.ErrMissing}
+// Own returns the letter as siding's own headers describe it, without its dialect.
+func (l *Letter) Own() *Letter {
+	if l.Dialect == "" {
+		return l
 	}
-	return &Letter{Record: r, Meta: m, MetaErr: err}
+	own := newLetter(l.Record, nil)
+	own.State, own.CopyOf, own.Redacted = l.State, l.CopyOf, l.Redacted
+	return own
+}
+
+func newLetter(r *kgo.Record, known *Dialects) *Letter {
+	m, err := headers.Parse(r.Headers)
+	l := &Letter{Record: r, Meta: m, MetaErr: err}
+	if m.Reason != "" {
+		return l
+	}
+	if d := known.of(r.Headers); d != nil && m.Group == "" && m.Original.Topic == "" {
+		f := d.read(r)
+		f.fill(&l.Meta)
+		l.Dialect = d.Name
+		if err == nil && f.err != nil {
+			l.MetaErr = f.err
+		}
+	} else if err == nil {
+		l.MetaErr = &headers.FieldError{Key: headers.FailureReason, Err: headers.ErrMissing}
+	}
+	return l
 }

@@ -13,7 +13,7 @@ import (
 // in order, and partitions interleave. Letters that expired are skipped without an error.
 //
 // Read yields committed letters only. It waits for transactions that are open before the end. A
-// record whose headers are broken or not siding's is yielded with [Letter.MetaErr] set.
+// record whose headers are broken, or of no known [Dialect], is yielded with [Letter.MetaErr] set.
 //
 // An error comes with a nil letter and ends the read. There is one exception: a partition that
 // delivers nothing for a minute before its end (no leader, or a transaction that never ends) gives
@@ -24,9 +24,13 @@ import (
 // loop ends and sends brokers no client metrics (KIP-714). To continue later, keep a cursor from
 // [Freeze] and advance it letter by letter.
 func Read(ctx context.Context, topic string, f Filter, from Cursor, opts ...kgo.Opt) iter.Seq2[*Letter, error] {
+	return readBy(ctx, builtin, topic, f, from, opts)
+}
+
+func readBy(ctx context.Context, known *Dialects, topic string, f Filter, from Cursor, opts []kgo.Opt) iter.Seq2[*Letter, error] {
 	s := scan{topic: topic, opts: opts, soon: true, narrow: f.narrow}
 	return yieldFrom(ctx, s, from, func(record *kgo.Record) *Letter {
-		l := newLetter(record)
+		l := newLetter(record, known)
 		if !f.Selects(l) {
 			return nil
 		}

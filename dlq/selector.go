@@ -84,7 +84,7 @@ func (c *selector) selected(r *kgo.Record) *Letter {
 	case r.Offset < c.begin[r.Partition] || !c.scope.has(state):
 		return nil
 	}
-	letter := newLetter(r)
+	letter := newLetter(r, c.judge.ledger.dialects)
 	letter.State = state
 	if !c.filter.Selects(letter) {
 		return nil
@@ -107,7 +107,7 @@ func (c *selector) copied(r *kgo.Record) *Letter {
 	if c.judge.behind == 0 {
 		return nil
 	}
-	letter := newLetter(r)
+	letter := newLetter(r, c.judge.ledger.dialects)
 	letter.State, letter.CopyOf = Duplicate, r.Offset-int64(c.judge.behind)
 	return letter
 }

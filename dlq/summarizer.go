@@ -76,7 +76,7 @@ func (t *summarizer) add(r *kgo.Record) {
 	}
 	var l *Letter
 	if !t.unfiltered || t.value != nil {
-		l = newLetter(r)
+		l = newLetter(r, t.judge.ledger.dialects)
 		l.State = state
 	}
 	if !t.unfiltered && !t.filter.Selects(l) {
@@ -98,8 +98,10 @@ func (t *summarizer) add(r *kgo.Record) {
 		p.OldestOffset, p.Oldest = r.Offset, r.Timestamp
 	}
 	g := &t.judge.view
+	damaged := false
 	if g.foreign() {
 		t.sum.Foreign++
+		damaged = t.foreign(g, r)
 	}
 	*t.group(g)++
 	at := g.failedAt
@@ -113,9 +115,29 @@ func (t *summarizer) add(r *kgo.Record) {
 		t.value(l, &t.values)
 	}
 	t.failure(g).add(g, time.UnixMilli(at), r.Partition, r.Offset)
-	if _, err := headers.Parse(r.Headers); damaged(err) { // as a plan counts them
+	if damaged || isDamaged(r) { // as a plan counts them
 		t.sum.Malformed++
 	}
+}
+
+func isDamaged(r *kgo.Record) bool {
+	_, err := headers.Parse(r.Headers)
+	return damaged(err)
+}
+
+// foreign counts a letter that siding did not write, and reads it by its dialect. It reports
+// whether the headers of that are damaged.
+func (t *summarizer) foreign(g *headerView, r *kgo.Record) bool {
+	l := newLetter(r, t.judge.ledger.dialects)
+	if l.Dialect == "" {
+		return false
+	}
+	if t.sum.Dialects == nil {
+		t.sum.Dialects = map[string]int64{}
+	}
+	t.sum.Dialects[l.Dialect]++
+	g.group, g.class, g.fingerprint, g.message = []byte(l.Meta.Group), []byte(l.Meta.Class), []byte(l.Meta.Fingerprint), []byte(l.Meta.Message)
+	return l.Damaged()
 }
 
 // time counts a letter that failed at a Unix millisecond. The table keeps what sorts first, so the

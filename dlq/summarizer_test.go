@@ -48,6 +48,6 @@ func BenchmarkLetter(b *testing.B) {
 	letters := storm(1_000)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		newLetter(letters[i%len(letters)])
+		newLetter(letters[i%len(letters)], builtin)
 	}
 }

@@ -36,6 +36,9 @@ type Summary struct {
 	// Foreign counts the open letters that siding did not write: they have no reason. Malformed
 	// counts the open letters with broken headers: see [Letter.Damaged].
 	Foreign, Malformed int64
+	// Dialects splits Foreign by the names of the letters' dialects, as far as they are known. It
+	// is nil if there are none.
+	Dialects map[string]int64
 	// Failures counts the open letters by class and fingerprint, the most frequent first. It does
 	// not depend on the order in which letters are read. It has at most 1,000 pairs, those that
 	// sort first by fingerprint, then by class. Other letters are folded into one failure of their

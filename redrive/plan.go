@@ -172,6 +172,7 @@ func refuseUnfinished(ledger *dlq.Ledger) error {
 // take adds a letter to the plan, or counts the reason for skipping it. It reports whether it added
 // the letter.
 func (p *Plan) take(ctx context.Context, l *dlq.Letter) bool {
+	l = l.Own() // a letter of another program is sent as it stands
 	most := p.Selection.MaxRedrives
 	set(&most, defaultMaxRedrives)
 	switch {

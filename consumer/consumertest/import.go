@@ -107,6 +107,7 @@ func readLetters(file string, edits []func(*kgo.Record) error) (all []importable
 
 // firstSeen returns the record of a letter as the group first saw it.
 func firstSeen(l *dlq.Letter) importable {
+	l = l.Own() // of another program's letter only the bytes are taken
 	was := l.Record
 	i := importable{letter: positionOf(was), origin: originalOf(l.Meta.Original)}
 	topic, at := i.origin.topic, l.Meta.Original.Timestamp

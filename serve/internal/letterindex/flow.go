@@ -37,7 +37,7 @@ func (b *Index) Flow() Flow {
 func (b *Index) Came(f *dlq.Filter) (n int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	only := dlq.Filter{Classes: f.Classes}
+	only := dlq.Filter{Classes: f.Classes, Dialects: f.Dialects}
 	for i := range b.kinds.all {
 		if k := &b.kinds.all[i]; k.came > 0 && only.Selects(k.letter()) {
 			n += k.came

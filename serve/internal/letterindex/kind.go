@@ -8,11 +8,11 @@ import (
 )
 
 // Kind is what letters have in common that failed in the same way: one class, fingerprint, reason,
-// group and service version.
+// group, service version and dialect.
 type Kind struct {
-	Class, Fingerprint string
-	Reason             headers.Reason
-	Group, Version     string
+	Class, Fingerprint      string
+	Reason                  headers.Reason
+	Group, Version, Dialect string
 }
 
 // These bound the kinds of an index. Beyond mostKinds new ones lose their version, and then, one
@@ -51,15 +51,15 @@ type place struct {
 // number returns the number of a letter's kind.
 func (k *kinds) number(l *dlq.Letter) uint32 {
 	m := &l.Meta
-	kind := Kind{m.Class, m.Fingerprint, m.Reason, m.Group, m.Version}
+	kind := Kind{m.Class, m.Fingerprint, m.Reason, m.Group, m.Version, l.Dialect}
 	for _, folded := range []struct {
 		Kind
 		most int
 	}{
 		{kind, mostKinds},
-		{Kind{Class: kind.Class, Fingerprint: kind.Fingerprint, Reason: kind.Reason, Group: kind.Group}, mostFingerprints},
-		{Kind{Class: kind.Class, Reason: kind.Reason, Group: kind.Group}, mostGroups},
-		{Kind{Class: kind.Class, Reason: kind.Reason}, mostClasses},
+		{Kind{Class: kind.Class, Fingerprint: kind.Fingerprint, Reason: kind.Reason, Group: kind.Group, Dialect: l.Dialect}, mostFingerprints},
+		{Kind{Class: kind.Class, Reason: kind.Reason, Group: kind.Group, Dialect: l.Dialect}, mostGroups},
+		{Kind{Class: kind.Class, Reason: kind.Reason, Dialect: l.Dialect}, mostClasses},
 		{Kind{Reason: kind.Reason}, mostReasons},
 		{Kind{}, mostReasons + 1},
 	} {
@@ -115,5 +115,5 @@ func (b *Index) forgetKinds() {
 
 // letter returns a letter with nothing but what a kind says, for [dlq.Filter.Selects].
 func (k *Kind) letter() *dlq.Letter {
-	return &dlq.Letter{Record: &kgo.Record{}, Meta: headers.Meta{Class: k.Class, Fingerprint: k.Fingerprint, Reason: k.Reason, Group: k.Group, Version: k.Version}}
+	return &dlq.Letter{Record: &kgo.Record{}, Dialect: k.Dialect, Meta: headers.Meta{Class: k.Class, Fingerprint: k.Fingerprint, Reason: k.Reason, Group: k.Group, Version: k.Version}}
 }

@@ -46,10 +46,10 @@ func TestKinds_LoseTheClassLast(t *testing.T) {
 		offset int64
 		kind   Kind
 	}{
-		{mostKinds - 1, Kind{"decode", "f9999", headers.ReasonTerminal, "g9999", "v9999"}},
-		{mostFingerprints - 1, Kind{"decode", "f14999", headers.ReasonTerminal, "g14999", ""}},
-		{mostGroups - 1, Kind{"decode", "", headers.ReasonTerminal, "g19999", ""}},
-		{mostGroups, Kind{"decode", "", headers.ReasonTerminal, "", ""}},
+		{mostKinds - 1, Kind{"decode", "f9999", headers.ReasonTerminal, "g9999", "v9999", ""}},
+		{mostFingerprints - 1, Kind{"decode", "f14999", headers.ReasonTerminal, "g14999", "", ""}},
+		{mostGroups - 1, Kind{"decode", "", headers.ReasonTerminal, "g19999", "", ""}},
+		{mostGroups, Kind{"decode", "", headers.ReasonTerminal, "", "", ""}},
 	} {
 		if row, _ := b.At(0, want.offset); row.Kind != want.kind {
 			t.Errorf("the letter at %d is of %+v, want %+v", want.offset, row.Kind, want.kind)
@@ -68,7 +68,7 @@ func TestKinds_GoWithTheirLetters(t *testing.T) {
 	b.begin(&dlq.Cursor{At: map[int32]int64{0: left}, End: map[int32]int64{0: mostKinds}})
 	b.add(failures("decode", mostKinds, left, time.Now()))
 	for _, at := range []int64{left, mostKinds - 1, mostKinds, mostKinds + left - 1} {
-		want := Kind{"decode", fmt.Sprint("f", at), headers.ReasonTerminal, fmt.Sprint("g", at), fmt.Sprint("v", at)}
+		want := Kind{"decode", fmt.Sprint("f", at), headers.ReasonTerminal, fmt.Sprint("g", at), fmt.Sprint("v", at), ""}
 		if at < mostKinds {
 			want.Class = "http.503"
 		}
@@ -81,5 +81,27 @@ func TestKinds_GoWithTheirLetters(t *testing.T) {
 	}
 	if got := b.Came(&dlq.Filter{Classes: []string{"http.*"}}); got != mostKinds {
 		t.Errorf("%d letters of http.* came, want %d", got, mostKinds)
+	}
+}
+
+// A rule brings back siding's letters of a class alone, also where there are so many kinds that
+// they lose their groups.
+func TestKinds_KeepTheDialect(t *testing.T) {
+	t.Parallel()
+	b := New("orders.dlq", "orders.dlq.ledger")
+	b.ledger, b.partitions[0] = dlq.NewLedger(b.topic, b.ledgerTopic), &partition{}
+	b.add(failures("decode", 0, mostGroups, time.Now()))
+	others := failures("decode", mostGroups, 3, time.Now())
+	for _, l := range others {
+		l.Dialect = "spring"
+	}
+	b.add(others)
+	for dialect, want := range map[string]int64{"": mostGroups, "spring": 3, "connect": 0} {
+		if got := b.Select(&dlq.Filter{Classes: []string{"decode"}, Dialects: []string{dialect}}).Open; got != want {
+			t.Errorf("%d open letters of dialect %q, want %d", got, dialect, want)
+		}
+	}
+	if got := b.Select(&dlq.Filter{Classes: []string{"decode"}}).Open; got != mostGroups+3 {
+		t.Errorf("%d open letters of the class", got)
 	}
 }

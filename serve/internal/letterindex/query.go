@@ -12,7 +12,7 @@ import (
 
 // selectsAll reports whether a filter without keys, headers and a Match leaves nothing out.
 func selectsAll(f *dlq.Filter) bool {
-	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.States)+len(f.Ranges) == 0 &&
+	return len(f.Classes)+len(f.Fingerprints)+len(f.Groups)+len(f.Reasons)+len(f.Dialects)+len(f.States)+len(f.Ranges) == 0 &&
 		f.Since.IsZero() && f.Until.IsZero() && f.EnteredSince.IsZero() && f.EnteredUntil.IsZero()
 }
 
@@ -34,7 +34,7 @@ func (b *Index) selects(f *dlq.Filter) *selection {
 		kinds: make([]bool, len(b.kinds.all)), states: make([]bool, len(states)), failed: newBounds(f.Since, f.Until),
 		entered: newBounds(f.EnteredSince, f.EnteredUntil), ranges: f.Ranges,
 	}
-	only := dlq.Filter{Classes: f.Classes, Fingerprints: f.Fingerprints, Groups: f.Groups, Reasons: f.Reasons, Match: f.Match}
+	only := dlq.Filter{Classes: f.Classes, Fingerprints: f.Fingerprints, Groups: f.Groups, Reasons: f.Reasons, Dialects: f.Dialects, Match: f.Match}
 	for n := range s.kinds {
 		s.kinds[n] = only.Selects(b.kinds.all[n].letter())
 	}

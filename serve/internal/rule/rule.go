@@ -70,6 +70,9 @@ func (r *Rule) Ended(now time.Time, s State, cause string) State {
 // ZoneName returns the time zone of times.
 func (r *Rule) ZoneName() string { return r.zone.String() }
 
+// Dialects are those of letters that rules bring back: siding's own, and those of no known dialect.
+var Dialects = []string{""}
+
 // Selects returns what selects the rule's letters of a topic, as far as an index knows: those that
 // no rule before it fits, whatever that one does about them, and whose delay is over.
 func (r *Rule) Selects(topic string, now time.Time) dlq.Filter {
@@ -197,6 +200,7 @@ func (r *Rule) check(wrong func(key, format string, args ...any)) {
 		}
 	} else {
 		r.selects = sel.Filter
+		r.selects.Dialects = Dialects
 	}
 	for _, d := range []struct {
 		key string

@@ -59,12 +59,12 @@ func Judge(t *Topic, r *rule.Rule, guards []api.Guard, now time.Time) (j Judged,
 // wrong. What the server finds at its first look failed when its letter was written, by the clock
 // that sets the topic's timestamps, if that is later.
 func lastFailed(t *Topic, r *rule.Rule, now time.Time) time.Time {
-	f := dlq.Filter{Classes: r.Filter.Class}
+	f := dlq.Filter{Classes: r.Filter.Class, Dialects: rule.Dialects}
 	came := fmt.Sprint(t.Index.Came(&f), " ", t.Index.LastFailed(&f))
 	f.Until = now
 	last := t.Index.LastFailed(&f)
 	if !t.Index.Progress().Complete.IsZero() {
-		says := t.Index.LastEntered(&dlq.Filter{Classes: r.Filter.Class})
+		says := t.Index.LastEntered(&dlq.Filter{Classes: r.Filter.Class, Dialects: rule.Dialects})
 		if says.Before(last) {
 			says = last
 		}
