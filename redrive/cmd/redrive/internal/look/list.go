@@ -223,6 +223,7 @@ func letterFields(l *dlq.Letter) []output.Field {
 		field("class", "CLASS", output.OrNil(m.Class)).Least(20),
 		field("fingerprint", "", output.OrNil(m.Fingerprint)),
 		field("reason", "REASON", output.OrNil(string(m.Reason))).Spare(3),
+		field("dialect", "", output.OrNil(l.Dialect)),
 		field("group", "GROUP", output.OrNil(m.Group)).Least(10).Spare(1),
 		field("attempts", "ATTEMPTS", m.Attempts).Right().Spare(4),
 		field("failedAt", "FAILED AT", l.FailedAt()).Spare(2),

@@ -159,6 +159,7 @@ func shownFields(l *dlq.Letter) []output.Field {
 		output.NewField("originalTimestamp", "PRODUCED", m.Original.Timestamp),
 		output.NewField("group", "GROUP", output.OrNil(m.Group)),
 		output.NewField("reason", "REASON", output.OrNil(string(m.Reason))),
+		output.NewField("dialect", "DIALECT", output.OrNil(l.Dialect)),
 		output.NewField("class", "CLASS", output.OrNil(m.Class)),
 		output.NewField("fingerprint", "FINGERPRINT", output.OrNil(m.Fingerprint)),
 		output.NewField("message", "MESSAGE", output.OrNil(m.Message)),

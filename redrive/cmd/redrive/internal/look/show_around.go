@@ -37,6 +37,10 @@ func findAround(ctx context.Context, s *cli.Session, at headers.Position, n int6
 		found.missing = "the letter does not say where it was first read: siding did not write it, or its headers are broken"
 		return found, nil
 	}
+	if at.Partition < 0 || at.Offset < 0 { // of another program
+		found.missing = "the letter does not say at which offset of " + at.Topic + " it was first read"
+		return found, nil
+	}
 	start, end, gone, err := boundsAt(ctx, s, at)
 	if err != nil || gone != "" {
 		found.missing = gone

@@ -112,6 +112,7 @@ func showSummary(t *cli.Tool, sum *dlq.Summary, of consumed, by counting, show f
 		output.NewField("partitions", "", output.RowsOf(sum.Partitions, partitionFields)),
 		output.NewField("consumers", "CONSUMERS", of.cell()),
 		output.NewField("guards", "HELD BACK", of.lines(t.Now())),
+		output.NewField("dialects", "", output.Pair{JSON: output.OrEmpty(sum.Dialects)}),
 	)
 	if by.times > 0 {
 		fields = append(fields, output.NewField("byMs", "", by.times), output.NewField("times", "", output.RowsOf(sum.Times, timeFields)))
@@ -134,7 +135,7 @@ func totals(sum *dlq.Summary) []output.Field {
 		output.NewField("resolved", "RESOLVED", output.Pair{Table: resolvedText(sum), JSON: sum.Resolved}),
 		output.NewField("resolvedAs", "", sum.ResolvedAs),
 		output.NewField("duplicates", "DUPLICATES", sum.Duplicates),
-		output.NewField("foreign", "FOREIGN", output.UnlessZero(sum.Foreign)),
+		output.NewField("foreign", "FOREIGN", output.Pair{Table: foreignText(sum), JSON: sum.Foreign}),
 		output.NewField("malformed", "MALFORMED", output.UnlessZero(sum.Malformed)),
 		output.NewField("oldest", "OLDEST OPEN", output.Ago(oldest.Oldest)),
 	}
@@ -145,6 +146,19 @@ func resolvedText(sum *dlq.Summary) string {
 	text := strconv.FormatInt(sum.Resolved, 10)
 	for i, state := range slices.Sorted(maps.Keys(sum.ResolvedAs)) {
 		text += fmt.Sprintf("%s%d %s", []string{": ", ", "}[min(i, 1)], sum.ResolvedAs[state], state)
+	}
+	return text
+}
+
+// foreignText is the number of letters of other programs, and how many of them have which dialect;
+// empty without any.
+func foreignText(sum *dlq.Summary) string {
+	if sum.Foreign == 0 {
+		return ""
+	}
+	text := strconv.FormatInt(sum.Foreign, 10)
+	for i, name := range slices.Sorted(maps.Keys(sum.Dialects)) {
+		text += fmt.Sprintf("%s%d %s", []string{": ", ", "}[min(i, 1)], sum.Dialects[name], name)
 	}
 	return text
 }

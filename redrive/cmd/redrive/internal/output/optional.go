@@ -19,10 +19,16 @@ func OrNil(s string) any {
 	return s
 }
 
-// PositionOf is a cell for a record's position, which may be missing.
+// PositionOf is a cell for a record's position, which may be missing. Of a letter that another
+// program wrote a part may be missing: it is as far as it is known.
 func PositionOf(p headers.Position) any {
-	if p.Topic == "" {
+	switch {
+	case p.Topic == "":
 		return nil
+	case p.Partition < 0:
+		return p.Topic
+	case p.Offset < 0:
+		return fmt.Sprintf("%s/%d", p.Topic, p.Partition)
 	}
 	return p.String()
 }

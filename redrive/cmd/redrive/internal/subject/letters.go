@@ -44,6 +44,9 @@ func WarnOfWhere(t *cli.Tool, sel *selection.Selection) {
 // like a class without letters. With no letter at all the verb itself reports that.
 func WarnOfClasses(t *cli.Tool, topic string, sel *selection.Selection, has iter.Seq[string]) {
 	classes := slices.Collect(has)
+	if slices.Contains(classes, "") { // a plan has no class of letters of other programs
+		return
+	}
 	for _, c := range sel.Filter.Classes {
 		begin, prefix := strings.CutSuffix(c, "*")
 		fits := func(class string) bool { return class == c || prefix && strings.HasPrefix(class, begin) }
