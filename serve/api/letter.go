@@ -38,8 +38,8 @@ type Redriven struct {
 // Position is the place of a record.
 type Position struct {
 	Topic     string `json:"topic"`
-	Partition int32  `json:"partition"`
-	Offset    int64  `json:"offset"`
+	Partition int32  `json:"partition" doc:"-1 if a letter of another program does not name it."`
+	Offset    int64  `json:"offset" doc:"-1 if a letter of another program does not name it."`
 }
 
 // Attempt is a failed call of a handler.

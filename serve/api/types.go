@@ -93,6 +93,7 @@ type Letter struct {
 	Reason      string    `json:"reason,omitempty"`
 	Group       string    `json:"group,omitempty"`
 	Version     string    `json:"version,omitempty" doc:"Version of the service that failed."`
+	Dialect     string    `json:"dialect,omitempty" doc:"How another program wrote the letter, such as spring; absent if siding wrote it, or no dialect is known."`
 }
 
 // Letters is a page of letters, the newest first.

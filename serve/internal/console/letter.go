@@ -209,7 +209,12 @@ func deadStep(l *api.LetterDetail) step {
 	if words, ok := reasonWords[headers.Reason(l.Reason)]; ok {
 		dead.Facts = append(dead.Facts, words)
 	}
-	dead.Facts = append(dead.Facts, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
+	if l.Dialect != "" {
+		dead.Facts = append(dead.Facts, "as "+l.Dialect+" writes it")
+	}
+	if l.Dialect == "" || l.Attempts > 0 { // else it does not say them
+		dead.Facts = append(dead.Facts, fmt.Sprintf("after %s", number.Of(int64(l.Attempts), "attempt")))
+	}
 	for name, value := range map[string]string{"group": l.Group, "version": l.Version, "environment": l.Environment, "host": l.Host} {
 		if value != "" {
 			dead.Facts = append(dead.Facts, name+" "+visible(value))

@@ -73,5 +73,11 @@ func missingWords(reason string) string {
 
 // place says where a record is.
 func place(p api.Position) string {
+	switch {
+	case p.Partition < 0: // another program does not say it
+		return visible(p.Topic)
+	case p.Offset < 0:
+		return fmt.Sprintf("%s, partition %d", visible(p.Topic), p.Partition)
+	}
 	return fmt.Sprintf("%s, partition %d, offset %d", visible(p.Topic), p.Partition, p.Offset)
 }

@@ -48,7 +48,7 @@ func detailOf(l *dlq.Letter, notes []*dlq.LedgerRecord) api.LetterDetail {
 	d := api.LetterDetail{
 		Letter: api.Letter{
 			Partition: l.Record.Partition, Offset: l.Record.Offset, State: string(l.State), FailedAt: l.FailedAt().UTC(), EnteredAt: l.Record.Timestamp.UTC(),
-			Class: m.Class, Fingerprint: m.Fingerprint, Reason: string(m.Reason), Group: m.Group, Version: m.Version,
+			Class: m.Class, Fingerprint: m.Fingerprint, Reason: string(m.Reason), Group: m.Group, Version: m.Version, Dialect: l.Dialect,
 		},
 		Message: m.Message, Stack: m.Stack, Attempts: m.Attempts, Original: *positionOf(m.Original), ProducedAt: timeOr(m.Original.Timestamp), FirstFailedAt: timeOr(m.FirstFailedAt),
 		History: []api.Attempt{}, Ledger: []api.LedgerEntry{}, TraceParent: m.TraceParent, Environment: m.Environment, Host: m.Host,

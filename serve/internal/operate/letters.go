@@ -156,7 +156,7 @@ func fitting(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Select
 func letterOf(r *letterindex.Row) api.Letter {
 	return api.Letter{
 		Partition: r.Partition, Offset: r.Offset, State: string(r.State), FailedAt: r.FailedAt.UTC(), EnteredAt: r.EnteredAt.UTC(),
-		Class: r.Kind.Class, Fingerprint: r.Kind.Fingerprint, Reason: string(r.Kind.Reason), Group: r.Kind.Group, Version: r.Kind.Version,
+		Class: r.Kind.Class, Fingerprint: r.Kind.Fingerprint, Reason: string(r.Kind.Reason), Group: r.Kind.Group, Version: r.Kind.Version, Dialect: r.Kind.Dialect,
 	}
 }
 
