@@ -102,6 +102,10 @@ func TestServer_EditsWhatTheRegistryDecodes(t *testing.T) {
 			t.Errorf("%s gives no %s: %s", text, want, page)
 		}
 	}
+	_, page := p.do(http.MethodPost, "/topics/orders.dlq/letters/1/0/redrive", url.Values{"do": {"plan"}, "patch": {`{"amount":6}`}, "to": {"orders"}})
+	if !strings.Contains(page, `removed: - "amount": 5 added: + "amount": 6`) {
+		t.Errorf("a patch is not shown: %s", page)
+	}
 	at := api.RunRequest{Filter: api.Filter{Offset: []string{"1:0"}}, RunOptions: api.RunOptions{Target: api.Target{Topic: "orders", Wait: true}}}
 	at.Edit.Value = &api.NewBytes{Text: `{"card":7,"amount":6}`}
 	if _, err := c.clientOf(s, "").Plan(t.Context(), "orders.dlq", at); err == nil || !strings.Contains(err.Error(), "card: 7 is not text") {
@@ -124,5 +128,17 @@ func TestNew_NeedsWhatOpensARegistry(t *testing.T) {
 		if _, err := serve.New(cfg, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// Whom an incident hurts is counted by what values say.
+func TestServer_CountsByWhatTheRegistryDecodes(t *testing.T) {
+	t.Parallel()
+	c, _, cfg := registered(t)
+	cl, _ := c.serve(cfg)
+	opens(t, cl, "orders.dlq", 1)
+	got, err := cl.Values(t.Context(), "orders.dlq", "value.amount", api.Filter{})
+	if err != nil || len(got.Top) != 1 || got.Top[0].Value != "5" {
+		t.Errorf("by amount: %+v, %v", got, err)
 	}
 }

@@ -44,7 +44,7 @@ func readValues(ctx context.Context, d *Desk, t *watch.Topic, sel *selection.Sel
 		}
 		n, err := countPlaces(ctx, d, t, places, until, func(l *dlq.Letter) {
 			if sel.Reads == nil || sel.Reads(l) {
-				shown, hidden := d.cfg.Redact.Letter(l)
+				shown, hidden, _ := d.cfg.View.Letter(ctx, l)
 				field.Count(shown, hidden, &counts)
 				v.Counted++
 			}
