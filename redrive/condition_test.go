@@ -123,7 +123,7 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 		r, p := interrupted(t, k)
 		began := time.Now()
 		took := time.Duration(0)
-		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{}, func(redrive.Event) {
+		o, err := r.Resume(t.Context(), "orders.dlq", p.ID, ann(redrive.Pace{MaxLag: 4711}, func(redrive.Event) {
 			if took == 0 {
 				took = time.Since(began)
 			}
@@ -134,6 +134,9 @@ func TestResume_TakesARunThatStoppedAtOnce(t *testing.T) {
 		runs, err := r.Runs(t.Context(), "orders.dlq")
 		if err != nil || len(runs[0].Resumed) != 1 || runs[0].Resumed[0].Owner != runs[0].Owner || runs[0].Resumed[0].At.Before(began) {
 			t.Errorf("the record does not say who resumed it: %+v, %v", runs, err)
+		}
+		if got := runs[0].Resumed[0].Changed; len(got) != 1 || got[0].Field != "maxLag" || got[0].To != "4711" || got[0].From == "" {
+			t.Errorf("the record says that %+v was changed, want maxLag to 4711", got)
 		}
 	})
 }

@@ -79,18 +79,20 @@ type Outcome struct {
 	Counts Counts `json:"counts"`
 }
 
-// Resumption is that a process resumed a run. Owner names the process, as in [Outcome].
+// Resumption is that a process resumed a run. Owner names the process, as in [Outcome]. Changed are
+// the fields of the pace that it replaced.
 type Resumption struct {
-	At    time.Time `json:"at"`
-	Owner string    `json:"owner"`
+	At      time.Time    `json:"at"`
+	Owner   string       `json:"owner"`
+	Changed []PaceChange `json:"changed,omitempty"`
 }
 
 // mostResumed bounds Outcome.Resumed, which is in each record of a run.
 const mostResumed = 20
 
 // resumedBy adds a resumption.
-func resumedBy(all []Resumption, owner string, at time.Time) []Resumption {
-	all = append(all, Resumption{at, owner})
+func resumedBy(all []Resumption, by Resumption) []Resumption {
+	all = append(all, by)
 	return all[max(0, len(all)-mostResumed):]
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -90,6 +91,41 @@ func keep[T int | int64 | float64 | time.Duration](field *T, given, was T) {
 	if given == 0 {
 		*field = was
 	}
+}
+
+// PaceChange is a field of a pace that was replaced. Field is its name in JSON, From and To are its
+// values: numbers, durations such as 30s, or none.
+type PaceChange struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// changes returns what differs from a former pace.
+func (p Pace) changes(was Pace) (all []PaceChange) {
+	compare := func(field string, from, to float64, text func(float64) string) {
+		if from == to {
+			return
+		}
+		say := func(v float64) string {
+			if v < 0 {
+				return "none"
+			}
+			return text(v)
+		}
+		all = append(all, PaceChange{field, say(from), say(to)})
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	duration := func(v float64) string { return time.Duration(v).String() }
+	compare("rate", was.Rate, p.Rate, number)
+	compare("burst", float64(was.Burst), float64(p.Burst), number)
+	compare("canary", float64(was.Canary), float64(p.Canary), number)
+	compare("tolerate", float64(was.Tolerate), float64(p.Tolerate), number)
+	compare("tolerateShare", was.TolerateShare, p.TolerateShare, number)
+	compare("ramp", float64(was.Ramp), float64(p.Ramp), duration)
+	compare("window", float64(was.Window), float64(p.Window), duration)
+	compare("maxLag", float64(was.MaxLag), float64(p.MaxLag), number)
+	return all
 }
 
 func (p Pace) validate() error {

@@ -110,7 +110,9 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 			return err
 		}
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), time.Now(), "", time.Time{}
-		rec.Pace, rec.RampBegan, rec.WindowEnds, rec.Timeout, rec.Resumed = o.Pace.over(rec.Pace), time.Time{}, time.Time{}, 0, resumedBy(rec.Resumed, rec.Owner, rec.Heartbeat)
+		was := rec.Pace
+		rec.Pace, rec.RampBegan, rec.WindowEnds, rec.Timeout = o.Pace.over(was), time.Time{}, time.Time{}, 0
+		rec.Resumed = resumedBy(rec.Resumed, Resumption{rec.Heartbeat, rec.Owner, rec.Pace.changes(was)})
 		return nil
 	})
 	if err != nil {

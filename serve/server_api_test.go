@@ -168,7 +168,7 @@ func TestServer_LetterShowsItsContentToReaders(t *testing.T) {
 var leastRoles = map[string]string{
 	"list-topics": "any", "list-all-runs": "any", "list-rules": "any", "list-rule-history": "any",
 	"get-topic": "viewer", "list-groups": "viewer", "list-classes": "viewer", "list-consumers": "viewer", "list-letters": "viewer", "get-letter": "viewer",
-	"list-runs": "viewer", "get-run": "viewer", "follow-run": "viewer", "try-rule": "viewer", "try-retention": "viewer",
+	"list-runs": "viewer", "list-acts": "viewer", "get-run": "viewer", "follow-run": "viewer", "try-rule": "viewer", "try-retention": "viewer",
 	"export-letters": "reader", "count-values": "reader",
 	"plan-run": "operator", "start-run": "operator", "redrive-letter": "operator", "abort-run": "operator", "resume-run": "operator",
 	"discard-letter": "operator", "reopen-letter": "operator", "discard-letters": "operator",

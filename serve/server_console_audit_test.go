@@ -49,4 +49,15 @@ func TestServer_ConsoleAuditHasDeletionsAndPauses(t *testing.T) {
 	words(t, s, "/audit?topic=orders.dlq", "retention deleted 2 discarded · archived in "+dir, "2 orders.dlq max-count 1",
 		"local paused a rule an outage none orders.dlq to pause it", "local let a rule go on an outage none orders.dlq to resume it")
 	words(t, s, "/audit?by=bob", "1 decision by bob", "bob deleted 6 discarded · without an archive 6 bills.dlq disk is full")
+	if acts, err := cl.Acts(t.Context(), "bills.dlq", 1); err != nil || len(acts) != 1 || acts[0].By != "bob" || acts[0].What != "deleted" || acts[0].Letters != 6 || acts[0].Why != "disk is full" {
+		t.Errorf("the API has %+v, %v", acts, err)
+	}
+	acts, err := cl.Acts(t.Context(), "orders.dlq", 0)
+	var did []string
+	for _, a := range acts {
+		did = append(did, a.What)
+	}
+	if says := strings.Join(did, " "); err != nil || !strings.Contains(says, "resumed-rule paused-rule") || !strings.Contains(says, "deleted") || !strings.Contains(says, "discarded") {
+		t.Errorf("the API has %v, %v", did, err)
+	}
 }

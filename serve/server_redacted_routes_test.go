@@ -159,7 +159,7 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 	post(v1+topic+"/letters/"+letters[0]+"/discard", `{"why":"again hunter42"}`)
 	post(v1+topic+"/letters/"+letters[0]+"/reopen", `{"why":"not hunter42"}`)
 	post(v1+"/rules/outage/topics/orders.dlq/pause", `{"why":"hunter42"}`)
-	read(v1+"/topics", v1+topic, v1+topic+"/consumers", v1+topic+"/groups", v1+topic+"/classes", v1+topic+"/values?by=value.card", v1+topic+"/values?by=header:X-Token", v1+topic+"/letters", v1+topic+"/letters?where="+url.QueryEscape(`text contains "bytes"`), v1+topic+"/export?all=true",
+	read(v1+"/topics", v1+topic, v1+topic+"/consumers", v1+topic+"/audit", v1+topic+"/groups", v1+topic+"/classes", v1+topic+"/values?by=value.card", v1+topic+"/values?by=header:X-Token", v1+topic+"/letters", v1+topic+"/letters?where="+url.QueryEscape(`text contains "bytes"`), v1+topic+"/export?all=true",
 		v1+"/runs", v1+topic+"/runs", v1+topic+"/runs/"+run.ID, v1+topic+"/runs/"+run.ID+"/events", v1+topic+"/retention", v1+"/rules", v1+"/rules/outage/history", v1+"/rules/outage/topics/orders.dlq/dry-run",
 		"/", topic, topic+"?state=all", topic+"?where="+url.QueryEscape(`value.card > 1`), topic+"/runs/"+run.ID, "/runs", "/rules", "/rules/outage/topics/orders.dlq", "/audit", "/metrics",
 		topic+"/redrive", topic+"/discard", v1+"/topics/hunter42", topic+"/letters/1/404", topic+"/letters/1/404/redrive")

@@ -95,12 +95,28 @@ type Run struct {
 	Heartbeat time.Time  `json:"heartbeatAt" doc:"When the numbers were recorded."`
 	Stopped   *time.Time `json:"stoppedAt,omitempty" doc:"When its process left it unfinished."`
 	Ended     *time.Time `json:"endedAt,omitempty"`
+	// Resumed are at most 20, the last ones.
+	Resumed []Resumption `json:"resumed,omitempty" doc:"When processes resumed it, the last 20, the oldest first."`
 	// WindowEnds is the end of the window after the last letter.
 	WindowEnds *time.Time `json:"windowEndsAt,omitempty"`
 	Pace       Pace       `json:"pace"`
 	Rate       float64    `json:"rate" doc:"Records a second that it may send now; negative without a limit."`
 	Counts     Counts     `json:"counts"`
 	Notices    []string   `json:"notices,omitempty" doc:"What the run told, newest last, if the server that answers runs it."`
+}
+
+// Resumption is that a process resumed a run.
+type Resumption struct {
+	At      time.Time    `json:"at"`
+	Owner   string       `json:"owner" doc:"The process."`
+	Changed []PaceChange `json:"changed,omitempty" doc:"Fields of the pace that were replaced."`
+}
+
+// PaceChange is a field of a pace that was replaced.
+type PaceChange struct {
+	Field string `json:"field" doc:"Name of the field of a pace: rate, burst, canary, tolerate, tolerateShare, ramp, window or maxLag."`
+	From  string `json:"from" doc:"A number, a duration such as 30s, or none."`
+	To    string `json:"to"`
 }
 
 // Counts counts the letters of a run by their outcomes.

@@ -206,6 +206,15 @@ func (c *Client) Classes(ctx context.Context, topic string, f api.Filter) ([]api
 	return get[[]api.Class](ctx, c, query(&f), "topics", topic, "classes")
 }
 
+// Acts returns who did what on a topic, the latest first. A limit of 0 is the server's.
+func (c *Client) Acts(ctx context.Context, topic string, limit int) ([]api.Act, error) {
+	q := url.Values{}
+	if limit != 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return get[[]api.Act](ctx, c, q, "topics", topic, "audit")
+}
+
 // Values counts the open letters by a field: header:NAME, or a path such as value.customer.
 func (c *Client) Values(ctx context.Context, topic, by string, f api.Filter) (api.Values, error) {
 	q := query(&f)

@@ -154,7 +154,11 @@ func actsOnRun(o *redrive.Outcome) (all []actOnRun) {
 		all = append(all, actOnRun{what, by, process, why, at})
 	}
 	for _, r := range o.Resumed {
-		act("resumed a run", r.Owner, "", r.At)
+		what := "resumed a run"
+		for i, c := range r.Changed {
+			what += []string{" with ", ", "}[min(i, 1)] + c.Field + " " + c.To + " instead of " + c.From
+		}
+		act(what, r.Owner, "", r.At)
 	}
 	if cause, ok := strings.CutPrefix(o.Cause, "aborted by "); ok && o.State == redrive.Aborted {
 		why, _ := strings.CutPrefix(strings.TrimPrefix(cause, o.Owner), ": ")

@@ -32,10 +32,14 @@ func TestActsOnRun_AreResumptionsAndAborts(t *testing.T) {
 	at := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
 	run := redrive.Outcome{
 		State: redrive.Aborted, Owner: "ben on pod-2, process 1", Cause: "aborted by ben on pod-2, process 1: wrong letters", Ended: at.Add(time.Hour),
-		Resumed: []redrive.Resumption{{At: at, Owner: "rule on call on pod-1, process 7"}},
+		Resumed: []redrive.Resumption{
+			{At: at, Owner: "rule on call on pod-1, process 7"},
+			{At: at, Owner: "ada on pod-1, process 8", Changed: []redrive.PaceChange{{Field: "rate", From: "50", To: "10"}, {Field: "ramp", From: "30s", To: "none"}}},
+		},
 	}
 	want := []actOnRun{
 		{"resumed a run", "rule on call", "pod-1, process 7", "", at},
+		{"resumed a run with rate 10 instead of 50, ramp none instead of 30s", "ada", "pod-1, process 8", "", at},
 		{"aborted a run", "ben", "pod-2, process 1", "wrong letters", at.Add(time.Hour)},
 	}
 	if got := actsOnRun(&run); !slices.Equal(got, want) {

@@ -97,6 +97,7 @@ func (h *API) addReading(a huma.API) {
 	add(a, op(list, "/topics/{topic}/runs/{run}", "get-run", "A run", access.Viewer), on(h.cfg.Desk, operate.GetRun))
 	addStream(a, op(list, "/topics/{topic}/runs/{run}/events", "follow-run", "States of a run as server-sent events, until it ends", access.Viewer, streams),
 		"text/event-stream", "Events named run, whose data is a Run. With a Last-Event-ID there are only later ones; 204 if there are none.", h.streamRun)
+	add(a, op(list, "/topics/{topic}/audit", "list-acts", "Who did what on a topic, the latest first", access.Viewer), on(h.cfg.Desk, operate.ListActs))
 	add(a, op(list, "/topics/{topic}/retention", "try-retention", "What the retention of a topic would delete now", access.Viewer, takesLong), h.cfg.Retainer.Try)
 	add(a, op(list, "/rules", "list-rules", "Rules with their states", access.None), on(h.cfg.Desk, operate.ListRules))
 	add(a, op(list, "/rules/{rule}/history", "list-rule-history", "What a rule did, the newest first", access.None), on(h.cfg.Desk, operate.RuleHistory))

@@ -127,13 +127,25 @@ func runAs(d *Desk, t *watch.Topic, o *redrive.Outcome) api.Run {
 	}
 	return api.Run{
 		Topic: o.Topic, ID: o.ID, State: string(o.State), Waiting: failure.Outside(d.cfg.Redact, waiting), Cause: failure.Outside(d.cfg.Redact, o.Cause), By: o.By, Why: d.cfg.Redact.Text(o.Why), Owner: o.Owner, Claim: o.Claim, Here: here,
-		Silent: !here && t.Silent(o), Started: o.Started.UTC(), Heartbeat: o.Heartbeat.UTC(), Stopped: timeOr(o.Stopped), Ended: timeOr(o.Ended), WindowEnds: timeOr(o.WindowEnds),
+		Silent: !here && t.Silent(o), Started: o.Started.UTC(), Heartbeat: o.Heartbeat.UTC(), Stopped: timeOr(o.Stopped), Ended: timeOr(o.Ended), Resumed: resumptionsOf(o), WindowEnds: timeOr(o.WindowEnds),
 		Pace: api.Pace{
 			Rate: o.Pace.Rate, Burst: o.Pace.Burst, Canary: o.Pace.Canary, Tolerate: o.Pace.Tolerate, TolerateShare: o.Pace.TolerateShare,
 			RampMs: o.Pace.Ramp.Milliseconds(), WindowMs: o.Pace.Window.Milliseconds(), MaxLag: o.Pace.MaxLag,
 		},
 		Rate: o.RateAt(o.Heartbeat), Counts: api.Counts(c), Notices: notices,
 	}
+}
+
+// resumptionsOf returns who resumed a run, and which limits they changed.
+func resumptionsOf(o *redrive.Outcome) (all []api.Resumption) {
+	for _, r := range o.Resumed {
+		is := api.Resumption{At: r.At.UTC(), Owner: r.Owner}
+		for _, c := range r.Changed {
+			is.Changed = append(is.Changed, api.PaceChange(c))
+		}
+		all = append(all, is)
+	}
+	return all
 }
 
 // AbortRun ends a run, wherever its process is.
