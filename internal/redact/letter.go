@@ -61,6 +61,15 @@ func (r *Rules) Letter(l *dlq.Letter) (shown *dlq.Letter, hidden bool) {
 	return &copied, hidden
 }
 
+// Consumer returns the host and the version of the consumer that failed a letter, as they may be
+// shown.
+func (r *Rules) Consumer(host, version string) (shownHost, shownVersion string) {
+	if r == nil {
+		return host, version
+	}
+	return r.header(reserved.Host.String(), host), r.header(reserved.ConsumerVersion.String(), version)
+}
+
 // fields hides parts of dlq-meta: each field as if it were the header of its key, and all of one
 // that this version does not know, or cannot read.
 func (r *Rules) fields(text []byte, history, shownHistory bool) []byte {

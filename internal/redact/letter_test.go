@@ -58,6 +58,9 @@ func TestRules_HideWhoFailedTheLetter(t *testing.T) {
 	if want := (headers.Meta{Host: Mark, Environment: "customer " + Mark, Version: "v1", TraceParent: Mark}); !reflect.DeepEqual(shown.Meta, want) {
 		t.Errorf("shown is %+v, want %+v", shown.Meta, want)
 	}
+	if host, version := rules(t, "", "dlq-host", "v1").Consumer(m.Host, m.Version); host != Mark || version != Mark {
+		t.Errorf("of the first letter of a group %q and %q are shown", host, version)
+	}
 	m.History = []headers.Attempt{{Message: "secret"}}
 	shown, _ = rules(t, "", "DLQ-meta", "").Letter(&dlq.Letter{Record: &kgo.Record{}, Meta: m})
 	if want := (headers.Meta{Host: Mark, Environment: Mark, Version: Mark, TraceParent: Mark, History: []headers.Attempt{{Message: Mark}}}); !reflect.DeepEqual(shown.Meta, want) {

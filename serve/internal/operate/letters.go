@@ -28,11 +28,12 @@ func ListGroups(ctx context.Context, d *Desk, who *access.Identity, in *request.
 	first := t.Classes.Firsts()
 	all := []api.Group{}
 	for _, g := range t.Index.Select(&sel.Filter).Groups {
+		host, version := d.cfg.Redact.Consumer(g.FirstSeen.Host, g.FirstSeen.Version)
 		all = append(all, api.Group{
 			Class: g.Class, Fingerprint: g.Fingerprint, Open: g.Open, First: g.First.UTC(), Last: g.Last.UTC(), New: time.Since(first[g.Class]) < watch.NewFor, FailedAgain: g.FailedAgain,
 			Groups: g.Groups, Versions: g.Versions, Reasons: g.Reasons, Sample: d.cfg.Redact.Message(g.Sample), Partition: g.Partition, Offset: g.Offset,
 			FirstSeen: api.FirstSeen{
-				At: g.FirstSeen.At.UTC(), Host: g.FirstSeen.Host, Version: g.FirstSeen.Version, Frame: g.FirstSeen.Frame,
+				At: g.FirstSeen.At.UTC(), Host: host, Version: version, Frame: g.FirstSeen.Frame,
 				Partition: g.FirstSeen.Partition, Offset: g.FirstSeen.Offset,
 			},
 		})

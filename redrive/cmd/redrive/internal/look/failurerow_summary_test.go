@@ -36,7 +36,7 @@ COUNT  CLASS  FINGERPRINT       FIRST      LAST     SHOW  SAMPLE
   in billing.Charge, fx.go:118, first on billing-7f, release billing-7f
     1         00000000000000bb  1h ago     1h ago   0:2   no table
 `, "")
-	got = b.Redrive(t, "summary", "pay.dlq", "-o", "json", "--redact-pattern", "billing|rate")
-	roottest.Prints(t, got, cli.ExitDone, `"frame":"billing.Charge, fx.go:118","host":"billing-7f","version":"billing-7f"}`, "")
+	got = b.Redrive(t, "summary", "pay.dlq", "-o", "json", "--redact-pattern", "rate|Charge", "--redact-header", "dlq-host")
+	roottest.Prints(t, got, cli.ExitDone, `"frame":"billing.Charge, fx.go:118","host":"[redacted]","version":"billing-7f"}`, "")
 	roottest.Prints(t, got, cli.ExitDone, `"classes":[{"count":3,"class":"tax","other":false,"fingerprints":2}]`, "")
 }

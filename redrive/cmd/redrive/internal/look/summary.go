@@ -93,7 +93,9 @@ func summarize(ctx context.Context, s *cli.Session, topic string, sel *selection
 	undecoded.Warn(s.Tool)
 	if sum != nil {
 		for i := range sum.Failures {
-			sum.Failures[i].Sample = s.Redact.Message(sum.Failures[i].Sample)
+			f := &sum.Failures[i]
+			f.Sample = s.Redact.Message(f.Sample)
+			f.Host, f.Version = s.Redact.Consumer(f.Host, f.Version)
 		}
 	}
 	all, unread := readConsumed(ctx, s, []string{f.Source})
