@@ -55,6 +55,7 @@ var routeCases = map[string]routeCase{
 	"GET /topics/{topic}/runs/{run}":                   {routeRun, "viewer", http.StatusNotFound},
 	"GET /rules/{rule}/topics/{topic}":                 {routeRule, "viewer", http.StatusOK},
 
+	"GET /topics/{topic}/whom":                                  {routeTopic + "/whom?by=header:tenant", "reader", http.StatusOK},
 	"GET /topics/{topic}/redrive":                               {routeTopic + "/redrive", "operator", 0},
 	"GET /topics/{topic}/discard":                               {routeTopic + "/discard", "operator", http.StatusOK},
 	"GET /topics/{topic}/letters/{partition}/{offset}/redrive":  {routeLetter + "/redrive", "operator", 0},
@@ -184,5 +185,5 @@ func TestServer_ConsoleEachRouteTakesItsRole(t *testing.T) {
 
 // isPage reports whether a route is followed by a stream: it is no form.
 func (is routeCase) isPage(route string) bool {
-	return is.least != "operator" && route != "GET /rules/{rule}/topics/{topic}"
+	return is.least != "operator" && route != "GET /rules/{rule}/topics/{topic}" && route != "GET /topics/{topic}/whom"
 }

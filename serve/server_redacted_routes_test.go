@@ -162,7 +162,8 @@ func TestServer_NoRouteShowsWhatIsHidden(t *testing.T) {
 	read(v1+"/topics", v1+topic, v1+topic+"/consumers", v1+topic+"/audit", v1+topic+"/groups", v1+topic+"/classes", v1+topic+"/values?by=value.card", v1+topic+"/values?by=header:X-Token", v1+topic+"/letters", v1+topic+"/letters?where="+url.QueryEscape(`text contains "bytes"`), v1+topic+"/export?all=true",
 		v1+"/runs", v1+topic+"/runs", v1+topic+"/runs/"+run.ID, v1+topic+"/runs/"+run.ID+"/events", v1+topic+"/retention", v1+"/rules", v1+"/rules/outage/history", v1+"/rules/outage/topics/orders.dlq/dry-run",
 		"/", topic, topic+"?state=all", topic+"?where="+url.QueryEscape(`value.card > 1`), topic+"/runs/"+run.ID, "/runs", "/rules", "/rules/outage/topics/orders.dlq", "/audit", "/metrics",
-		topic+"/redrive", topic+"/discard", v1+"/topics/hunter42", topic+"/letters/1/404", topic+"/letters/1/404/redrive")
+		topic+"/redrive", topic+"/discard", topic+"/whom?by=value.card", topic+"/whom?by=header:X-Token", v1+"/topics/hunter42", topic+"/letters/1/404", topic+"/letters/1/404/redrive")
+	post(topic+"/redrive", "do=plan&patch="+url.QueryEscape(`{"n":7}`)+"&set=a:b")
 	for _, at := range letters {
 		page := topic + "/letters/" + at
 		read(v1+page, page, page+"?value=json", page+"?value=text", page+"?value=hex", page+"/redrive", page+"/discard", page+"/reopen")

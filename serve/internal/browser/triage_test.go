@@ -128,6 +128,27 @@ func TestTriage_GroupsFold(t *testing.T) {
 	tb.sees("!document.querySelector('#stack-text').open")
 }
 
+// Whom it hurts: letters are counted by a header or a member of the value that a reader names, without
+// a script, too. What cannot be read as a field is refused.
+func TestTriage_WhomItHurts(t *testing.T) {
+	i := newIncident(t)
+	s := i.serve(serve.Config{})
+	tb := newTab(t)
+	tb.visit(s, "/topics/orders.dlq?class=http.503", "payments: service unavailable")
+	tb.follow("Whom it hurts")
+	tb.at("/topics/orders.dlq/whom?class=http.503")
+	tb.fill("#by", "value.region\r")
+	tb.at("/topics/orders.dlq/whom?")
+	tb.reads("#main", "Letters by value.region")
+	tb.sees("Array.from(document.querySelectorAll('.counts tbody tr')).length === 7")
+	tb.checkAll("whom")
+	tb.forgive(true)
+	tb.visit(s, "/topics/orders.dlq/whom?by=tenant", "by: ")
+	tb.checkAll("whom, refused")
+	tb.do(command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	tb.visit(s, "/topics/orders.dlq/whom?by=header:tenant", "north\t350")
+}
+
 // What a page shows is there as a command. It can be selected without a script, and a button copies
 // it, or selects it where there is no clipboard.
 func TestTriage_CommandsAreCopied(t *testing.T) {

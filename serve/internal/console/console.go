@@ -66,6 +66,7 @@ func routes(s *site) map[string]http.Handler {
 		h := s.answers(func(r *visit) (*answer, error) { return f(s, r) })
 		all["GET "+path], all["POST "+path] = h, h
 	}
+	all["GET /topics/{topic}/whom"] = s.answers(func(r *visit) (*answer, error) { return whomPage(s, r) })
 	for act, f := range map[string]func(*operate.Desk, *visit) (*answer, error){"abort": abortRun, "resume": resumeRun} {
 		all["POST /topics/{topic}/runs/{run}/"+act] = s.answers(func(r *visit) (*answer, error) { return f(d, r) })
 	}

@@ -118,6 +118,14 @@ func parseTime(key, text string, now time.Time) (time.Time, error) {
 
 // query returns the filter as an address has it, in one spelling.
 func (f *Filter) query() string {
+	if q := f.values(); len(q) > 0 {
+		return "?" + q.Encode()
+	}
+	return ""
+}
+
+// values returns the keys and values of the filter's address.
+func (f *Filter) values() url.Values {
 	q := url.Values{}
 	set := func(key string, values ...string) {
 		for _, v := range values {
@@ -136,15 +144,12 @@ func (f *Filter) query() string {
 	set("since", f.since)
 	set("until", f.until)
 	set("cursor", f.Cursor)
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
+	return q
 }
 
 // with returns the filter as an address has it, with one key more.
 func (f *Filter) with(key, value string) string {
-	q, _ := url.ParseQuery(strings.TrimPrefix(f.query(), "?"))
+	q := f.values()
 	q.Set(key, value)
 	return "?" + q.Encode()
 }

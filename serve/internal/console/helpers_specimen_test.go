@@ -339,6 +339,14 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			m.Plan = newPlanModel(s.plan(), &topic, &api.Pace{})
 			return s.answer(m.answer(a, err))
 		},
+		"/topics/{topic}/whom": func(r *visit) (exhibit, error) {
+			f, err := parseFilter(r.query, r.now)
+			m := newWhomModel(s.message, topicPath(r.base, "orders.dlq"), &f, r.query.Get("by"))
+			if m.By != "" {
+				m.Counts = newWhomCounts(&api.Values{Counted: 9, Top: []api.ValueCount{{Value: s.value, Open: 5}, {Value: s.name, Open: 2}}, Others: 1, Without: 1, Hidden: 1, Problem: s.message})
+			}
+			return exhibit{page{Title: "Whom · orders.dlq", Section: "topics", Heading: "Whom it hurts", Above: above(r), Role: role}, "whom", m}, err
+		},
 		"/topics/{topic}/discard":                              s.resolved("/discard"),
 		"/topics/{topic}/letters/{partition}/{offset}/discard": s.resolved("/discard"),
 		"/topics/{topic}/letters/{partition}/{offset}/reopen":  s.resolved("/reopen"),
@@ -397,7 +405,7 @@ func (s *specimen) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (s *specimen) write(w http.ResponseWriter, r *visit, is *exhibit) {
 	v := viewOf(is.template, "", func() uint64 { return 0 }, func(context.Context, time.Time) (any, error) { return is.model, nil })
 	live, err := view.NewViews().Get(r.Context(), &v)
-	if slices.Contains([]string{"redrive", "resolve", "rule", "message"}, is.template) {
+	if slices.Contains([]string{"redrive", "resolve", "rule", "message", "whom"}, is.template) {
 		live = view.Rendering{HTML: live.HTML}
 	}
 	cards, err2 := execute("cards", newCardsModel(s.runs(), is.page.run, r.base, map[string]access.Role{"orders.dlq": s.role}, time.Time{}, new(meter), r.now))

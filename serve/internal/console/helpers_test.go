@@ -58,7 +58,7 @@ func ask(h http.Handler, path string, headers ...string) *httptest.ResponseRecor
 var paths = []string{
 	"/", "/topics/orders.dlq", "/topics/orders.dlq?class=http.503&since=6h&state=failed", "/topics/orders.dlq?cursor=x&group=billing&fingerprint=f&reason=terminal&until=1h",
 	"/topics/orders.dlq/letters/1/5", "/topics/orders.dlq/letters/1/5?value=text", "/topics/orders.dlq/letters/1/5?value=hex",
-	"/topics/orders.dlq/redrive", "/topics/orders.dlq/redrive?class=http.503&rate=x", "/topics/orders.dlq/redrive?offset=1:5&offset=1:4&patch=%7B%7D", "/topics/orders.dlq?offset=0:1&offset=0:2&offset=0:3&offset=0:4", "/topics/orders.dlq/letters/1/5/redrive", "/topics/orders.dlq/discard", "/topics/orders.dlq/discard?class=http.503&since=1h", "/topics/orders.dlq/letters/1/6", "/topics/orders.dlq/letters/1/7", "/topics/orders.dlq/letters/1/6/discard",
+	"/topics/orders.dlq/redrive", "/topics/orders.dlq/redrive?class=http.503&rate=x", "/topics/orders.dlq/redrive?offset=1:5&offset=1:4&patch=%7B%7D", "/topics/orders.dlq?offset=0:1&offset=0:2&offset=0:3&offset=0:4", "/topics/orders.dlq/letters/1/5/redrive", "/topics/orders.dlq/discard", "/topics/orders.dlq/whom", "/topics/orders.dlq/whom?class=http.503&by=value.customer", "/topics/orders.dlq/discard?class=http.503&since=1h", "/topics/orders.dlq/letters/1/6", "/topics/orders.dlq/letters/1/7", "/topics/orders.dlq/letters/1/6/discard",
 	"/topics/orders.dlq/letters/1/7/reopen", "/rules", "/rules/an%20outage/topics/orders.dlq", "/runs", "/topics/orders.dlq/runs/r0", "/topics/orders.dlq/runs/billing", "/topics/orders.dlq/runs/none", "/audit", "/audit?topic=orders.dlq&by=ada", "/nowhere", "/topics/orders.dlq?since=yesterday", "/topics/orders.dlq/letters/x/y",
 }
 

@@ -47,6 +47,8 @@ type incidentModel struct {
 	Acts      []link
 	CannotAct string
 	Commands  []command
+	// Whom leads to the letters by what is in them; empty for those who may not read.
+	Whom string
 	// Began is how the failures in the picture began; nil if there are none.
 	Began *beginning
 	// Standstill says why no letters may come although records fail.
@@ -147,6 +149,10 @@ func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *
 	}
 	m.Acts, m.CannotAct = actsOn(t, f, path)
 	m.Commands = listCommands(t.Topic.Topic, f)
+	if whole := *f; t.Role >= access.Reader {
+		whole.Cursor = ""
+		m.Whom = path + "/whom" + whole.query()
+	}
 	for i := range t.Runs {
 		if run := &t.Runs[i]; !run.State.Finished() {
 			m.Runs = append(m.Runs, runRow{*run, runPath(path, run.ID), momentOf(run.Started, now), runText(run)})
