@@ -10,8 +10,8 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// The API takes the calls that pages offer for curl, which are in a file of the console's test. What
-// begins a run is planned only.
+// The API takes the calls that pages offer for curl, which are in a file of the console's test.
+// What begins a run is planned only.
 func TestServer_TakesTheCallsThatTheConsoleOffers(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../redrive/cmd/redrive/internal/root/testdata/console.golden")

@@ -29,8 +29,8 @@ type states struct {
 	shots []stateShot
 }
 
-// see waits until a page says what it has to in a state, checks it and takes its picture. What those
-// pages have in common is checked in all widths and schemes elsewhere.
+// see waits until a page says what it has to in a state, checks it and takes its picture. What
+// those pages have in common is checked in all widths and schemes elsewhere.
 func (s *states) see(name, selector, text string) {
 	s.t.Helper()
 	s.reads(selector, text)
@@ -146,8 +146,8 @@ func lookAtStates(t *testing.T) *states {
 	return s
 }
 
-// Each page says what it is in a state in which it has nothing to show, or not all; and it is without
-// findings of axe-core then.
+// Each page says what it is in a state in which it has nothing to show, or not all; and it is
+// without findings of axe-core then.
 func TestStates_AreSaidOnEachPage(t *testing.T) {
 	s := lookAtStates(t)
 	for _, shot := range s.shots {

@@ -107,8 +107,8 @@ func TestTriage_APictureOfTheIncident(t *testing.T) {
 	tb.reads("#live", "selected")
 }
 
-// Failures of one class fold into a line with their total, and below it into fingerprints, each with
-// the frame that failed. A letter's page has the frame beside what opens its stack.
+// Failures of one class fold into a line with their total, and below it into fingerprints, each
+// with the frame that failed. A letter's page has the frame beside what opens its stack.
 func TestTriage_GroupsFold(t *testing.T) {
 	i := newIncident(t)
 	for n := range 30 {
@@ -128,8 +128,8 @@ func TestTriage_GroupsFold(t *testing.T) {
 	tb.sees("!document.querySelector('#stack-text').open")
 }
 
-// Whom it hurts: letters are counted by a header or a member of the value that a reader names, without
-// a script, too. What cannot be read as a field is refused.
+// Whom it hurts: letters are counted by a header or a member of the value that a reader names,
+// without a script, too. What cannot be read as a field is refused.
 func TestTriage_WhomItHurts(t *testing.T) {
 	i := newIncident(t)
 	s := i.serve(serve.Config{})

@@ -39,7 +39,7 @@ func TestShellLine_IsReadAsItsWords(t *testing.T) {
 
 // The program takes what pages offer. These are in a file that a test of the program reads, which
 // this module does not know. SIDING_UPDATE=1 writes it.
-func TestCommands_AreThoseThatTheProgramTakes(t *testing.T) {
+func TestListCommands_AreThoseThatTheProgramTakes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 17, 7, 30, 0, time.UTC)
 	var lines []string

@@ -43,6 +43,9 @@ const (
 	allPrints   = 200
 )
 
+// quietAfter is how long a group must not have failed to be quiet.
+const quietAfter = time.Hour
+
 // classRows returns the rows of classes. guards are those of their topic.
 func classRows(all []api.Class, f *Filter, path string, now time.Time, guards []api.Guard) (rows []classRow) {
 	most := mostPrints

@@ -19,9 +19,6 @@ import (
 // pageLetters is how many letters a page has.
 const pageLetters = 50
 
-// quietAfter is how long a group must not have failed to be quiet.
-const quietAfter = time.Hour
-
 // incidentModel is the model of the template "incident".
 type incidentModel struct {
 	operate.Topic
@@ -193,9 +190,9 @@ func (m *incidentModel) draw(w window, series []letterindex.Series, f *Filter, n
 	})
 }
 
-// mostSince returns a time since which nine of ten open letters failed that a filter selects, of all
-// which there are: the earliest time of one of spans. It is zero if none is, or if the filter has
-// bounds.
+// mostSince returns a time since which nine of ten open letters failed that a filter selects, of
+// all which there are: the earliest time of one of spans. It is zero if none is, or if the filter
+// has bounds.
 func mostSince(ctx context.Context, d *operate.Desk, who *access.Identity, topic string, f *Filter, of int64, now time.Time) (time.Time, error) {
 	if of == 0 || f.since != "" || f.until != "" {
 		return time.Time{}, nil

@@ -36,8 +36,9 @@ type letterRow struct {
 	Unread       bool
 }
 
-// newLetterList returns a list of the letters that a filter selects. glances are what is known of them by having read them,
-// and unread is why some of that is missing. keys says whether the reader may see keys.
+// newLetterList returns a list of the letters that a filter selects. glances are what is known of
+// them by having read them, and unread is why some of that is missing. keys says whether the reader
+// may see keys.
 func newLetterList(all []api.Letter, glances map[selection.Place]operate.Glance, unread error, keys bool, f *Filter, path string, now time.Time) letterList {
 	l := letterList{Says: true, Key: keys, Attempts: true}
 	whole, first := true, *f

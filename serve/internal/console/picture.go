@@ -43,7 +43,8 @@ const (
 	mostTimes   = 61
 )
 
-// usualSpan is the shortest of spans that a picture shows if it is not known how old most letters are.
+// usualSpan is the shortest of spans that a picture shows if it is not known how old most letters
+// are.
 const usualSpan = 6 * time.Hour
 
 // windowOf returns the window of a filter; without bounds, the shortest of spans that has the
@@ -106,6 +107,14 @@ type picture struct {
 	Ahead moment
 	Span  string
 	Total int64
+}
+
+// mark is a line in a picture: something that happened beside the failures.
+type mark struct {
+	Class      string // of its line: release or run
+	X          int
+	Text, Link string
+	At         moment
 }
 
 // bar is a time of a picture. Link selects its letters.

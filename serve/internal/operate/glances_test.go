@@ -7,8 +7,8 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/selection"
 )
 
-// What lists showed is kept within a bound, what is asked for again longer, and a topic that was recreated has no letters of the
-// former one.
+// What lists showed is kept within a bound, what is asked for again longer, and a topic that was
+// recreated has no letters of the former one.
 func TestGlances_KeepWithinABound(t *testing.T) {
 	t.Parallel()
 	g := newGlances()

@@ -8,14 +8,6 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
 )
 
-// mark is a line in a picture: something that happened beside the failures.
-type mark struct {
-	Class      string // of its line: release or run
-	X          int
-	Text, Link string
-	At         moment
-}
-
 // mostMarks bounds the lines of a sort; those that came last count.
 const mostMarks = 6
 
