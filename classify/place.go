@@ -11,9 +11,13 @@ const maxPlace = 200
 
 // Place returns the first frame of a stack in the format of debug.Stack, such as that of
 // [Result].Stack: function and line, as "billing.Charge, fx.go:118", without the folders of either.
-// It returns at most 200 bytes, and the empty string for a stack in another format. A place is
-// code, never a part of a record.
+// Of a trace of Java it returns the function at the top of the innermost cause, in the same form:
+// "Tax.rate, Tax.java:42". It returns at most 200 bytes, and the empty string for a stack in
+// another format. A place is code, never a part of a record.
 func Place(stack string) string {
+	if place, isJava := javaPlace(stack); isJava {
+		return place
+	}
 	function := topFrame(stack)
 	function = function[strings.LastIndexByte(function, '/')+1:]
 	_, at, _ := strings.Cut(stack, "\n")

@@ -10,7 +10,7 @@ func TestPlace_IsFunctionAndLine(t *testing.T) {
 	for stack, want := range map[string]string{
 		"":               "",
 		"billing.Charge": "",
-		"java.lang.Exception: no\n\tat a.B(B.java:7)":                          "",
+		"java.lang.Exception: no\n\tat a.B(B.java:7)":                          "a.B, B.java:7",
 		"main.f(0x1)\n\t/src/main.go:12 +0x1d\nmain.g()\n\t/src/g.go:1\n":      "main.f, main.go:12",
 		"github.com/acme/billing.(*Fx).Charge(...)\n\t/app/fx.go:118\n":        "billing.(*Fx).Charge, fx.go:118",
 		"github.com/acme/billing.Charge[...](0x1)\n\tC:/app/fx.go:118 +0x1d\n": "billing.Charge[...], fx.go:118",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sidingkafka/siding/classify"
+	"github.com/sidingkafka/siding/headers"
 )
 
 // causedBy begins the line of a cause in a stack trace.
@@ -37,6 +38,15 @@ func endOfFrame(b []byte) int {
 		return i
 	}
 	return len(b)
+}
+
+// shortTrace returns a trace, or of one that is too long the innermost cause alone: the frames
+// before it are those of the framework.
+func shortTrace(trace string) string {
+	if i := strings.LastIndex(trace, causedBy); len(trace) > headers.MaxStack && i >= 0 {
+		return trace[i+1:]
+	}
+	return trace
 }
 
 // isJavaName reports whether a text may be the name of a class.

@@ -59,7 +59,7 @@ func (f *foreign) fill(m *headers.Meta) {
 	m.Group = f.group()
 	m.Attempts = f.attempts()
 	class, message, stack, frame := f.failure()
-	m.Class, m.Message, m.Stack = class, valid(message, headers.MaxMessage), valid(stack, headers.MaxStack)
+	m.Class, m.Message, m.Stack = class, valid(message, headers.MaxMessage), valid(shortTrace(stack), headers.MaxStack)
 	m.Fingerprint = classify.Fingerprint(class, m.Message, frame)
 	if !f.TimestampKept {
 		m.FailedAt = f.record.Timestamp

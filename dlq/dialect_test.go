@@ -255,6 +255,17 @@ func TestDialect_ALongClassKeepsItsEnd(t *testing.T) {
 	}
 }
 
+// The frames of a framework fill a stack: of one that is too long the cause stays.
+func TestDialect_ALongStackKeepsItsCause(t *testing.T) {
+	t.Parallel()
+	cause := springTrace[strings.LastIndex(springTrace, "Caused by: "):]
+	trace := strings.Replace(springTrace, "\nCaused by: org", strings.Repeat("\n\tat org.springframework.Frame.frame(Frame.java:1)", 1000)+"\nCaused by: org", 1)
+	l := newLetter(foreignOf(list(springSet("orders", 3, 41), springError[:6:6], []string{"kafka_dlt-exception-stacktrace", trace})...), builtin)
+	if l.Meta.Stack != cause || l.Meta.Message != "no rate for region 17" {
+		t.Errorf("%q of %q", l.Meta.Stack, l.Meta.Message)
+	}
+}
+
 // The documentation of the dialects names each with the headers by which it is recognized.
 func TestBuiltinDialects_AreDocumented(t *testing.T) {
 	t.Parallel()

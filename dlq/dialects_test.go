@@ -92,7 +92,7 @@ func TestDialects_HoldWhereverLettersAreRead(t *testing.T) {
 			}
 		}
 		if c.known == builtin && (s.Malformed != 1 || !slices.ContainsFunc(s.Failures, func(f Failure) bool {
-			return f.Class == "com.example.billing.TaxException" && f.Sample == "no rate for region 17" && slices.Equal(f.Groups, []string{"billing"})
+			return f.Class == "com.example.billing.TaxException" && f.Sample == "no rate for region 17" && f.Frame == "Tax.rate, Tax.java:42" && slices.Equal(f.Groups, []string{"billing"})
 		})) {
 			t.Errorf("%+v", s)
 		}

@@ -137,6 +137,7 @@ func (t *summarizer) foreign(g *headerView, r *kgo.Record) bool {
 	}
 	t.sum.Dialects[l.Dialect]++
 	g.group, g.class, g.fingerprint, g.message = []byte(l.Meta.Group), []byte(l.Meta.Class), []byte(l.Meta.Fingerprint), []byte(l.Meta.Message)
+	g.stack = []byte(l.Meta.Stack)
 	return l.Damaged()
 }
 
