@@ -18,16 +18,6 @@ import (
 	"github.com/sidingkafka/siding/internal/commitmark"
 )
 
-// maxCommitBytes bounds a commit request, unless a single lane needs more. The broker appends a
-// request to its offsets topic as one batch of at most 1 MiB (by default), and refuses all
-// partitions of a larger one.
-const maxCommitBytes = 256 << 10
-
-// recommitAfter is the age at which an offset is committed again without progress. The broker drops
-// offsets of topics to which no member subscribes after offsets.retention.minutes, 7 days by
-// default (KIP-211). No member subscribes to tiers.
-const recommitAfter = 24 * time.Hour
-
 // committer commits the offsets and the evidence of lanes.
 type committer struct{ *Consumer }
 
@@ -148,7 +138,7 @@ func uncommitted(lanes []*lane, limit int) (all commitRequest) {
 	for _, l := range lanes {
 		l.mu.Lock()
 		for _, f := range l.unsaved(now) {
-			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit(), noted: f.guardNoted(), lane: f.laneSays()}
+			e := commitEntry{feed: f, id: f.id, state: f.tracker.Commit(), noted: f.guardNoted(), lane: f.says}
 			e.at = kgo.EpochOffset{Epoch: f.epoch, Offset: e.state.Floor}
 			e.evidence, e.asked = f.evidence(now)
 			e.heads, e.changes = f.heads()
@@ -335,7 +325,7 @@ func (c committer) committed(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCom
 			}
 			e.feed.lane.mu.Lock()
 			e.feed.tracker.Accepted(e.state)
-			e.feed.committedAt, e.feed.noted, e.feed.saidLane = time.Now(), e.noted, e.lane
+			e.feed.committedAt, e.feed.noted, e.feed.said = time.Now(), e.noted, e.lane
 			e.feed.saidHeads(e.changes)
 			if e.feed.window.Accept(e.evidence, e.asked) {
 				e.feed.lane.wakeLocked()

@@ -32,7 +32,7 @@ type feed struct {
 	window      isolate.Window  // which records may start
 	committedAt time.Time       // when the broker last accepted an offset
 	noted       *guard.Status   // of the topic's guard, as that commit said
-	saidLane    commitmark.Lane // as that commit said
+	says, said  commitmark.Lane // of a lane's source, in the next commit and in that one
 	epoch       int32           // leader epoch up to which it was read; a commit has it (KIP-320)
 	end         int64           // the high watermark, as of the last fetch that brought records
 
@@ -63,7 +63,7 @@ type kind interface {
 func (f *feed) start(at startPosition) {
 	f.tracker, f.epoch = offsets.New(at.next.Offset, at.committed), at.epoch
 	f.tracker.Restore(at.said.Finished, at.epoch)
-	f.saidLane = at.said.Lane
+	f.said = at.said.Lane
 	if f.lane.held != nil && f.tier.Topic == "" {
 		f.lane.held.keys.Restore(at.said.Heads, at.epoch, time.Now().Add(f.lane.c.cfg.MaxHold))
 	}
@@ -135,7 +135,7 @@ func (f *feed) forgetAccidents(now time.Time) {
 
 // needsCommit reports whether the feed has an offset to commit; the caller holds the lane's lock.
 func (f *feed) needsCommit(now time.Time) bool {
-	return f.tracker.Dirty() || f.hasUnsaidHeads() || f.window.IsAsked() || f.guardNoted() != f.noted || f.laneSays() != f.saidLane || now.Sub(f.committedAt) >= recommitAfter
+	return f.tracker.Dirty() || f.hasUnsaidHeads() || f.window.IsAsked() || f.guardNoted() != f.noted || f.says != f.said || now.Sub(f.committedAt) >= recommitAfter
 }
 
 // guardNoted is what the next commit says about the topic's guard: nothing for a tier, or a lane
@@ -145,19 +145,6 @@ func (f *feed) guardNoted() *guard.Status {
 		return nil
 	}
 	return f.lane.guard.Noted()
-}
-
-// laneSays is what the next commit says about the lane: nothing for a tier, and only the release
-// for a lane that drains.
-func (f *feed) laneSays() (l commitmark.Lane) {
-	switch {
-	case f.tier.Topic != "":
-	case f.lane.state >= laneDraining:
-		l.Release = f.lane.says.Release
-	default:
-		l = f.lane.says
-	}
-	return l
 }
 
 // read registers the leader epoch of a record that was read. The epoch never falls: it is also that

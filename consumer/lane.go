@@ -14,7 +14,6 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/guard"
-	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/retrytopics"
 )
 
@@ -50,8 +49,7 @@ type lane struct {
 	positionsLoaded bool  // the trackers have their starts
 	begin           int64 // the source's offset by Config.Start; -1 until known
 	since           time.Time
-	why             string          // the reason of the state, for operators
-	says            commitmark.Lane // what the next commit says
+	why             string // the reason of the state, for operators
 	source          *sourceFeed
 	tierFeeds       atomic.Pointer[[]*tierFeed] // replaced under mu, its list never changed
 	// the feed that take asks first: 0 is the source; and the tier that claims keys first
@@ -108,6 +106,7 @@ func (l *lane) String() string { return fmt.Sprintf("%s/%d", l.topic, l.partitio
 func (l *lane) setState(to laneState, why string) {
 	if l.state < laneDraining && to >= laneDraining {
 		close(l.stopping)
+		l.source.says = l.source.says.Over()
 	}
 	l.state, l.since, l.why = to, time.Now(), why
 	l.updateHold()
@@ -257,7 +256,6 @@ func (l *lane) halt(why string) {
 func (l *lane) haltLocked(why string) {
 	if l.state == laneRunning {
 		l.setState(laneHalted, why)
-		l.says = laneMark{l}.current(l.since)
 	}
 }
 

@@ -60,8 +60,8 @@ func (l inspection) healthState(now time.Time, h *LaneHealth) State {
 		return StateStuck
 	}
 	wait, throttled := l.c.throttles.Now(now)
-	if since, why := l.copies.Trouble(now, blockedAfter+wait); why != "" {
-		h.Since, h.Why = since, strings.TrimSuffix(why+"; "+throttled, "; ")
+	if since, why := l.copies.Trouble(now, blockedAfter+wait); why != nil {
+		h.Since, h.Why = since, strings.TrimSuffix(why.Error()+"; "+throttled, "; ")
 		return StateBlocked
 	}
 	if since, why := l.failingFeed(now); why != "" {

@@ -22,7 +22,6 @@ func newLane(c *Consumer, topic string, partition int32, member string) *lane {
 		begin:     -1,
 		since:     time.Now(),
 		why:       "waiting for its offsets",
-		says:      commitmark.Lane{Release: c.cfg.Version}.Short(),
 		units:     map[*unit]struct{}{},
 		changed:   make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
@@ -37,6 +36,7 @@ func newLane(c *Consumer, topic string, partition int32, member string) *lane {
 	l.abandon, l.abandoned = context.WithCancelCause(context.Background())
 	copyLane{l}.initCopies()
 	l.source = newSourceFeed(l)
+	l.source.says = commitmark.OfRelease(c.cfg.Version)
 	var tiers []*tierFeed
 	for _, t := range l.siblings.Tiers {
 		tiers = append(tiers, newTierFeed(l, t, false))

@@ -20,15 +20,15 @@ type laneMark struct{ *lane }
 func (l laneMark) look(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.says = l.current(now)
+	l.source.says = l.current(now)
 }
 
 // current returns what a commit has to say; the caller holds the lock. While a state lasts, its
 // beginning is the first one that was said: each copy that gets through would move it.
 func (l laneMark) current(now time.Time) commitmark.Lane {
-	said := commitmark.Lane{Release: l.c.cfg.Version}
+	said := commitmark.OfRelease(l.c.cfg.Version)
 	if l.state == laneStarting || l.state >= laneDraining {
-		return said.Short()
+		return said
 	}
 	seen := inspection(l)
 	h := LaneHealth{Since: l.since}
@@ -44,7 +44,7 @@ func (l laneMark) current(now time.Time) commitmark.Lane {
 	}
 	if said.State != 0 {
 		said.Since = h.Since
-		if was := l.says; was.State == said.State {
+		if was := l.source.says; was.State == said.State {
 			said.Since = was.Since
 		}
 	}
@@ -58,8 +58,8 @@ func (l laneMark) current(now time.Time) commitmark.Lane {
 // accepted is left to the others: no commit can say it.
 func (l laneMark) blockedBy(now time.Time) commitmark.LaneState {
 	wait, _ := l.c.throttles.Now(now)
-	if _, why := l.copies.Trouble(now, blockedAfter+wait); why != "" {
-		switch err := l.copies.RefusedBy(); {
+	if _, err := l.copies.Trouble(now, blockedAfter+wait); err != nil {
+		switch {
 		case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 			return commitmark.Denied
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):

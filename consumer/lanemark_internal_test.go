@@ -46,7 +46,7 @@ func TestLaneMark_SaysWhatHealthReports(t *testing.T) {
 			l.c.cfg.Version = "2.3.1"
 			tt.change(l)
 			laneMark{l}.look(time.Now())
-			first := l.says
+			first := l.source.says
 			if first.State != tt.want || first.Since.IsZero() != (tt.want == 0) || first.Release != "2.3.1" {
 				t.Errorf("it says %+v", first)
 			}
@@ -56,14 +56,14 @@ func TestLaneMark_SaysWhatHealthReports(t *testing.T) {
 			if tt.want == commitmark.Unreadable {
 				l.tiers()[0].fetchErrors.first = time.Now().Add(-time.Minute)
 				laneMark{l}.look(time.Now())
-				if l.says != first {
-					t.Errorf("later it says %+v, before %+v", l.says, first)
+				if l.source.says != first {
+					t.Errorf("later it says %+v, before %+v", l.source.says, first)
 				}
 				l.tiers()[0].fetchErrors = fetchErrors{}
 			}
 			laneMark{l}.look(time.Now())
-			if l.says != (commitmark.Lane{Release: "2.3.1"}) {
-				t.Errorf("at the end it says %+v", l.says)
+			if l.source.says != (commitmark.Lane{Release: "2.3.1"}) {
+				t.Errorf("at the end it says %+v", l.source.says)
 			}
 		})
 	})

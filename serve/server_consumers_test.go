@@ -24,8 +24,8 @@ import (
 )
 
 // A service that may not write its letters, another one that is gone, and a tool: the API, the
-// pages and the metrics say of each what there is to say, and nothing looks quiet. A permission that
-// is granted is seen as well.
+// pages and the metrics say of each what there is to say, and nothing looks quiet. A permission
+// that is granted is seen as well.
 func TestServer_ShowsConsumers(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {

@@ -89,7 +89,8 @@ func TestServer_SaysWhatAGuardHolds(t *testing.T) {
 		if events := ask[[]api.RuleEvent](is, "/rules/outage/history"); len(events) > 0 {
 			t.Errorf("the rule decided %+v", events)
 		}
-		commitsAt(t, cl, "billing", "orders", 2, commitmark.Guard{}) // nothing waits for the group, which has no members
+		// Nothing waits for the group, which has no members.
+		commitsAt(t, cl, "billing", "orders", 2, commitmark.Guard{})
 		is.within(2*time.Minute, "the incident is over, and the rule would redrive", func() bool { return p.open() == 0 && on("orders.dlq").Would == "redrive" })
 		words(t, is.Server, "/topics/orders.dlq", "quiet for 1")
 	})

@@ -13,29 +13,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
-	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve/internal/letterindex"
 	"github.com/sidingkafka/siding/serve/internal/rule"
 	"github.com/sidingkafka/siding/serve/internal/watch"
 )
 
 const scope = "github.com/sidingkafka/siding/serve"
-
-// Attributes of siding's own. docs/serve.md explains them.
-const (
-	stateKey     = attribute.Key("siding.letter.state")
-	withinKey    = attribute.Key("siding.within")
-	thresholdKey = attribute.Key("siding.threshold")
-	runStateKey  = attribute.Key("siding.run.state")
-	ruleKey      = attribute.Key("siding.rule.name")
-	ruleStateKey = attribute.Key("siding.rule.state")
-)
-
-// resolvedStates are the states by which resolved letters are counted.
-var resolvedStates = []dlq.State{dlq.Succeeded, dlq.Failed, dlq.Discarded, dlq.Expired, dlq.Unfollowed, dlq.Compensated, dlq.Duplicate}
-
-var runStates = []redrive.State{redrive.Canary, redrive.Sending, redrive.Waiting, redrive.Watching, redrive.Done, redrive.Aborted}
 
 // instruments are observed when a meter collects. Each server observes the topics that it owns, so
 // the values of several servers add up.
@@ -105,7 +88,7 @@ func (s *Server) report(o metric.Observer, in *instruments, t *watch.Topic, now 
 	at := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, name)...)
 	}
-	s.reportGroups(o, &in.groups, t, at)
+	reportGroups(s.cluster, o, &in.groups, t, at)
 	progress := t.Index.Progress()
 	o.ObserveInt64(in.unread, progress.Unread, at())
 	if progress.Read.IsZero() {

@@ -30,9 +30,9 @@ func (in *groupInstruments) register(sum func(i *metric.Int64ObservableUpDownCou
 }
 
 // reportGroups observes the groups of a topic.
-func (s *Server) reportGroups(o metric.Observer, in *groupInstruments, t *watch.Topic, at func(...attribute.KeyValue) metric.ObserveOption) {
+func reportGroups(cluster *watch.Cluster, o metric.Observer, in *groupInstruments, t *watch.Topic, at func(...attribute.KeyValue) metric.ObserveOption) {
 	n := 0
-	all := s.cluster.Guards.Consumers(t.Source)
+	all := cluster.Guards.Consumers(t.Source)
 	for i := range all.Groups {
 		g := &all.Groups[i]
 		if !g.Siding {

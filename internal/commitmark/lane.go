@@ -38,6 +38,12 @@ const mostRelease = 24
 // MostLane bounds the characters of a lane's fields.
 const MostLane = len(" l=") + 1 + 13 + len(" t=") + 13 + len(" v=") + mostRelease*4/3
 
+// OfRelease is a lane of which a commit says nothing but its release.
+func OfRelease(release string) Lane { return Lane{Release: release}.Short() }
+
+// Over is what a commit says of a lane that its process gives up.
+func (l Lane) Over() Lane { return Lane{Release: l.Release} }
+
 // Short returns the lane as a commit says it, and ParseLane reads it.
 func (l Lane) Short() Lane { return ParseLane(Mark+l.Field(), 0) }
 

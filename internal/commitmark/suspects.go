@@ -6,7 +6,7 @@ import "strconv"
 type Suspects struct {
 	Deaths    int   // processes that died in a row
 	Below     int64 // the offset below which the records lie
-	Condemned int   // records that killed a process when they ran alone, and wait to be dead-lettered
+	Condemned int   // records that killed a process when they ran alone
 	Isolated  bool  // they run in groups, or one by one
 }
 

@@ -19,6 +19,13 @@ const (
 	mostPassed = 1000
 )
 
+// Seen is what a look found.
+type Seen struct {
+	Groups []Group // in the order of their names
+	// Hidden are groups of which the user may not see what they have committed.
+	Hidden []string
+}
+
 // FindDue sets when the next record of each tier is due. Of each partition it reads the oldest
 // record that a group has not finished, with one client for all groups. Where one cannot be read in
 // time, or has no due time for the group, the tier's stays unknown.

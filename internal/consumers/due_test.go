@@ -15,7 +15,7 @@ import (
 
 // Two groups share a retry topic, one far ahead of the other: each has the due time of its own
 // record. A record without one makes it unknown, not zero, and so does one that cannot be read.
-func TestSeenFindDue_OfGroupsThatShareATier(t *testing.T) {
+func TestSeen_FindsDueTimesOfGroupsThatShareATier(t *testing.T) {
 	t.Parallel()
 	consumertest.Virtual(t, func(t *testing.T, k *consumertest.Kafka) {
 		k.CreateTopic("orders", 2)

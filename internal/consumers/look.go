@@ -27,13 +27,6 @@ type Ask struct {
 	Naming retrytopics.Naming
 }
 
-// Seen is what a look found.
-type Seen struct {
-	Groups []Group // in the order of their names
-	// Hidden are groups of which the user may not see what they have committed.
-	Hidden []string
-}
-
 // looking is a look.
 type looking struct {
 	Ask
@@ -240,21 +233,11 @@ func (l *looking) use(g *Group, topic string, owners map[int32]string) Use {
 	tiers := l.tiers(g.Name, topic)
 	balanced := len(g.Members) > 0 && g.State == "Stable"
 	for _, p := range slices.Sorted(maps.Keys(partitions)) {
-		lane := Lane{Partition: p, Lag: l.behind(g.Name, topic, p), Member: owners[p]}
-		u.Lag = sum(u.Lag, lane.Lag)
-		at, committed := commits[p]
-		if committed && at.Err == nil {
-			lane.Lane, lane.Suspects = commitmark.ParseLane(at.Metadata, at.At), commitmark.ParseSuspects(at.Metadata, at.At)
-			u.Releases = append(u.Releases, lane.Release)
-		}
-		for _, tier := range tiers {
-			at := l.commits[g.Name][tier.Topic][p]
-			if s := commitmark.ParseSuspects(at.Metadata, at.At); s.Deaths > lane.Suspects.Deaths {
-				lane.Suspects = s
-			}
-		}
-		lane.Uncommitted = u.Siding && lane.Member != "" && !(committed && commitmark.Marked(at.Metadata))
+		lane := l.lane(g.Name, topic, p, tiers)
+		lane.Member = owners[p]
+		lane.Uncommitted = u.Siding && lane.Member != "" && !commitmark.Marked(commits[p].Metadata)
 		lane.Unassigned = balanced && lane.Member == "" && len(owners) > 0
+		u.Lag, u.Releases = sum(u.Lag, lane.Lag), append(u.Releases, lane.Release)
 		if lane.Says() {
 			u.Lanes = append(u.Lanes, lane)
 		}
@@ -263,20 +246,39 @@ func (l *looking) use(g *Group, topic string, owners map[int32]string) Use {
 		u.Lag = Unknown
 	}
 	for _, t := range tiers {
-		tier := Tier{Topic: t.Topic, Delay: t.Delay, from: map[int32]int64{}}
-		for p := range l.ends[t.Topic] {
-			behind := l.behind(g.Name, t.Topic, p)
-			if tier.Parked = sum(tier.Parked, behind); behind > 0 {
-				tier.from[p] = l.commits[g.Name][t.Topic][p].At
-			}
-		}
-		if len(l.ends[t.Topic]) == 0 {
-			tier.Parked = Unknown
-		}
-		u.Tiers = append(u.Tiers, tier)
+		u.Tiers = append(u.Tiers, l.tier(g.Name, &t))
 	}
 	u.Releases = distinct(u.Releases)
 	return u
+}
+
+// lane returns what commits say of a partition, and of the same one of the tiers.
+func (l *looking) lane(group, topic string, partition int32, tiers []retrytopics.Tier) Lane {
+	lane := Lane{Partition: partition, Lag: l.behind(group, topic, partition)}
+	if at, ok := l.commits[group].Lookup(topic, partition); ok && at.Err == nil {
+		lane.Lane, lane.Suspects = commitmark.ParseLane(at.Metadata, at.At), commitmark.ParseSuspects(at.Metadata, at.At)
+	}
+	for _, tier := range tiers {
+		at := l.commits[group][tier.Topic][partition]
+		if s := commitmark.ParseSuspects(at.Metadata, at.At); s.Deaths > lane.Suspects.Deaths {
+			lane.Suspects = s
+		}
+	}
+	return lane
+}
+
+func (l *looking) tier(group string, t *retrytopics.Tier) Tier {
+	tier := Tier{Topic: t.Topic, Delay: t.Delay, from: map[int32]int64{}}
+	for p := range l.ends[t.Topic] {
+		behind := l.behind(group, t.Topic, p)
+		if tier.Parked = sum(tier.Parked, behind); behind > 0 {
+			tier.from[p] = l.commits[group][t.Topic][p].At
+		}
+	}
+	if len(l.ends[t.Topic]) == 0 {
+		tier.Parked = Unknown
+	}
+	return tier
 }
 
 // behind returns how many offsets lie between a group's commit and the log's end, or Unknown.
@@ -293,12 +295,4 @@ func (l *looking) behind(group, topic string, partition int32) int64 {
 		return Unknown
 	}
 	return max(0, end.Offset-at.At)
-}
-
-// sum adds numbers of which one may not be known.
-func sum(a, b int64) int64 {
-	if min(a, b) < 0 {
-		return Unknown
-	}
-	return a + b
 }

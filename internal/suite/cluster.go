@@ -94,11 +94,11 @@ func (f *fixture) partitions(t *testing.T) (all kadm.PartitionDetails) {
 // committedNow returns the group's committed offset; -1 if there is none.
 func (f *fixture) committedNow(t *testing.T, group, topic string, partition int32) int64 {
 	t.Helper()
-	return f.saidNow(t, group, topic, partition).At
+	return saidNow(t, f, group, topic, partition).At
 }
 
 // saidNow returns a group's commit on a partition: offset -1 if there is none.
-func (f *fixture) saidNow(t *testing.T, group, topic string, partition int32) kadm.Offset {
+func saidNow(t *testing.T, f *fixture, group, topic string, partition int32) kadm.Offset {
 	t.Helper()
 	said := kadm.Offset{At: -1}
 	f.admin(t, func(ctx context.Context, cl *kadm.Client) error {

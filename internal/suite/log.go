@@ -66,7 +66,7 @@ func trailing(t *testing.T, f *fixture) {
 	f.Handled(f.Produce(&kgo.Record{Topic: f.topic, Partition: 0, Key: f.keyOf(0), Value: []byte("y")})[0], 1)
 	awaits(t, c.Health, id, open)
 	eventually(t, "the commit says that an open transaction is ahead", func() bool {
-		said := f.saidNow(t, f.group, f.topic, 1)
+		said := saidNow(t, f, f.group, f.topic, 1)
 		open := commitmark.ParseLane(said.Metadata, said.At).OpenSince
 		return !open.IsZero() && time.Since(open) < time.Hour
 	})

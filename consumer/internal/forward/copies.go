@@ -34,11 +34,10 @@ type Copies struct {
 	refused int
 	// waiting are the outstanding copies that kgo does not have. Each has the timer of its next
 	// try; nil means that it waits for its turn to be sent alone.
-	waiting   map[*Copy]*time.Timer
-	trouble   string    // why the last refused copy was refused
-	refusedBy error     // the same, as Kafka or kgo said it
-	progress  time.Time // of the last acknowledgement, or of the first copy when none was in flight
-	omitted   int       // dead letters that were written without their value
+	waiting  map[*Copy]*time.Timer
+	trouble  error     // why the last refused copy was refused, as Kafka or kgo said it
+	progress time.Time // of the last acknowledgement, or of the first copy when none was in flight
+	omitted  int       // dead letters that were written without their value
 }
 
 // Config is what a lane gives to its copies.
@@ -156,7 +155,7 @@ func (s *Copies) endTry(c *Copy, err error) Outcome {
 		s.scheduleRetry(c, refreshAhead)
 		return done
 	}
-	return s.refuse(c, c.rec.Topic+": "+err.Error(), err)
+	return s.refuse(c, err, err)
 }
 
 // growthChecks is how often a client refreshes its metadata for the partition of a copy before the
@@ -220,23 +219,15 @@ func (s *Copies) Outstanding() int { return s.outstanding }
 func (s *Copies) Omitted() int { return s.omitted }
 
 // Trouble returns since when and why copies hold up the lane: one was refused, or none was
-// acknowledged for longer than patience. why is empty if they do not.
-func (s *Copies) Trouble(now time.Time, patience time.Duration) (since time.Time, why string) {
+// acknowledged for longer than patience. why is nil if they do not.
+func (s *Copies) Trouble(now time.Time, patience time.Duration) (since time.Time, why error) {
 	switch {
 	case s.refused > 0:
 		return s.progress, s.trouble
 	case s.outstanding > 0 && now.Sub(s.progress) > patience:
-		return s.progress, "copies are not acknowledged: does every sibling have a leader and enough in-sync replicas?"
+		return s.progress, errUnacknowledged
 	}
-	return time.Time{}, ""
-}
-
-// RefusedBy returns the error of the last copy that was refused, nil if none waits for another try.
-func (s *Copies) RefusedBy() error {
-	if s.refused == 0 {
-		return nil
-	}
-	return s.refusedBy
+	return time.Time{}, nil
 }
 
 // Drain abandons the copies that kgo does not have: their records stay uncommitted, and the next
@@ -259,11 +250,11 @@ func (s *Copies) Close() {
 }
 
 // refuse schedules the next try of a copy. The caller holds the lock.
-func (s *Copies) refuse(c *Copy, why string, err error) Outcome {
+func (s *Copies) refuse(c *Copy, why, err error) Outcome {
 	if c.tries++; c.tries == 1 {
 		s.refused++
 	}
-	s.trouble, s.refusedBy = why, err
+	s.trouble = refusal(c.rec.Topic, why)
 	c.via.refused(c.rec.Topic, err)
 	s.scheduleRetry(c, retryWait(c.tries))
 	s.Lane.Changed()

@@ -24,7 +24,7 @@ func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 		return s.queue(c, c.shrunk)
 	}
 	if c.note { // nothing of it can be omitted
-		return s.refuse(c, c.rec.Topic+": "+c.advised(err).Error(), err)
+		return s.refuse(c, c.advised(err), err)
 	}
 	letter := c.rec.Topic == s.DLQ
 	step, more := c.shrunk.Next(c.written, c.rec.Value, letter)
@@ -43,7 +43,7 @@ func (s *Copies) tooLarge(c *Copy, err error) Outcome {
 		// Nothing is left to omit. The next try is of the whole copy: an operator may have raised
 		// the topic's limit far enough for it.
 		c.shrunk = oversize.Whole
-		return s.refuse(c, c.rec.Topic+": "+c.advised(err).Error(), err)
+		return s.refuse(c, c.advised(err), err)
 	}
 	return s.queue(c, step)
 }

@@ -67,8 +67,12 @@ func TestCopies_TroubleIsARefusalOrALongSilence(t *testing.T) {
 		"a copy that was refused":  {outstanding: 2, refused: 1, why: "orders.dlq: NOT_AUTHORIZED"},
 	} {
 		now := time.Now()
-		s := &Copies{outstanding: tt.outstanding, refused: tt.refused, trouble: "orders.dlq: NOT_AUTHORIZED", progress: now.Add(-tt.silence)}
-		since, why := s.Trouble(now, patience)
+		s := &Copies{outstanding: tt.outstanding, refused: tt.refused, trouble: errors.New("orders.dlq: NOT_AUTHORIZED"), progress: now.Add(-tt.silence)}
+		since, trouble := s.Trouble(now, patience)
+		why := ""
+		if trouble != nil {
+			why = trouble.Error()
+		}
 		if (why == "") != (tt.why == "") || !strings.Contains(why, tt.why) || why != "" && !since.Equal(s.progress) {
 			t.Errorf("%s: in trouble since %v because %q, want %q", name, since, why, tt.why)
 		}

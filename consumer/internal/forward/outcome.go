@@ -1,5 +1,10 @@
 package forward
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Outcome is the result of a copy's promise.
 type Outcome uint8
 
@@ -14,3 +19,9 @@ const (
 	Halted                  // too large for the dead-letter topic: the lane halts on the record
 	NoteLost                // no ledger accepts the note: its record is finished without it
 )
+
+// errUnacknowledged is why copies hold up a lane that none refused.
+var errUnacknowledged = errors.New("copies are not acknowledged: does every sibling have a leader and enough in-sync replicas?")
+
+// refusal is why a copy to a topic was refused.
+func refusal(topic string, why error) error { return fmt.Errorf("%s: %w", topic, why) }

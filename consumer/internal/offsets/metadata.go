@@ -36,8 +36,8 @@ type Metadata struct {
 	// touch.
 	Finished []Span
 	Evidence
-	// Guard is the state of the topic's guard, and Lane that of the partition. Other fields go before
-	// these if there is little room.
+	// Guard is the state of the topic's guard, and Lane that of the partition. Other fields go
+	// before these if there is little room.
 	Guard commitmark.Guard
 	Lane  commitmark.Lane
 	// Heads wait for another attempt, each in front of its key. They ascend.

@@ -3,6 +3,7 @@ package held
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -10,6 +11,12 @@ import (
 
 	"github.com/sidingkafka/siding/internal/consumers"
 	"github.com/sidingkafka/siding/serve/api"
+)
+
+// The states of a guard in the API.
+const (
+	Held     = "held"
+	Strained = "strained"
 )
 
 // mostStalled bounds the groups that a topic names.
@@ -110,4 +117,22 @@ func shown(g *consumers.Group, u *consumers.Use) api.Consumer {
 		is.Tiers = append(is.Tiers, api.ConsumerTier{Topic: t.Topic, DelayMS: t.Delay.Milliseconds(), Parked: known(t.Parked), NextDue: moment(t.NextDue)})
 	}
 	return is
+}
+
+// Describe says in words that a group holds a topic.
+func Describe(g *api.Guard, topic string) string {
+	if g.State == Held {
+		return fmt.Sprintf("group %s holds records of %s back", g.Group, topic)
+	}
+	return fmt.Sprintf("group %s runs records of %s in a strain", g.Group, topic)
+}
+
+func worst(a, b api.Guard) int {
+	waiting := func(g *api.Guard) int64 {
+		if g.Waiting == nil {
+			return 0
+		}
+		return *g.Waiting
+	}
+	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(waiting(&b), waiting(&a)), cmp.Compare(a.Group, b.Group))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -21,18 +20,12 @@ import (
 )
 
 const (
-	// every is the wait after a look. A look lists the groups, fetches their commits, describes those
-	// that matter, and asks for the ends of the topics that these read.
+	// every is the wait after a look. A look lists the groups, fetches their commits, describes
+	// those that matter, and asks for the ends of the topics that these read.
 	every = 30 * time.Second
 	// keeps is how long a guard counts that cannot be read again: a group gets another coordinator
 	// sooner.
 	keeps = time.Minute
-)
-
-// The states of a guard in the API.
-const (
-	Held     = "held"
-	Strained = "strained"
 )
 
 // Watch looks again and again which groups hold topics. It is safe for concurrent use.
@@ -182,7 +175,8 @@ func (w *Watch) Of(topic string) []api.Guard { return w.source(topic).guards }
 // which most records wait. Do not change the result.
 func (w *Watch) Stalled(topic string) []api.Stalled { return w.source(topic).stalled }
 
-// Consumers returns the groups of a topic, those that need somebody first. Do not change the result.
+// Consumers returns the groups of a topic, those that need somebody first. Do not change the
+// result.
 func (w *Watch) Consumers(topic string) api.Consumers {
 	of := w.source(topic)
 	w.mu.Lock()
@@ -205,22 +199,4 @@ func (w *Watch) source(topic string) *source {
 		return of
 	}
 	return &source{}
-}
-
-// Describe says in words that a group holds a topic.
-func Describe(g *api.Guard, topic string) string {
-	if g.State == Held {
-		return fmt.Sprintf("group %s holds records of %s back", g.Group, topic)
-	}
-	return fmt.Sprintf("group %s runs records of %s in a strain", g.Group, topic)
-}
-
-func worst(a, b api.Guard) int {
-	waiting := func(g *api.Guard) int64 {
-		if g.Waiting == nil {
-			return 0
-		}
-		return *g.Waiting
-	}
-	return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(waiting(&b), waiting(&a)), cmp.Compare(a.Group, b.Group))
 }
