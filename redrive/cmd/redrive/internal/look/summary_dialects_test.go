@@ -15,8 +15,12 @@ import (
 func springLetter(offset byte) *kgo.Record {
 	r := &kgo.Record{Topic: "orders.dlq", Partition: 1, Timestamp: clitest.Noon, Key: []byte("k"), Value: []byte("v")}
 	for _, h := range [][2]string{
-		{"kafka_dlt-original-topic", "orders"}, {"kafka_dlt-original-partition", "\x00\x00\x00\x01"}, {"kafka_dlt-original-offset", "\x00\x00\x00\x00\x00\x00\x00" + string([]byte{offset})},
-		{"kafka_dlt-original-consumer-group", "billing"}, {"kafka_dlt-exception-fqcn", "com.example.TaxException"}, {"kafka_dlt-exception-message", "no rate for 4111111111111111"},
+		{"kafka_dlt-original-topic", "orders"},
+		{"kafka_dlt-original-partition", "\x00\x00\x00\x01"},
+		{"kafka_dlt-original-offset", "\x00\x00\x00\x00\x00\x00\x00" + string([]byte{offset})},
+		{"kafka_dlt-original-consumer-group", "billing"},
+		{"kafka_dlt-exception-fqcn", "com.example.TaxException"},
+		{"kafka_dlt-exception-message", "no rate for 4111111111111111"},
 	} {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h[0], Value: []byte(h[1])})
 	}
