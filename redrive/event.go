@@ -79,12 +79,11 @@ type Outcome struct {
 	Counts Counts `json:"counts"`
 }
 
-// Resumption is that a process resumed a run. Owner names the process, as in [Outcome]. Changed are
-// the fields of the pace that it replaced.
+// Resumption is that a process resumed a run. Owner names the process, as in [Outcome].
 type Resumption struct {
 	At      time.Time    `json:"at"`
 	Owner   string       `json:"owner"`
-	Changed []PaceChange `json:"changed,omitempty"`
+	Changed []PaceChange `json:"changed,omitempty"` // fields of the pace that it replaced
 }
 
 // mostResumed bounds Outcome.Resumed, which is in each record of a run.

@@ -110,9 +110,8 @@ func (r *Redriver) Resume(ctx context.Context, topic, id string, o RunOptions, c
 			return err
 		}
 		rec.Token, rec.Owner, rec.Heartbeat, rec.Waiting, rec.Stopped = w.token, r.owner(o.By), time.Now(), "", time.Time{}
-		was := rec.Pace
-		rec.Pace, rec.RampBegan, rec.WindowEnds, rec.Timeout = o.Pace.over(was), time.Time{}, time.Time{}, 0
-		rec.Resumed = resumedBy(rec.Resumed, Resumption{rec.Heartbeat, rec.Owner, rec.Pace.changes(was)})
+		rec.Resumed = resumedBy(rec.Resumed, Resumption{rec.Heartbeat, rec.Owner, o.Pace.over(rec.Pace).changes(rec.Pace)})
+		rec.Pace, rec.RampBegan, rec.WindowEnds, rec.Timeout = o.Pace.over(rec.Pace), time.Time{}, time.Time{}, 0
 		return nil
 	})
 	if err != nil {

@@ -276,10 +276,7 @@ func (c *Config) check() error {
 		if _, err := path.Match(t.Match, ""); t.Match == "" || err != nil {
 			wrong(at+"match", "%q is not a pattern: * is any text, ? any character, [abc] one of these", t.Match)
 		}
-		if _, ok := criticalities[t.criticality()]; !ok {
-			wrong(at+"criticality", "%q: critical, high, normal, low or minor", t.Criticality)
-		}
-		t.checkTexts(func(key, format string, args ...any) { wrong(at+key, format, args...) })
+		checkTexts(&t, func(key, format string, args ...any) { wrong(at+key, format, args...) })
 		t.Alerts.check(func(key, format string, args ...any) { wrong(at+"alerts."+key, format, args...) })
 		if t.Retention != nil {
 			t.Retention.check(c.S3, func(key, format string, args ...any) { wrong(at+"retention."+key, format, args...) })

@@ -258,6 +258,16 @@ notify:
 		`serve.yaml:25: notify[1].topics: "[" ` + aPattern,
 		`serve.yaml:26: notify[1].severity: "loud": warn or page`,
 	}},
+	{"words of a topic are no words", map[string]string{"serve.yaml": `topics:
+  - match: a
+    owner: "two\nlines"
+    runbook: javascript:alert(1)
+    note: "\e[31mred"
+`}, []string{
+		`serve.yaml:3: topics[0].owner: "two\nlines" has line breaks or other characters that cannot be seen`,
+		`serve.yaml:4: topics[0].runbook: "javascript:alert(1)" is no URL such as https://wiki.example.com/orders: http or https, without a name and password`,
+		`serve.yaml:5: topics[0].note: "\x1b[31mred" has line breaks or other characters that cannot be seen`,
+	}},
 	{"retention is out of bounds", map[string]string{"serve.yaml": `topics:
   - match: a
     retention:

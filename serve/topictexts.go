@@ -14,9 +14,11 @@ const (
 	mostNote    = 500
 )
 
-// checkTexts checks what the configuration says of the topics to people. Pages and messages show
-// it, so it has no characters that a person cannot see.
-func (t *Topic) checkTexts(wrong func(key, format string, args ...any)) {
+// checkTexts checks what the configuration says of topics in words. Pages and messages show it, so it has no characters that a person cannot see.
+func checkTexts(t *Topic, wrong func(key, format string, args ...any)) {
+	if _, ok := criticalities[t.criticality()]; !ok {
+		wrong("criticality", "%q: critical, high, normal, low or minor", t.Criticality)
+	}
 	for _, text := range []struct {
 		key, text string
 		most      int

@@ -7,7 +7,7 @@ import (
 )
 
 // A link of the configuration is one that a person may follow, and no text breaks a message.
-func TestTopic_ChecksWhatPeopleRead(t *testing.T) {
+func TestCheckTexts_RefusesWhatPeopleCannotRead(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1_001)
 	for _, c := range []struct {
@@ -31,7 +31,7 @@ func TestTopic_ChecksWhatPeopleRead(t *testing.T) {
 		{Topic{Owner: "\xff"}, "owner: "},
 	} {
 		got := ""
-		c.of.checkTexts(func(key, format string, args ...any) { got += key + ": " + fmt.Sprintf(format, args...) })
+		checkTexts(&c.of, func(key, format string, args ...any) { got += key + ": " + fmt.Sprintf(format, args...) })
 		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.of, got, c.want)
 		}
