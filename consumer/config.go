@@ -49,18 +49,19 @@ type Config struct {
 	// most one runs per physical partition, and the default is no further bound. Otherwise the
 	// default is 64, and a negative number means no bound.
 	Concurrency int
-	// HoldKeys keeps the order of a key through retries, under OrderKey and OrderPartition: a record
-	// that fails does not go to a retry topic. It waits in its partition, for as long as it would
-	// there, and so do later records of its key. Other keys run. So the first outcomes of a key's
-	// records come in the order of their offsets, and so do the last ones, whatever crashes. Null
-	// keys are never held; an empty key is one.
+	// HoldKeys keeps the order of a key through retries, under OrderKey and OrderPartition: a
+	// record that fails does not go to a retry topic. It waits in its partition, for as long as it
+	// would there, and so do later records of its key. Other keys run. So the first outcomes of a
+	// key's records come in the order of their offsets, and so do the last ones, whatever crashes.
+	// Null keys are never held; an empty key is one.
 	//
-	// Nothing is committed past a record that waits, so the lag shows it, and the source's retention
-	// must outlast it. After a crash the next owner waits the rest of the time, and counts on; the
-	// record's history begins anew. Records of retry topics run as without HoldKeys. Default false.
+	// Nothing is committed past a record that waits, so the lag shows it, and the source's
+	// retention must outlast it. After a crash the next owner waits the rest of the time, and
+	// counts on; the record's history begins anew. Records of retry topics run as without HoldKeys.
+	// Default false.
 	HoldKeys bool
-	// MaxHold bounds the time that a policy may let a record and its key wait, in all; [New] refuses
-	// a longer one. It caps Policy.MaxRetryAfter. Default 15 m.
+	// MaxHold bounds the time that a policy may let a record and its key wait, in all; [New]
+	// refuses a longer one. It caps Policy.MaxRetryAfter. Default 15 m.
 	MaxHold time.Duration
 	// MaxHeld bounds the records of a lane that wait for another attempt, and those behind them. At
 	// that bound, and at 128 keys, the lane begins no record of another key. Default 10,000.
@@ -305,7 +306,7 @@ const (
 	OrderPartition Order = iota
 	// OrderKey runs one record at a time per key in the whole lane, retries included; different
 	// keys run in parallel. Records with a null key have no order; an empty key is a key. A parked
-	// record does not hold up later records of its key.
+	// record does not hold up later records of its key, unless Config.HoldKeys is set.
 	OrderKey
 	// OrderNone sets no order; only Config.Concurrency bounds the running records.
 	OrderNone

@@ -18,7 +18,8 @@ type Delivery struct {
 	Tier time.Duration
 	// FirstFailedAt is when the record first failed, before all redrives; zero if it never did.
 	FirstFailedAt time.Time
-	// NotBefore is when the record was due; zero on its source. A redriven record on a retry topic
+	// NotBefore is when the record was due; zero on its source, unless it was held there, see
+	// [Config].HoldKeys. A redriven record on a retry topic
 	// is due at once: its NotBefore is in 1970.
 	NotBefore time.Time
 	// RedriveID is the id of the redrive run that wrote the record; empty if none did.

@@ -42,6 +42,9 @@ type HookDeadLettered interface {
 // HookParked is called once for each copy that was written to a retry topic, under the rules of
 // [HookDeadLettered]. A record that waits for longer than half of its tier's retention is parked
 // more than once for one attempt.
+//
+// Under [Config].HoldKeys it is called as well for each record that waits in its source: on the
+// goroutine that ran the handler, and without a copy, so that Routed.At is zero.
 type HookParked interface {
 	OnParked(Routed)
 }
@@ -80,10 +83,10 @@ type Routed struct {
 	// returned it), times, and the due time in a retry topic. Meta.Reason says why the record is
 	// not tried again; it is empty for a parked record.
 	Meta headers.Meta
-	// Tier is the delay of the retry topic that holds the copy; zero for a dead letter or a
-	// discarded record.
+	// Tier is the delay of the retry topic that holds the copy, or after which a held record runs
+	// again; zero for a dead letter or a discarded record.
 	Tier time.Duration
-	// At is the position of the copy; zero for a discarded record.
+	// At is the position of the copy; zero for a discarded record, and a held one.
 	At headers.Position
 }
 

@@ -33,6 +33,9 @@ func (it *item) offset() int64 {
 // isRetry reports whether the record failed before, so that it waits for the retry budget.
 func (it *item) isRetry() bool { return it.parked != nil && !it.fresh }
 
+// isUrgent reports whether the record waited as a head, or behind one: it goes before others.
+func (it *item) isUrgent() bool { return it.again || it.freed || it.dead }
+
 // key returns the record's key.
 func (it *item) key() []byte {
 	if it.parked != nil {

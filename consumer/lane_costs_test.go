@@ -18,12 +18,17 @@ import (
 // A healthy record costs little more than its attempt, a failed one little more than its copy. Not
 // parallel: it counts the allocations of the process.
 func TestLane_CostsNoMoreThanItsCeilings(t *testing.T) {
-	costs.Hold(t, BenchmarkLane_OrderPartition, BenchmarkLane_OrderKey, BenchmarkLane_OrderNone, BenchmarkLane_ToTier, BenchmarkLane_ToDeadLetters)
+	costs.Hold(t, BenchmarkLane_OrderPartition, BenchmarkLane_OrderKey, BenchmarkLane_OrderNone, BenchmarkLane_HoldKeys, BenchmarkLane_ToTier, BenchmarkLane_ToDeadLetters)
 }
 
 func BenchmarkLane_OrderPartition(b *testing.B) { benchmarkLane(b, OrderPartition, nil) }
 func BenchmarkLane_OrderKey(b *testing.B)       { benchmarkLane(b, OrderKey, nil) }
 func BenchmarkLane_OrderNone(b *testing.B)      { benchmarkLane(b, OrderNone, nil) }
+
+// Nothing is held.
+func BenchmarkLane_HoldKeys(b *testing.B) {
+	benchmarkLane(b, OrderPartition, nil, func(cfg *Config) { cfg.HoldKeys = true })
+}
 
 func BenchmarkLane_ToTier(b *testing.B) {
 	benchmarkLane(b, OrderPartition, classify.Retryable(errors.New("tax service is busy")))
@@ -34,13 +39,17 @@ func BenchmarkLane_ToDeadLetters(b *testing.B) {
 }
 
 // benchmarkLane runs records of a lane with one worker, from the poll to the end of the last copy.
-func benchmarkLane(b *testing.B, order Order, failure error) {
+func benchmarkLane(b *testing.B, order Order, failure error, edits ...func(*Config)) {
 	const (
 		polled = 2 * unitRecords
 		warm   = 64 // with the copies that a new lane must have written before it may send many
 		keys   = 100
 	)
-	c := idle(b, Config{Order: order, Concurrency: 1, Logger: slog.New(slog.DiscardHandler), Policy: Policy{Breaker: Breaker{Off: true}}}, func() {})
+	cfg := Config{Order: order, Concurrency: 1, Logger: slog.New(slog.DiscardHandler), Policy: Policy{Breaker: Breaker{Off: true}}}
+	for _, edit := range edits {
+		edit(&cfg)
+	}
+	c := idle(b, cfg, func() {})
 	c.cfg.Handler = func(context.Context, *kgo.Record) error { return failure }
 	siblings := c.siblings["orders"]
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, siblings.DLQ, siblings.Tiers[0].Topic))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/heldkeys"
-	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -272,27 +271,6 @@ func observeHeld(lanes []*lane, o metric.Observer, g *gauges, group attribute.Ke
 		if o.ObserveInt64(g.parked, n, with); due[topic] > 0 {
 			o.ObserveInt64(g.oldest, due[topic], with)
 		}
-	}
-}
-
-// heads returns what the next commit of the feed says of heads, and which changes that says.
-func (f *feed) heads() ([]offsets.Head, uint64) {
-	h := f.lane.held
-	if h == nil || f.tier.Topic != "" {
-		return nil, 0
-	}
-	return h.keys.Commit(f.tracker.IsFinished), h.keys.Changes()
-}
-
-// hasUnsaidHeads reports whether no commit has said the last change of the heads.
-func (f *feed) hasUnsaidHeads() bool {
-	return f.lane.held != nil && f.tier.Topic == "" && f.lane.held.keys.Unsaid()
-}
-
-// saidHeads registers that an accepted commit has said so many changes of the heads.
-func (f *feed) saidHeads(changes uint64) {
-	if f.lane.held != nil && f.tier.Topic == "" {
-		f.lane.held.keys.Accepted(changes)
 	}
 }
 

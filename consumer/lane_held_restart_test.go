@@ -91,6 +91,7 @@ func TestHeldLane_StopsAtMaxHeld(t *testing.T) {
 		s := &attemptsSeen{}
 		cfg := minutely(order, s.handler)
 		cfg.MaxHeld = 3
+		handled := watch(&cfg)
 		c := k.Run(cfg)
 		k.Produce(keyed("a", "bad"), keyed("a", "behind"))
 		time.Sleep(time.Second)
@@ -102,6 +103,9 @@ func TestHeldLane_StopsAtMaxHeld(t *testing.T) {
 		l := laneOf(t, c, "orders", 0)
 		if l.State != consumer.StateWaiting || !strings.HasPrefix(l.Why, "held keys: 3 records of 1 keys wait") || l.Held != 3 || !c.Health().OK {
 			t.Errorf("at the bound the lane is %+v", l)
+		}
+		if handled(waits) {
+			t.Error("at the bound a record of another key ran")
 		}
 		if where := k.Cluster.GroupInfo("billing").Commits["orders"][0].Offset; where != 0 {
 			t.Errorf("%d is committed past a head", where)
@@ -139,6 +143,33 @@ func TestHeldLane_IsolatesAHeadThatKills(t *testing.T) {
 			t.Errorf("%d deaths, want 5 at most", m.deaths)
 		}
 		k.Conserved()
+	})
+}
+
+// While a record that kills is looked for, one that waits for an hour holds up no other key.
+func TestHeldLane_SuspectsThatWaitHoldUpNone(t *testing.T) {
+	each(t, keeping, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+		m, s := newMortal(t, k), &attemptsSeen{}
+		cfg := minutely(order, m.handler(func(_ context.Context, r *kgo.Record) bool {
+			if string(r.Value) != "kills" {
+				return false
+			}
+			time.Sleep(time.Second) // a commit has said that the first record waits
+			return true
+		}, s.handler))
+		cfg.Policy.Tiers, cfg.MaxHold, cfg.Policy.MaxAttempts = []time.Duration{time.Hour}, 2*time.Hour, 2
+		k.Produce(keyed("a", "bad"), keyed("a", "behind"))
+		began := time.Now()
+		poison := k.Produce(keyed("b", "kills"))[0]
+		var innocent []*kgo.Record
+		for range 5 {
+			innocent = append(innocent, k.Produce(many(20)...)...)
+		}
+		m.until(cfg, func() bool { return m.missing(innocent) == 0 && m.letters() == 1 })
+		if lasted := time.Since(began); lasted > 50*time.Minute {
+			t.Errorf("it took %v, longer than the first record waits", lasted)
+		}
+		k.DeadLettered(poison, headers.ReasonCrashLoop)
 	})
 }
 

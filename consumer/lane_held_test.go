@@ -210,7 +210,6 @@ func playHeld(t *testing.T, k *consumertest.Kafka, seed uint64) {
 			t.Fatalf("after two hours %d records have not ended; the lanes are %+v", lagOf(k), running[0].Health().Lanes)
 		}
 	}
-	k.Conserved()
 	for _, c := range running {
 		stop(t, c)
 	}

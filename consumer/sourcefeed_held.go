@@ -19,9 +19,6 @@ func (f *sourceFeed) pushFirst(it *item) {
 	f.ready.PushFront(it)
 }
 
-// isUrgent reports whether pushFirst made a record ready.
-func (it *item) isUrgent() bool { return it.again || it.freed || it.dead }
-
 // nextReady returns the index of the next record that is ready, -1 if none may start. Where a bound
 // of HoldKeys is reached, that is a head or a follower; heads wait for the retry budget.
 func (f *sourceFeed) nextReady() int {
