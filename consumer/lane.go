@@ -208,8 +208,7 @@ func (l *lane) release(u *unit) (more bool) {
 	u.feed.busy = false
 	resume := false
 	switch {
-	case u.parts().dead != nil:
-		heldLane{l}.nextLetter(u.odd.dead)
+	case u.parts().dead != nil: // it ends with its letter
 	case u.parts().end.keeps():
 		l.source.putBack(u)
 		heldLane{l}.keep(u)

@@ -51,12 +51,12 @@ type keyEnd struct {
 	tier   retrytopics.Tier // in which the record would have waited before
 	waits  *heldRecord      // it waits
 	sent   bool             // copies are on their way: the record keeps its key
-	// Under FollowHead: the record was dead-lettered, and these follow it; left are the copies that
-	// are not safe.
+	left   int              // copies that are not safe
+	// Under FollowHead: the record was dead-lettered, and these follow it, one after the other: a
+	// letter that is shrunk or refused comes later than those behind it else.
 	follow    *headers.Meta
 	followers []*item
 	next      int
-	left      int
 }
 
 // keeps reports whether the record keeps its key.
@@ -82,11 +82,15 @@ func (e *keyEnd) Finish(int64) {
 	if e.left--; e.left > 0 {
 		return
 	}
+	l := heldLane{e.feed.lane}
+	if e.next < len(e.followers) {
+		l.nextLetter(e)
+		return
+	}
 	for _, it := range e.followers {
 		e.feed.Finish(it.offset())
 	}
 	e.feed.Finish(e.offset)
-	l := heldLane{e.feed.lane}
 	delete(l.held.dead, e.key)
 	l.end(e.key)
 	l.releaseKey(e.key)
@@ -216,17 +220,17 @@ func (l heldLane) gather(e *keyEnd) {
 		it.dead = true
 		_, _, _ = l.held.keys.Take(it.offset()) // it was in front in an earlier process
 	}
-	e.left += len(e.followers)
 	l.held.dead[e.key] = e
-	l.nextLetter(e)
 	e.Finish(0)
 }
 
 // nextLetter makes the next follower ready that is dead-lettered.
 func (l heldLane) nextLetter(e *keyEnd) {
-	if e.next < len(e.followers) && l.state < laneDraining {
+	if l.state < laneDraining {
+		e.left = 1
 		l.source.pushFirst(e.followers[e.next])
 		e.next++
+		l.wakeLocked()
 	}
 }
 

@@ -296,3 +296,39 @@ func TestHeldLane_FollowersFollowTheirHead(t *testing.T) {
 		k.Conserved()
 	})
 }
+
+// A letter that has to be shrunk, or that brokers refuse for a while, comes before those of the
+// records behind it. Else one of these would have an outcome before its head, which after a crash
+// may be another one.
+func TestHeldLane_LettersComeInOrder(t *testing.T) {
+	for name, large := range map[string]int{"the head is too large": 0, "a follower is": 1} {
+		t.Run(name, func(t *testing.T) {
+			each(t, keeping, 2, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+				const limited = 8 << 10
+				makeSiblings(t, k, 1<<20, limited)
+				o := &heldOutcomes{}
+				cfg := holdsKeys(order, o.handler)
+				cfg.Followers, cfg.Hooks = consumer.FollowHead, []consumer.Hook{o}
+				k.Run(cfg)
+				records := []*kgo.Record{keyed("a", "1 times, then bad"), keyed("a", "second"), keyed("a", "third"), keyed("a", "fourth")}
+				random := make([]byte, 2*limited)
+				rand.NewChaCha8([32]byte{}).Read(random)
+				records[large].Value = append(append(records[large].Value, ' '), random...)
+				k.Produce(records...)
+				time.Sleep(time.Minute)
+				var got []int64
+				for _, r := range content(t, k, "orders.dlq") {
+					m, err := headers.Parse(r.Headers)
+					if err != nil {
+						t.Error(err)
+					}
+					got = append(got, m.Original.Offset)
+				}
+				if want := []int64{0, 1, 2, 3}; !slices.Equal(got, want) {
+					t.Errorf("the letters are of the records %v, want %v", got, want)
+				}
+				committed(t, k, "orders", 0, 4)
+			})
+		})
+	}
+}
