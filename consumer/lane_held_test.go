@@ -16,6 +16,7 @@ import (
 	"github.com/sidingkafka/siding/classify"
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/consumer/consumertest"
+	"github.com/sidingkafka/siding/consumer/internal/offsets"
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/internal/cases"
 )
@@ -328,6 +329,33 @@ func TestHeldLane_LettersComeInOrder(t *testing.T) {
 					t.Errorf("the letters are of the records %v, want %v", got, want)
 				}
 				committed(t, k, "orders", 0, 4)
+			})
+		})
+	}
+}
+
+// Followers that may have killed a process go to the DLQ behind their head, unrun: one that did, too.
+func TestHeldLane_FollowersMayBeSuspects(t *testing.T) {
+	suspects := offsets.Evidence{Process: 1, Deaths: 2, Suspect: 9}
+	condemned, singly, alone := suspects, suspects, suspects
+	condemned.Condemned = []offsets.Alone{{Offset: 7}}
+	singly.Singly = []offsets.Span{{First: 5, Last: 8}}
+	alone.Alone = &offsets.Alone{Offset: 7}
+	for name, e := range map[string]offsets.Evidence{"in groups": suspects, "one by one": singly, "one condemned": condemned, "one ran alone": alone} {
+		t.Run(name, func(t *testing.T) {
+			each(t, keeping, 1, func(t *testing.T, k *consumertest.Kafka, order consumer.Order) {
+				records := k.Produce(append(many(5), keyed("a", "0 times, then bad"), keyed("a", "second"), keyed("a", "third"), keyed("a", "fourth"), keyed("b", "other"))...)
+				commitSaid(t, k, "billing", 0, offsets.Metadata{Evidence: e})
+				o := &heldOutcomes{}
+				cfg := holdsKeys(order, o.handler)
+				cfg.Followers = consumer.FollowHead
+				k.Run(cfg)
+				time.Sleep(time.Minute)
+				committed(t, k, "orders", 0, 10)
+				k.DeadLettered(records[5], headers.ReasonTerminal)
+				for _, r := range records[6:9] {
+					k.DeadLettered(r, headers.ReasonHeld)
+				}
 			})
 		})
 	}

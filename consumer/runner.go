@@ -49,10 +49,10 @@ func runUnit(u *unit) {
 	l, c := u.feed.lane, u.feed.lane.c
 	r := runner{c: c, lane: l, feed: u.feed, unit: u, mayRepeat: u.run.Began() || l.policy.Immediate.Attempts > 0}
 	r.attemptTelemetry.enable(c.telemetry, c.clock.Reading.Load())
-	if u.condemned != nil {
-		r.condemn()
-	} else if u.parts().dead != nil {
+	if u.parts().dead != nil {
 		r.follow(u.odd.dead)
+	} else if u.condemned != nil {
+		r.condemn()
 	} else if u.item != nil {
 		r.runItem(u.item)
 	} else {
