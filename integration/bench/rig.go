@@ -51,9 +51,9 @@ type rig struct {
 	stop     func() error // of the embedded broker
 }
 
-func newRig(ctx context.Context, b bench, o options) (*rig, error) {
+func newRig(ctx context.Context, name string, memory bool, o options) (*rig, error) {
 	r := &rig{
-		name:     b.name,
+		name:     name,
 		kind:     kindKafka,
 		seeds:    o.brokers,
 		suffix:   fmt.Sprintf("%08x", rand.Uint32()),
@@ -61,7 +61,7 @@ func newRig(ctx context.Context, b bench, o options) (*rig, error) {
 		stop:     func() error { return nil },
 	}
 	if len(r.seeds) == 0 {
-		seed, stop, err := startBroker(ctx, b.memory)
+		seed, stop, err := startBroker(ctx, memory)
 		if err != nil {
 			return nil, fmt.Errorf("starting the embedded broker: %w", err)
 		}

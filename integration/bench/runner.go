@@ -27,7 +27,7 @@ func runAll(ctx context.Context, benches []bench, o options) ([]result, error) {
 // runOne gives each bench a fresh embedded broker: a long-lived one slows
 // down as its heap grows.
 func runOne(ctx context.Context, b bench, o options) (_ []result, err error) {
-	rig, err := newRig(ctx, b, o)
+	rig, err := newRig(ctx, b.name, b.memory, o)
 	if err != nil {
 		return nil, err
 	}
