@@ -166,6 +166,8 @@ func TestHeldLane_SuspectsThatWaitHoldUpNone(t *testing.T) {
 			innocent = append(innocent, k.Produce(many(20)...)...)
 		}
 		m.until(cfg, func() bool { return m.missing(innocent) == 0 && m.letters() == 1 })
+		more := k.Produce(many(50)...) // which no process can have died of
+		m.until(cfg, func() bool { return m.missing(more) == 0 })
 		if lasted := time.Since(began); lasted > 50*time.Minute {
 			t.Errorf("it took %v, longer than the first record waits", lasted)
 		}

@@ -154,7 +154,7 @@ func playHeld(t *testing.T, k *consumertest.Kafka, seed uint64) {
 	o, m := &heldOutcomes{}, newMortal(t, k)
 	var down sync.Map
 	h := m.handler(func(context.Context, *kgo.Record) bool { return false }, func(ctx context.Context, r *kgo.Record) error {
-		time.Sleep(time.Duration(rnd.IntN(20)) * time.Millisecond)
+		time.Sleep(time.Duration(7*r.Offset%20) * time.Millisecond)
 		if _, is := down.Load("down"); is {
 			return classify.As(classify.Retryable(errDown), "down")
 		}
