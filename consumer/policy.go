@@ -276,3 +276,11 @@ func (p *Policy) guardSettings() guard.Settings {
 		Off: p.Breaker.Off, Hold: p.Breaker.Hold, Strain: p.Breaker.Strained, MaxOutage: p.Breaker.MaxOutage, BudgetOff: p.RetryBudget.Off,
 	}
 }
+
+// share returns a share, at most 1, of a wait. The float64 of the longest wait is longer than any.
+func share(of float64, wait time.Duration) time.Duration {
+	if f := of * float64(wait); f < math.MaxInt64 {
+		return time.Duration(f)
+	}
+	return wait
+}

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -78,14 +77,6 @@ func spread(jitter float64, wait time.Duration) time.Duration {
 		return 0
 	}
 	return time.Duration(rand.Int64N(most+1)) * time.Millisecond
-}
-
-// share returns a share, at most 1, of a wait. The float64 of the longest wait is longer than any.
-func share(of float64, wait time.Duration) time.Duration {
-	if f := of * float64(wait); f < math.MaxInt64 {
-		return time.Duration(f)
-	}
-	return wait
 }
 
 // terminalReason returns the most specific reason of a terminal failure.
