@@ -164,9 +164,6 @@ func (g *attemptTelemetry) traceParent() string {
 	return carrier.Get("traceparent")
 }
 
-// hasSpan reports whether a span started in ctx would join an existing trace.
-func hasSpan(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).HasTraceID() }
-
 // shown returns an error's text for a span: as short as in a header, and valid UTF-8. Exporters
 // refuse a whole batch of spans for one invalid text.
 func shown(message string) string {
@@ -190,22 +187,3 @@ func linksOf(a *attempt) (links []trace.Link) {
 	}
 	return links
 }
-
-// recordCarrier reads a record's trace headers. It never writes: they stay as the producer wrote
-// them.
-type recordCarrier []kgo.RecordHeader
-
-// Get returns the value of the last header with a key, or an empty string.
-func (c recordCarrier) Get(key string) string {
-	for i := len(c) - 1; i >= 0; i-- {
-		if c[i].Key == key {
-			return string(c[i].Value)
-		}
-	}
-	return ""
-}
-
-func (recordCarrier) Set(string, string) {}
-
-// Keys returns nothing: propagation.TraceContext asks for the keys that it knows.
-func (recordCarrier) Keys() []string { return nil }

@@ -14,6 +14,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sidingkafka/siding/headers"
 	"github.com/sidingkafka/siding/retrytopics"
 )
@@ -340,3 +342,25 @@ func tierName(delay time.Duration) string {
 	}
 	return retrytopics.FormatDelay(delay)
 }
+
+// hasSpan reports whether a span started in ctx would join an existing trace.
+func hasSpan(ctx context.Context) bool { return trace.SpanContextFromContext(ctx).HasTraceID() }
+
+// recordCarrier reads a record's trace headers. It never writes: they stay as the producer wrote
+// them.
+type recordCarrier []kgo.RecordHeader
+
+// Get returns the value of the last header with a key, or an empty string.
+func (c recordCarrier) Get(key string) string {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].Key == key {
+			return string(c[i].Value)
+		}
+	}
+	return ""
+}
+
+func (recordCarrier) Set(string, string) {}
+
+// Keys returns nothing: propagation.TraceContext asks for the keys that it knows.
+func (recordCarrier) Keys() []string { return nil }
