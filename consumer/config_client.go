@@ -54,12 +54,12 @@ func probe(opts ...kgo.Opt) (*kgo.Client, error) {
 }
 
 // clientProblems lists options of the user that siding refuses, and combinations that do not work.
-func clientProblems(cfg Config) (all []error) {
-	if len(cfg.Kafka) == 0 {
+func clientProblems(kafka []kgo.Opt, drain time.Duration) (all []error) {
+	if len(kafka) == 0 {
 		all = append(all, errors.New("no options in Kafka: name at least the brokers, with kgo.SeedBrokers(…)"))
 	}
-	opts := slices.DeleteFunc(slices.Clone(cfg.Kafka), func(o kgo.Opt) bool { return o == nil })
-	if len(opts) < len(cfg.Kafka) {
+	opts := slices.DeleteFunc(slices.Clone(kafka), func(o kgo.Opt) bool { return o == nil })
+	if len(opts) < len(kafka) {
 		all = append(all, errors.New("an option in Kafka is nil"))
 	}
 	user, err := probe(opts...)
@@ -93,9 +93,9 @@ func clientProblems(cfg Config) (all []error) {
 		}
 	}
 	rebalance, _ := user.OptValue(kgo.RebalanceTimeout).(time.Duration)
-	if need := stuckAfter + minCommitTime; cfg.DrainTimeout >= rebalance-need {
+	if need := stuckAfter + minCommitTime; drain >= rebalance-need {
 		all = append(all, fmt.Errorf("DrainTimeout is %v: with %v more for stuck handlers and the last commit, it must be under the rebalance timeout, %v (kgo.RebalanceTimeout)",
-			cfg.DrainTimeout, need, rebalance))
+			drain, need, rebalance))
 	}
 	return all
 }
