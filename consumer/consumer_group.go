@@ -231,31 +231,6 @@ func (c *Consumer) lose(which func(*lane) bool) []*lane {
 	return lanes
 }
 
-// discard ends lanes without a commit.
-func (c *Consumer) discard(lanes []*lane) {
-	for _, l := range lanes {
-		l.close()
-	}
-	c.remove(lanes)
-}
-
-// remove removes lanes from the table, if still there, and their tiers from the retry client.
-func (c *Consumer) remove(lanes []*lane) {
-	if len(lanes) == 0 {
-		return
-	}
-	c.mu.Lock()
-	for _, l := range lanes {
-		at := topicPartition{l.topic, l.partition}
-		if c.lanes[at] == l {
-			delete(c.lanes, at)
-		}
-	}
-	c.countLanes()
-	c.mu.Unlock()
-	c.retryPoll.remove(lanes)
-}
-
 // revoke hands lanes over in order: it drains all of them at once, commits them together and closes
 // them. why is for the log. They begin to drain under the table's lock, so that none of them
 // restarts meanwhile.

@@ -178,3 +178,28 @@ func (c *Consumer) siblingsReady(ctx context.Context, lanes []*lane) (ids map[st
 	}
 	return ids, ready, errors.Join(joinFew(missing), c.provisioner.ensure(ctx, slices.Collect(maps.Keys(sources))))
 }
+
+// discard ends lanes without a commit.
+func (c *Consumer) discard(lanes []*lane) {
+	for _, l := range lanes {
+		l.close()
+	}
+	c.remove(lanes)
+}
+
+// remove removes lanes from the table, if still there, and their tiers from the retry client.
+func (c *Consumer) remove(lanes []*lane) {
+	if len(lanes) == 0 {
+		return
+	}
+	c.mu.Lock()
+	for _, l := range lanes {
+		at := topicPartition{l.topic, l.partition}
+		if c.lanes[at] == l {
+			delete(c.lanes, at)
+		}
+	}
+	c.countLanes()
+	c.mu.Unlock()
+	c.retryPoll.remove(lanes)
+}
