@@ -195,3 +195,12 @@ func (l inspection) isolation() string {
 	}
 	return ""
 }
+
+// heldFull says which bound of HoldKeys keeps records of other keys from starting; empty if none
+// does. The caller holds the lock.
+func (l inspection) heldFull() string {
+	if l.held == nil || l.held.keys.Full() == "" {
+		return ""
+	}
+	return fmt.Sprintf("held keys: %d records of %d keys wait for another attempt, or behind one: %s", l.held.keys.Held(), l.held.keys.Len(), l.held.keys.Full())
+}

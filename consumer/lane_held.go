@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -239,15 +238,6 @@ func (s *heldState) stop() {
 	if s != nil && s.timer != nil {
 		s.timer.Stop()
 	}
-}
-
-// heldFull says which bound of HoldKeys keeps records of other keys from starting; empty if none
-// does. The caller holds the lock.
-func (l inspection) heldFull() string {
-	if l.held == nil || l.held.keys.Full() == "" {
-		return ""
-	}
-	return fmt.Sprintf("held keys: %d records of %d keys wait for another attempt, or behind one: %s", l.held.keys.Held(), l.held.keys.Len(), l.held.keys.Full())
 }
 
 // observeHeld observes the records that wait in their sources, and the lanes that hold as many as
