@@ -117,3 +117,16 @@ func (c *Consumer) observeGuards(o metric.Observer, g *gauges, now time.Time) {
 		}
 	}
 }
+
+// observeTransactions observes which partitions open transactions hold up.
+func observeTransactions(lanes []*lane, o metric.Observer, g *gauges, group attribute.KeyValue) {
+	open := map[string]int64{}
+	for _, l := range lanes {
+		l.mu.Lock()
+		open[l.topic] += inspection{l}.awaited().N
+		l.mu.Unlock()
+	}
+	for topic, n := range open {
+		o.ObserveInt64(g.open, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
+	}
+}

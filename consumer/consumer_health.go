@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
@@ -187,19 +186,6 @@ func (c *Consumer) observe(o metric.Observer, g *gauges) {
 	}
 	o.ObserveInt64(g.members, 1, with, metric.WithAttributes(keyMember.String(state)))
 	o.ObserveInt64(g.failing, failing, with)
-}
-
-// observeTransactions observes which partitions open transactions hold up.
-func observeTransactions(lanes []*lane, o metric.Observer, g *gauges, group attribute.KeyValue) {
-	open := map[string]int64{}
-	for _, l := range lanes {
-		l.mu.Lock()
-		open[l.topic] += inspection{l}.awaited().N
-		l.mu.Unlock()
-	}
-	for topic, n := range open {
-		o.ObserveInt64(g.open, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
-	}
 }
 
 // pollLaneStates notifies the hooks of lanes whose state has changed. It has a ticker of its own:
