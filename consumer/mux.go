@@ -20,8 +20,6 @@ type Mux struct {
 	otherwise Handler
 }
 
-const classUnroutable = "unroutable"
-
 // NewMux makes a Mux that routes by the result of route: see [ByTopic] and [ByHeader]. It panics if
 // route is nil.
 func NewMux(route func(*kgo.Record) string) *Mux {

@@ -19,6 +19,8 @@ type decision struct {
 	reason headers.Reason
 }
 
+const classUnroutable = "unroutable"
+
 // asked is the minimum wait that a failure asks for, capped by the policy.
 func (p *Policy) asked(r classify.Result) time.Duration {
 	return min(r.RetryAfter, max(p.MaxRetryAfter, 0))
