@@ -376,3 +376,18 @@ func (l *lane) heldRetries() (n int) {
 func (l *lane) isIsolated() bool {
 	return anyRead(l, func(f *feed) bool { return f.window.Suspects().IsIsolated() })
 }
+
+// runs reports whether a handler runs a record of the feed; the caller holds the lock.
+func (l *lane) runs(f *feed) bool {
+	for u := range l.units {
+		if u.feed == f {
+			return true
+		}
+	}
+	return false
+}
+
+// reads reports whether the lane has a feed of that tier, whose topic was not deleted.
+func (l *lane) reads(tier string) bool {
+	return slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && !f.parked.Retired() })
+}

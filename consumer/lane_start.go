@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/consumer/internal/offsets"
@@ -89,16 +88,6 @@ func (l *lane) asksForCommit() bool {
 	return l.state != laneGone && l.positionsLoaded && anyRead(l, func(f *feed) bool { return f.window.IsAsked() })
 }
 
-// runs reports whether a handler runs a record of the feed; the caller holds the lock.
-func (l *lane) runs(f *feed) bool {
-	for u := range l.units {
-		if u.feed == f {
-			return true
-		}
-	}
-	return false
-}
-
 // isOwnedBy reports whether the member with that id owns the lane.
 func (l *lane) isOwnedBy(member string) bool {
 	l.mu.Lock()
@@ -121,9 +110,4 @@ func (l *lane) disown() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.member = ""
-}
-
-// reads reports whether the lane has a feed of that tier, whose topic was not deleted.
-func (l *lane) reads(tier string) bool {
-	return slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && !f.parked.Retired() })
 }
