@@ -63,7 +63,7 @@ func (f *feed) start(at startPosition) {
 	f.tracker.Restore(at.said.Finished, at.epoch)
 	f.said = at.said.Lane
 	if f.lane.held != nil && f.tier.Topic == "" {
-		f.lane.held.keys.Restore(at.said.Heads, at.epoch, time.Now().Add(f.lane.c.cfg.MaxHold))
+		f.lane.held.Restore(at.said.Heads, at.epoch, time.Now().Add(f.lane.c.cfg.MaxHold))
 	}
 	c, only := f.lane.c, f.window.IsOnly()
 	f.window = isolate.New(
@@ -209,4 +209,25 @@ func standing(lanes []*lane) (all []opentxn.Partition) {
 		l.mu.Unlock()
 	}
 	return all
+}
+
+// heads returns what the next commit of the feed says of heads, and which changes that says.
+func (f *feed) heads() ([]offsets.Head, uint64) {
+	h := f.lane.held
+	if h == nil || f.tier.Topic != "" {
+		return nil, 0
+	}
+	return h.Commit(f.tracker.IsFinished), h.Changes()
+}
+
+// hasUnsaidHeads reports whether no commit has said the last change of the heads.
+func (f *feed) hasUnsaidHeads() bool {
+	return f.lane.held != nil && f.tier.Topic == "" && f.lane.held.Unsaid()
+}
+
+// saidHeads registers that an accepted commit has said so many changes of the heads.
+func (f *feed) saidHeads(changes uint64) {
+	if f.lane.held != nil && f.tier.Topic == "" {
+		f.lane.held.Accepted(changes)
+	}
 }

@@ -199,8 +199,8 @@ func (l inspection) isolation() string {
 // heldFull says which bound of HoldKeys keeps records of other keys from starting; empty if none
 // does. The caller holds the lock.
 func (l inspection) heldFull() string {
-	if l.held == nil || l.held.keys.Full() == "" {
+	if l.held == nil || l.held.Full() == "" {
 		return ""
 	}
-	return fmt.Sprintf("held keys: %d records of %d keys wait for another attempt, or behind one: %s", l.held.keys.Held(), l.held.keys.Len(), l.held.keys.Full())
+	return fmt.Sprintf("held keys: %d records of %d keys wait for another attempt, or behind one: %s", l.held.Held(), l.held.Len(), l.held.Full())
 }

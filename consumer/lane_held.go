@@ -10,56 +10,11 @@ import (
 
 	"github.com/sidingkafka/siding/consumer/internal/forward"
 	"github.com/sidingkafka/siding/consumer/internal/heldkeys"
-	"github.com/sidingkafka/siding/headers"
-	"github.com/sidingkafka/siding/retrytopics"
 )
 
 // heldLane is a lane under Config.HoldKeys. The lane's lock guards what it does. See DESIGN.md,
 // "Held keys".
 type heldLane struct{ *lane }
-
-// heldState is what such a lane keeps.
-type heldState struct {
-	keys  *heldkeys.Keys[*heldRecord]
-	timer *time.Timer // for the head that is due next
-	// the ends of records whose followers are dead-lettered with them
-	dead map[keyHash]*keyEnd
-}
-
-func newHeldState(most int) *heldState {
-	return &heldState{keys: heldkeys.New[*heldRecord](most), dead: map[keyHash]*keyEnd{}}
-}
-
-// heldRecord is a head: a record that failed, and waits in its lane for another attempt.
-type heldRecord struct {
-	item *item
-	// what its copy in a tier would say; of an earlier owner's head the next run makes it
-	meta *headers.Meta
-	tier retrytopics.Tier // in which it would wait
-	// of an earlier owner's head
-	attempts int
-	due      time.Time
-}
-
-// keyEnd is the end of a record's attempt under HoldKeys: the record waits as its key's head, or
-// copies of it are on their way, of which keyEnd is the origin. It frees the key once all are safe.
-type keyEnd struct {
-	*feed
-	key    keyHash
-	offset int64
-	tier   retrytopics.Tier // in which the record would have waited before
-	waits  *heldRecord      // it waits
-	sent   bool             // copies are on their way: the record keeps its key
-	left   int              // copies that are not safe
-	// Under FollowHead: the record was dead-lettered, and these follow it, one after the other: a
-	// letter that is shrunk or refused comes later than those behind it else.
-	follow    *headers.Meta
-	followers []*item
-	next      int
-}
-
-// keeps reports whether the record keeps its key.
-func (e *keyEnd) keeps() bool { return e != nil && (e.waits != nil || e.sent) }
 
 // claim has the record keep its key until its copies are safe. The caller does not hold the lock.
 func (e *keyEnd) claim() {
@@ -103,7 +58,7 @@ var _ forward.Origin = (*keyEnd)(nil)
 
 // end ends a head that is finished. What waits behind it is free.
 func (l heldLane) end(key keyHash) {
-	if !l.held.keys.End(heldkeys.Key(key)) {
+	if !l.held.End(heldkeys.Key(key)) {
 		return
 	}
 	if q := l.keys[key]; q != nil {
@@ -149,17 +104,17 @@ func (l heldLane) wait(key keyHash, h *heldRecord, attempts int, due time.Time) 
 			}
 		}
 	}
-	l.held.keys.Hold(heldkeys.Key(key), h, h.item.offset(), attempts, due, followers)
+	l.held.Hold(heldkeys.Key(key), h, h.item.offset(), attempts, due, followers)
 	l.arm()
 }
 
 // takesOver has a record that an earlier owner held wait, instead of being ready. It reports false
 // of any other.
 func (l heldLane) takesOver(it *item) bool {
-	if l.held == nil || it.parked != nil || it.hash == 0 || !l.held.keys.Left() {
+	if l.held == nil || it.parked != nil || it.hash == 0 || !l.held.Left() {
 		return false
 	}
-	attempts, due, ok := l.held.keys.Take(it.offset())
+	attempts, due, ok := l.held.Take(it.offset())
 	if !ok {
 		return false
 	}
@@ -174,7 +129,7 @@ func (l heldLane) takesOver(it *item) bool {
 
 // arm sets the timer for the head that is due next.
 func (l heldLane) arm() {
-	at, ok := l.held.keys.Next()
+	at, ok := l.held.Next()
 	if !ok || l.state >= laneDraining {
 		return
 	}
@@ -193,7 +148,7 @@ func (l heldLane) due() {
 	if l.state >= laneDraining {
 		return
 	}
-	for _, h := range slices.Backward(l.held.keys.Due(time.Now())) {
+	for _, h := range slices.Backward(l.held.Due(time.Now())) {
 		h.item.again = true
 		l.source.pushFirst(h.item)
 	}
@@ -217,7 +172,7 @@ func (l heldLane) gather(e *keyEnd) {
 	e.followers = append(e.followers, l.source.extract(e.key)...)
 	for _, it := range e.followers {
 		it.dead = true
-		_, _, _ = l.held.keys.Take(it.offset()) // it was in front in an earlier process
+		_, _, _ = l.held.Take(it.offset()) // it was in front in an earlier process
 	}
 	l.held.dead[e.key] = e
 	e.Finish(0)
@@ -233,13 +188,6 @@ func (l heldLane) nextLetter(e *keyEnd) {
 	}
 }
 
-// stop ends the timer.
-func (s *heldState) stop() {
-	if s != nil && s.timer != nil {
-		s.timer.Stop()
-	}
-}
-
 // observeHeld observes the records that wait in their sources, and the lanes that hold as many as
 // they may.
 func observeHeld(lanes []*lane, o metric.Observer, g *gauges, group attribute.KeyValue) {
@@ -247,11 +195,11 @@ func observeHeld(lanes []*lane, o metric.Observer, g *gauges, group attribute.Ke
 	for _, l := range lanes {
 		l.mu.Lock()
 		if full[l.topic] += 0; l.held != nil {
-			held[l.topic] += int64(l.held.keys.Held())
+			held[l.topic] += int64(l.held.Held())
 			if l.source.isHeldFull() {
 				full[l.topic]++
 			}
-			if at, ok := l.held.keys.Next(); ok && (due[l.topic] == 0 || at.Unix() < due[l.topic]) {
+			if at, ok := l.held.Next(); ok && (due[l.topic] == 0 || at.Unix() < due[l.topic]) {
 				due[l.topic] = at.Unix()
 			}
 		}
@@ -276,7 +224,7 @@ func (l heldLane) noteRoom(length, limit int) {
 	}
 	l.mu.Lock()
 	resume := false
-	if l.held.keys.SetCrowded(length > limit*3/4) && l.state < laneDraining {
+	if l.held.SetCrowded(length > limit*3/4) && l.state < laneDraining {
 		l.wakeLocked()
 		resume = l.source.mayResume()
 	}

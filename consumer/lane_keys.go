@@ -63,7 +63,7 @@ func (l *lane) queue(q *keyQueue, w waitingItem) {
 		l.behindOthers++
 	}
 	if l.held != nil && w.item.parked == nil {
-		l.held.keys.Follow(heldkeys.Key(w.item.hash))
+		l.held.Follow(heldkeys.Key(w.item.hash))
 	}
 }
 

@@ -109,9 +109,9 @@ func (f *sourceFeed) takePolled(recs []*kgo.Record, end int64) (pause bool) {
 			f.window.Suspects().Read(r.Offset, r.LeaderEpoch)
 		}
 	}
-	if held := l.held; held != nil && held.keys.Left() {
+	if held := l.held; held != nil && held.Left() {
 		for _, r := range recs {
-			held.keys.Read(r.Offset, r.LeaderEpoch)
+			held.Read(r.Offset, r.LeaderEpoch)
 		}
 	}
 	if f.tracker.Restored() {

@@ -65,11 +65,11 @@ func (f *sourceFeed) isBarred(it *item) bool {
 // so in an earlier process.
 func (f *sourceFeed) waitsBehind(r *kgo.Record) bool {
 	l := f.lane
-	if r.Key == nil || len(l.keys) == 0 && !l.held.keys.Left() {
+	if r.Key == nil || len(l.keys) == 0 && !l.held.Left() {
 		return false
 	}
 	_, busy := l.keys[hashOf(r.Key)]
-	return busy || l.held.keys.IsLeft(r.Offset)
+	return busy || l.held.IsLeft(r.Offset)
 }
 
 // setAside takes records from the front of the batches that wait behind others. It reports whether
@@ -107,7 +107,7 @@ func (f *sourceFeed) itemOf(r *kgo.Record, counted int64) *item {
 // together returns how many of the first records go into one unit: those before the next one that
 // waits behind another.
 func (f *sourceFeed) together(recs []*kgo.Record) []*kgo.Record {
-	if l := f.lane; l.held == nil || len(l.keys) == 0 && !l.held.keys.Left() {
+	if l := f.lane; l.held == nil || len(l.keys) == 0 && !l.held.Left() {
 		return recs
 	}
 	if i := slices.IndexFunc(recs[1:], f.waitsBehind); i >= 0 {
@@ -159,11 +159,11 @@ func (f *sourceFeed) putProbeBack(r *kgo.Record) bool {
 // records behind these: no process can have died of them.
 func (f *sourceFeed) noneStarts(now time.Time) bool {
 	l, suspect := f.lane, f.window.Suspects().Suspect
-	if at, ok := l.held.keys.Next(); ok && !now.Before(at) {
+	if at, ok := l.held.Next(); ok && !now.Before(at) {
 		return false
 	}
 	for key, q := range l.keys {
-		if q != nil && !l.held.keys.Has(heldkeys.Key(key)) && slices.ContainsFunc(q.All(), func(w waitingItem) bool {
+		if q != nil && !l.held.Has(heldkeys.Key(key)) && slices.ContainsFunc(q.All(), func(w waitingItem) bool {
 			return w.item.parked == nil && w.item.offset() < suspect
 		}) {
 			return false
@@ -184,7 +184,7 @@ func (f *sourceFeed) cutHeldItem(u *unit) {
 	if held := f.lane.held; it.dead {
 		u.odd = &oddUnit{dead: held.dead[it.hash]}
 	} else if it.again {
-		u.odd = &oddUnit{again: held.keys.Head(heldkeys.Key(it.hash))}
+		u.odd = &oddUnit{again: held.Head(heldkeys.Key(it.hash))}
 	}
 }
 
@@ -205,11 +205,11 @@ func (f *sourceFeed) held() int {
 	if f.lane.held == nil {
 		return 0
 	}
-	return f.lane.held.keys.Held()
+	return f.lane.held.Held()
 }
 
 // isHeldFull reports whether a bound of HoldKeys is reached.
-func (f *sourceFeed) isHeldFull() bool { return f.lane.held != nil && f.lane.held.keys.Full() != "" }
+func (f *sourceFeed) isHeldFull() bool { return f.lane.held != nil && f.lane.held.Full() != "" }
 
 // heldEases reports whether every bound of HoldKeys is far enough for the fetch to go on.
-func (f *sourceFeed) heldEases() bool { return f.lane.held == nil || f.lane.held.keys.Eases() }
+func (f *sourceFeed) heldEases() bool { return f.lane.held == nil || f.lane.held.Eases() }
