@@ -139,24 +139,6 @@ func (r *Redriver) tryClaim(ctx context.Context, p *Plan, o *RunOptions, w *txn.
 	return run, err
 }
 
-// newRecord returns a plan's run in its first state.
-func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
-	now := time.Now()
-	rec := &record{
-		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Epochs: p.epochs, Token: token(8), Started: now, Heartbeat: now,
-		Target: p.Selection.Target, Tiers: p.tiers, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(),
-	}
-	rec.setClasses(slices.Sorted(maps.Keys(p.ByClass)))
-	rec.Counts.Selected = p.chosen.Len()
-	if !p.toTier && p.Selection.Target.Topic != p.topics.source {
-		rec.Pace.Canary = 0 // its letters fail into another dead-letter topic
-	}
-	if rec.Pace.Canary == 0 {
-		rec.State = Sending
-	}
-	return rec
-}
-
 // take claims an existing run, with its progress from the ledger. change checks the run and edits
 // its record. take calls change again, with the run as it is then, if another process interfered.
 // If patience is not 0, take first calls change with the run that it can read within that time: a

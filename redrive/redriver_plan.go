@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/client"
@@ -123,4 +126,22 @@ func refuseLarge(t *topics, r *record) error {
 			t.ledger, n, maxRecord, len(r.Edit.Patch)+len(r.Edit.Value), len(r.ClassHashes))
 	}
 	return nil
+}
+
+// newRecord returns a plan's run in its first state.
+func (r *Redriver) newRecord(p *Plan, o *RunOptions) *record {
+	now := time.Now()
+	rec := &record{
+		V: runVersion, ID: p.ID, State: Canary, By: o.By, Why: o.Why, Owner: r.owner(o.By), Epochs: p.epochs, Token: token(8), Started: now, Heartbeat: now,
+		Target: p.Selection.Target, Tiers: p.tiers, MaxAttempts: p.Selection.MaxAttempts, Edit: editRecord{p.Selection.Edit}, Pace: o.Pace, Groups: p.groups(),
+	}
+	rec.setClasses(slices.Sorted(maps.Keys(p.ByClass)))
+	rec.Counts.Selected = p.chosen.Len()
+	if !p.toTier && p.Selection.Target.Topic != p.topics.source {
+		rec.Pace.Canary = 0 // its letters fail into another dead-letter topic
+	}
+	if rec.Pace.Canary == 0 {
+		rec.State = Sending
+	}
+	return rec
 }
