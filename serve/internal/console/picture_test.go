@@ -87,3 +87,16 @@ func TestNewPicture_EndsNow(t *testing.T) {
 		}
 	}
 }
+
+// A letter of the future is in no picture of the past. It was said that none failed, beside that
+// the topic grows.
+func TestPicture_ShowsALetterOfTheFuture(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 17, 0, 0, 0, time.UTC)
+	for newest, want := range map[time.Time]string{now.Add(4 * time.Hour): "in 4 h", now.Add(-time.Minute): "", {}: ""} {
+		w := windowOf(&Filter{}, newest, time.Time{}, now)
+		if got := newPicture(w, nil, now, nil, nil).Ahead.Text; got != want {
+			t.Errorf("the newest of %v is ahead by %q, want %q", newest, got, want)
+		}
+	}
+}

@@ -8,27 +8,6 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/request"
 )
 
-// redriveModel is the model of the template "redrive".
-type redriveModel struct {
-	Which, Back, Here string
-	// Method is the way in which the form with the options is sent.
-	Method  string
-	Problem string
-	// Edit changes what the letters carry; nil if a filter's letters stay as they are. Changes are
-	// what it does to the first of them.
-	Edit    *editModel
-	Changes []*changes
-	// Plan is nil if there is a problem.
-	Plan    *planModel
-	Fields  []field // of the letters, and of the run
-	Target  []field // of the letters alone
-	Options []option
-	Key     string
-	Why     string
-	// Commands begin the run of the plan.
-	Commands []command
-}
-
 // redriveForm plans a run of letters, and begins it when its plan is confirmed.
 func redriveForm(s *site, r *visit) (*answer, error) {
 	d := s.cfg.Desk
@@ -67,28 +46,6 @@ func redriveForm(s *site, r *visit) (*answer, error) {
 		err, m.Problem = unplanned, s.problemOf(r, unplanned)
 	}
 	return m.answer(a, err), nil
-}
-
-func newRedriveModel(a *subject, chosen []field, options []option) *redriveModel {
-	m := &redriveModel{Which: a.which(), Back: a.path, Here: a.here, Method: "get", Target: a.fields, Options: options, Fields: append(a.fields, chosen...)}
-	if a.single {
-		m.Method = "post"
-	}
-	return m
-}
-
-// command adds the commands that begin the run of a plan.
-func (m *redriveModel) command(topic string, p *planModel, in *api.RunRequest) {
-	if p == nil || p.Letters == 0 {
-		return
-	}
-	run := *in
-	run.Why, run.Expect = m.Why, &p.Letters
-	m.Commands = planCommands(topic, &run)
-}
-
-func (m *redriveModel) answer(a *subject, problem error) *answer {
-	return &answer{page: a.page("Redrive", "Bring letters back"), template: "redrive", model: m, problem: problem}
 }
 
 // plan returns what a run would do; nil if beginning one took all the time of the request. It is

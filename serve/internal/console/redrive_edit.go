@@ -66,18 +66,3 @@ func editMany(d *operate.Desk, r *visit, a *subject, in *api.RunRequest, m *redr
 	}
 	return nil
 }
-
-// edit adds the form of an edit. What it has is no part of an address.
-func (m *redriveModel) edit(form *editModel) { m.Edit, m.Method = form, "post" }
-
-// preview adds what an edit does to a letter.
-func (m *redriveModel) preview(d *operate.Desk, r *visit, at *request.Letter, e *api.Edit, name string) error {
-	before, after, err := operate.EditedLetter(r.Context(), d, r.who, at, e)
-	if err != nil {
-		return err
-	}
-	c := changesOf(before, after)
-	c.Letter = name
-	m.Changes = append(m.Changes, c)
-	return nil
-}
