@@ -156,33 +156,6 @@ type Receiver struct {
 // Severity is how urgent an alert is: warn or page.
 type Severity = incident.Severity
 
-// Topic says what dead-letter topics mean to their team.
-type Topic struct {
-	// Match is a pattern of dead-letter topics' names: * is any text, ? any character, [abc] one of
-	// these. Required.
-	Match string `yaml:"match"`
-	// Criticality is how much the topics matter, which sets the defaults of alerts: critical, high,
-	// normal, low or minor. Default normal.
-	Criticality Criticality `yaml:"criticality"`
-	// ManualOnly keeps rules from redriving the topics: only operators do. Default true for
-	// critical topics, and false for others.
-	ManualOnly *bool `yaml:"manual-only"`
-	// Owner is who looks after the topics, such as a team, in at most 200 bytes on one line. It
-	// stands with the note and the runbook in messages and in the API. Default none.
-	Owner string `yaml:"owner"`
-	// Runbook is the http or https URL of what to do about the topics' letters, in at most 1,000
-	// bytes. Default none.
-	Runbook string `yaml:"runbook"`
-	// Note is what whoever is on call should know, in at most 500 bytes on one line. Default none.
-	Note string `yaml:"note"`
-	// Alerts overrides single thresholds of the criticality. A negative one, as in -1 or -1s,
-	// switches its alert off.
-	Alerts Thresholds `yaml:"alerts"`
-	// Retention deletes letters by age and number. Without it Kafka's own retention alone deletes.
-	// Default none.
-	Retention *Retention `yaml:"retention"`
-}
-
 // withDefaults returns the configuration with defaults in place of zero fields.
 func (c Config) withDefaults() Config {
 	orText := func(s *string, by string) {

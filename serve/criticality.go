@@ -1,10 +1,6 @@
 package serve
 
-import (
-	"time"
-
-	"github.com/sidingkafka/siding/serve/internal/watch"
-)
+import "time"
 
 // Criticality is how much a dead-letter topic matters to its team.
 type Criticality string
@@ -27,21 +23,6 @@ var criticalities = map[Criticality]Thresholds{
 	Normal:   {WarnOpen: 10, PageOpen: 100, New: 50, Oldest: 4 * time.Hour},
 	Low:      {WarnOpen: 100, PageOpen: 1000, New: 500, Oldest: 24 * time.Hour},
 	Minor:    {WarnOpen: 1000, PageOpen: -1, New: -1, Oldest: 7 * 24 * time.Hour},
-}
-
-// manualOnly reports whether rules may not redrive the topics.
-func (t *Topic) manualOnly() bool {
-	if t.ManualOnly != nil {
-		return *t.ManualOnly
-	}
-	return t.criticality() == Critical
-}
-
-func (t *Topic) criticality() Criticality {
-	if t.Criticality == "" {
-		return Normal
-	}
-	return t.Criticality
 }
 
 // Thresholds are the limits from which the server alerts. A zero field has the default of the
@@ -67,27 +48,4 @@ func (t *Thresholds) check(wrong func(key, format string, args ...any)) {
 	if t.WarnOpen > 0 && t.PageOpen > 0 && t.PageOpen < t.WarnOpen {
 		wrong("page-open", "%d is below warn-open, %d", t.PageOpen, t.WarnOpen)
 	}
-}
-
-// settings returns what the server has to know of the topic, with the defaults of its criticality.
-func (t *Topic) settings() watch.Settings {
-	is, by := t.Alerts, criticalities[t.criticality()]
-	or := func(n *int64, by int64) {
-		if *n == 0 {
-			*n = by
-		}
-	}
-	or(&is.WarnOpen, by.WarnOpen)
-	or(&is.PageOpen, by.PageOpen)
-	or(&is.New, by.New)
-	if is.Oldest == 0 {
-		is.Oldest = by.Oldest
-	}
-	if is.NewClass == 0 {
-		is.NewClass = watch.NewFor
-	}
-	if is.Retention == 0 {
-		is.Retention = 48 * time.Hour
-	}
-	return watch.Settings{Criticality: string(t.criticality()), Owner: t.Owner, Runbook: t.Runbook, Note: t.Note, ManualOnly: t.manualOnly(), Retains: t.Retention != nil, Thresholds: watch.Thresholds(is)}
 }
