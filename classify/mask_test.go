@@ -34,7 +34,7 @@ func TestMask_FoldsValuesAndNoSentences(t *testing.T) {
 		{"unexpected EOF", "unexpected NUL", false},
 		{"invalid SKU", "invalid IBAN", false},
 		{"ERR_BAD_SSL", "ERR_OLD_SSL", false},
-		{"NO RATE FOR EUR", "NO RATE FOR USD", false}, // all is in capitals: which word is the code?
+		{"NO RATE FOR EUR", "NO RATE FOR USD", false}, // which of the words is the code?
 		{"waiting for Redis", "waiting for Postgres", false},
 		{"field Order.amount is missing", "field Order.customer is missing", false},
 		{"User Not Found", "User Is Blocked", false},

@@ -23,7 +23,8 @@ func TestServer_CountsLettersByAField(t *testing.T) {
 			Headers: []kgo.RecordHeader{{Key: "tenant", Value: fmt.Append(nil, "t", i%20)}},
 		})
 	}
-	c.write("orders", "tax", &kgo.Record{Value: []byte("no JSON")}) // hidden: nobody knows if a card is in it
+	// Hidden: nobody knows if a card is in it.
+	c.write("orders", "tax", &kgo.Record{Value: []byte("no JSON")})
 	opens(t, cl, "orders.dlq", 301)
 	got, err := cl.Values(t.Context(), "orders.dlq", "value.customer", api.Filter{})
 	want := []api.ValueCount{{Value: "c0", Open: 100, AtLeast: 100}, {Value: "c1", Open: 100, AtLeast: 100}, {Value: "c2", Open: 100, AtLeast: 100}}

@@ -36,7 +36,8 @@ func (s *states) see(name, selector, text string) {
 	s.reads(selector, text)
 	s.scheme("dark")
 	s.size(360, 800)
-	if !eval[bool](s.tab, "document.body.classList.contains('lost')") { // what is not confirmed is dimmed on purpose
+	// What is not confirmed is dimmed on purpose.
+	if !eval[bool](s.tab, "document.body.classList.contains('lost')") {
 		s.check(name)
 	}
 	s.scheme("light")
