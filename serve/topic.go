@@ -22,7 +22,7 @@ type Topic struct {
 	// critical topics, and false for others.
 	ManualOnly *bool `yaml:"manual-only"`
 	// Owner is who looks after the topics, such as a team, in at most 200 bytes on one line. It
-	// stands with the note and the runbook in messages and in the API. Default none.
+	// stands with the note and the runbook in messages, in the API and on pages. Default none.
 	Owner string `yaml:"owner"`
 	// Runbook is the http or https URL of what to do about the topics' letters, in at most 1,000
 	// bytes. Default none.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/internal/ledgerrecord"
 	"github.com/sidingkafka/siding/redrive"
@@ -30,15 +32,27 @@ var plain = texts{"tax.TableMiss", `no rate for region "N?"`, `{"id": 7, "amount
 type specimen struct {
 	texts
 	role    access.Role
-	empty   bool // there is no topic
-	settled bool // nothing is open
-	held    bool // its source is
-	clear   bool // nothing is hidden
-	paused  bool // the rule
-	silent  bool // no process owns the run
+	empty   bool      // there is no topic
+	settled bool      // nothing is open
+	held    bool      // its source is
+	clear   bool      // nothing is hidden
+	paused  bool      // the rule
+	silent  bool      // no process owns the run
+	people  api.Topic // Owner, Runbook and Note count
 }
 
-func newSpecimen(t texts) *specimen { return &specimen{texts: t, role: access.Reader} }
+// runbook is what the configuration has, which takes addresses of sites alone.
+const runbook = "https://wiki.example.com/orders?step=1&of=2"
+
+// isRunbook reports whether an element leads to the runbook: the one address outside of the server
+// to which pages lead.
+func isRunbook(n *html.Node) bool {
+	return n.Data == "a" && attr(n, "href") == runbook && attr(n, "rel") == "external noopener noreferrer"
+}
+
+func newSpecimen(t texts) *specimen {
+	return &specimen{texts: t, role: access.Reader, people: api.Topic{Owner: t.name, Runbook: runbook, Note: t.message}}
+}
 
 func ptr[T any](v T) *T { return &v }
 
@@ -50,7 +64,7 @@ func (s *specimen) topic() operate.Topic {
 	t := operate.Topic{
 		Topic: api.Topic{
 			Topic: "orders.dlq", Source: "orders", Criticality: "high", Known: &now, Open: 2114, Pending: 3, Resolved: 7, Recent: 31,
-			Oldest: ptr(now.Add(-4 * time.Hour)), Newest: ptr(now.Add(-20 * time.Second)), TopClass: s.class, Problem: s.message,
+			Oldest: ptr(now.Add(-4 * time.Hour)), Newest: ptr(now.Add(-20 * time.Second)), TopClass: s.class, Problem: s.message, Owner: s.people.Owner, Runbook: s.people.Runbook, Note: s.people.Note,
 		},
 		Role: s.role, Retention: 9 * 24 * time.Hour,
 		Alerts: []incident.Alert{{Severity: incident.Warn, Text: "the first letters of " + s.class}, {Severity: incident.Page, Text: "2,114 letters open"}},
@@ -266,6 +280,7 @@ func (s *specimen) pages() map[string]func(*visit) (exhibit, error) {
 			path := topicPath(r.base, "orders.dlq")
 			m := newLetterModel(s.letter(partition, offset), "orders.dlq", path, r.query.Get("value"), &f, r.now)
 			m.act(s.role)
+			m.People = newPeopleModel(&topic.Topic)
 			m.Before, m.After = letterLink(path, &selection.Place{Partition: 1, Offset: 9}, &f), letterLink(path, nil, &f)
 			name := r.PathValue("partition") + "/" + r.PathValue("offset")
 			return exhibit{page{Title: "letter " + name + " · orders.dlq", Section: "topics", Heading: "Letter " + name, Above: above(r), Role: role}, "letter", m}, nil

@@ -24,6 +24,7 @@ type incidentModel struct {
 	operate.Topic
 	Path    string
 	Summary []phrase
+	People  *peopleModel // nil without
 	Alerts  []alert
 	Runs    []runRow
 	Chips   []chip
@@ -141,7 +142,7 @@ func readIncident(ctx context.Context, d *operate.Desk, who *access.Identity, na
 // newIncidentModel returns what the page says of a topic itself.
 func newIncidentModel(t *operate.Topic, f *Filter, path string, now time.Time) *incidentModel {
 	m := &incidentModel{
-		Topic: *t, Path: path, Summary: sentence(t, now), Alerts: alertsOf(t), Chips: f.chips(path), Clear: path, State: f.State, Where: f.Where,
+		Topic: *t, Path: path, Summary: sentence(t, now), People: newPeopleModel(&t.Topic), Alerts: alertsOf(t), Chips: f.chips(path), Clear: path, State: f.State, Where: f.Where,
 		Filtered: f.query() != "",
 	}
 	m.Acts, m.CannotAct = actsOn(t, f, path)

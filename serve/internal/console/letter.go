@@ -24,6 +24,7 @@ type letterModel struct {
 	*api.LetterDetail
 	Topic, Path string
 	Summary     []phrase
+	People      *peopleModel // of its topic; nil without
 	Steps       []step
 	// MayRead reports whether the content is shown; Role is the one that it takes.
 	MayRead bool
@@ -101,8 +102,13 @@ func letterPage(d *operate.Desk, r *visit) (*page, error) {
 			if err != nil {
 				return nil, err
 			}
+			topic, err := operate.GetTopic(ctx, d, r.who, &at.Topic)
+			if err != nil {
+				return nil, err
+			}
 			m := newLetterModel(&l, name, path, as, &f, now)
 			m.act(role)
+			m.People = newPeopleModel(&topic)
 			m.Before, m.After = letterLink(path, before, &f), letterLink(path, after, &f)
 			return m, nil
 		}).Reading(),
