@@ -42,6 +42,12 @@ type Thresholds struct {
 	NewClass time.Duration `yaml:"new-class"`
 	// Retention is the time before Kafka's retention deletes an open letter. Default 48h.
 	Retention time.Duration `yaml:"retention"`
+	// Held is how long a consumer group may hold records of the source back. Default 1m.
+	Held time.Duration `yaml:"held"`
+	// Blocked is how long records of a partition of the source may not run in a group. Default 2m.
+	Blocked time.Duration `yaml:"blocked"`
+	// Gone is how long a group may have no members while records wait for it. Default 5m.
+	Gone time.Duration `yaml:"gone"`
 }
 
 func (t *Thresholds) check(wrong func(key, format string, args ...any)) {

@@ -139,7 +139,7 @@ func (s *Server) Run(ctx context.Context) error {
 			watch.Circuits(t, rules, time.Now()) // each server observes what opens
 			notifies, acts := t.Duties(s.cluster.Owns(name))
 			if notifies {
-				alerts.Judge(ctx, t, time.Now(), rules, s.cluster.Guards.Of(t.Source))
+				alerts.Judge(ctx, t, time.Now(), rules, s.cluster.Guards)
 			}
 			if acts {
 				decided = append(decided, t)

@@ -41,7 +41,7 @@ func TestServer_SaysWhatAGuardHolds(t *testing.T) {
 		is := towns(t, k, "orders", "bills")
 		cl := is.writer()
 		cfg := p.config()
-		cfg.Topics[0].Alerts = serve.Thresholds{WarnOpen: -1, PageOpen: -1, New: 5, Oldest: -1, NewClass: -1, Retention: -1}
+		cfg.Topics[0].Alerts = serve.Thresholds{WarnOpen: -1, PageOpen: -1, New: 5, Oldest: -1, NewClass: -1, Retention: -1, Held: -1, Gone: -1}
 		cfg.RulesFile, cfg.Redact = rules(t, hourly), serve.Redact{Patterns: []string{"hunter[0-9]+"}}
 		is.serve(cfg)
 		is.lettersOf("orders", 6) // of billing

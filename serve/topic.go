@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"time"
@@ -87,22 +88,8 @@ func (t *Topic) criticality() Criticality {
 // settings returns what the server has to know of the topic, with the defaults of its criticality.
 func (t *Topic) settings() watch.Settings {
 	is, by := t.Alerts, criticalities[t.criticality()]
-	or := func(n *int64, by int64) {
-		if *n == 0 {
-			*n = by
-		}
-	}
-	or(&is.WarnOpen, by.WarnOpen)
-	or(&is.PageOpen, by.PageOpen)
-	or(&is.New, by.New)
-	if is.Oldest == 0 {
-		is.Oldest = by.Oldest
-	}
-	if is.NewClass == 0 {
-		is.NewClass = watch.NewFor
-	}
-	if is.Retention == 0 {
-		is.Retention = 48 * time.Hour
-	}
+	is.WarnOpen, is.PageOpen, is.New = cmp.Or(is.WarnOpen, by.WarnOpen), cmp.Or(is.PageOpen, by.PageOpen), cmp.Or(is.New, by.New)
+	is.Oldest, is.NewClass, is.Retention = cmp.Or(is.Oldest, by.Oldest), cmp.Or(is.NewClass, watch.NewFor), cmp.Or(is.Retention, 48*time.Hour)
+	is.Held, is.Blocked, is.Gone = cmp.Or(is.Held, time.Minute), cmp.Or(is.Blocked, 2*time.Minute), cmp.Or(is.Gone, 5*time.Minute)
 	return watch.Settings{Criticality: string(t.criticality()), Owner: t.Owner, Runbook: t.Runbook, Note: t.Note, ManualOnly: t.manualOnly(), Retains: t.Retention != nil, Thresholds: watch.Thresholds(is)}
 }

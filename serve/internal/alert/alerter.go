@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sidingkafka/siding/dlq"
-	"github.com/sidingkafka/siding/serve/api"
+	"github.com/sidingkafka/siding/serve/internal/held"
 	"github.com/sidingkafka/siding/serve/internal/incident"
 	"github.com/sidingkafka/siding/serve/internal/notes"
 	"github.com/sidingkafka/siding/serve/internal/notify"
@@ -130,27 +130,32 @@ func (a *Alerter) Close(ctx context.Context) {
 }
 
 // Judge judges the alerts of a topic about which the server decides. What cannot be read might be a
-// reason to alert, so no incident is over meanwhile. Nor is one while a group that failed there is
-// among the guards of the source: its letters stop for that reason.
-func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rules []rule.Rule, guards []api.Guard) {
+// reason to alert, so no incident is over meanwhile. Nor is one of letters while a group that
+// failed there is among the guards of the source: its letters stop for that reason.
+func (a *Alerter) Judge(ctx context.Context, t *watch.Topic, now time.Time, rules []rule.Rule, groups *held.Watch) {
 	progress := t.Index.Progress()
 	if progress.Read.IsZero() {
 		return // what is unknown is no reason to alert
 	}
-	var held dlq.Filter
-	for i := range guards {
-		held.Groups = append(held.Groups, guards[i].Group)
+	var guarded dlq.Filter
+	for _, g := range groups.Of(t.Source) {
+		guarded.Groups = append(guarded.Groups, g.Group)
 	}
-	stays := len(guards) > 0 && !t.Index.LastEntered(&held).IsZero()
+	stop := len(guarded.Groups) > 0 && !t.Index.LastEntered(&guarded).IsZero()
 	f, is := watch.FiguresOf(t, now, rules), t.Settings.Thresholds
+	f.Standstills = watch.StandstillsOf(t, groups)
 	for _, kind := range watch.AlertKinds {
 		key := incidentKey{t.DeadLetterTopic.Topic, kind.Name}
 		follows := a.follow(t, key)
-		due := kind.Due(&f, is, now)
+		due, stays := kind.Due(&f, is, now), stop
+		known := watch.IsWhole(progress.Problem)
+		if kind.Lasts != nil { // the groups tell, and not the letters
+			stays, known = kind.Lasts(&f, is), true
+		}
 		if stays && due == nil {
 			follows.Stay()
 		}
-		changed := (due != nil || watch.IsWhole(progress.Problem) && !stays) && follows.Observe(now, due)
+		changed := (due != nil || known && !stays) && follows.Observe(now, due)
 		if changed {
 			a.changed(ctx, key, follows)
 		}

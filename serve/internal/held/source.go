@@ -24,14 +24,16 @@ const mostStalled = 20
 
 // source is what is known of the groups of a topic.
 type source struct {
-	groups  []api.Consumer
-	guards  []api.Guard
-	stalled []api.Stalled
-	version uint64 // another one when something changes
+	groups      []api.Consumer
+	guards      []api.Guard
+	stalled     []api.Stalled
+	standstills []Standstill
+	version     uint64 // another one when something changes
 }
 
-func (s *source) add(c api.Consumer) {
-	s.groups = append(s.groups, c)
+func (s *source) add(is *seen) {
+	c := is.Consumer
+	s.groups, s.standstills = append(s.groups, c), append(s.standstills, is.standstills...)
 	if c.Guard != nil {
 		s.guards = append(s.guards, *c.Guard)
 	}
@@ -55,6 +57,7 @@ func (s *source) sort() {
 		return cmp.Or(cmp.Compare(or0(b.Lag), or0(a.Lag)), cmp.Compare(a.Group, b.Group))
 	})
 	s.stalled = s.stalled[:min(len(s.stalled), mostStalled)]
+	slices.SortFunc(s.standstills, func(a, b Standstill) int { return cmp.Compare(a.Group, b.Group) })
 	h := fnv.New64a()
 	_ = json.NewEncoder(h).Encode(s.groups) // numbers, times and texts
 	s.version = h.Sum64()

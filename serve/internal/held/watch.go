@@ -44,6 +44,7 @@ type Watch struct {
 	of     map[string]*source // of seen, by topic
 	hidden int                // groups that may not be described
 	known  time.Time          // when the last look was
+	whole  bool               // it read all that the user may see
 }
 
 type key struct{ topic, group string }
@@ -51,7 +52,8 @@ type key struct{ topic, group string }
 // seen is a group on a topic as a look saw it last.
 type seen struct {
 	api.Consumer
-	at time.Time
+	standstills []Standstill
+	at          time.Time
 }
 
 // New returns a watch of topics, which are asked for at each look.
@@ -150,17 +152,18 @@ func (w *Watch) take(found *consumers.Seen, whole bool, now time.Time) {
 		g := &found.Groups[i]
 		for j := range g.Uses {
 			u := &g.Uses[j]
-			next[key{u.Topic, g.Name}] = seen{shown(g, u), now}
+			k, is := key{u.Topic, g.Name}, shown(g, u)
+			next[k] = seen{is, standstills(&is, w.seen[k].standstills, now), now}
 		}
 	}
-	w.seen, w.of, w.hidden, w.known = next, map[string]*source{}, len(found.Hidden), now
+	w.seen, w.of, w.hidden, w.known, w.whole = next, map[string]*source{}, len(found.Hidden), now, whole
 	for k, s := range next {
 		of := w.of[k.topic]
 		if of == nil {
 			of = &source{}
 			w.of[k.topic] = of
 		}
-		of.add(s.Consumer)
+		of.add(&s)
 	}
 	for _, of := range w.of {
 		of.sort()

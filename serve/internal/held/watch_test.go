@@ -109,6 +109,9 @@ func TestWatch_KnowsWhatIsHeld(t *testing.T) {
 			if got := says(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 				t.Errorf("%s: got %q, want %q", when, got, want)
 			}
+			if _, whole := w.Standstills("orders"); whole != !failing.Load() {
+				t.Errorf("%s: the groups are read as a whole: %v", when, whole)
+			}
 			if n := strings.Count(log.String(), "level=WARN"); n != problems {
 				t.Errorf("%s: the log has %s", when, &log)
 			}

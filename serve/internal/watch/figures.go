@@ -36,6 +36,8 @@ type Figures struct {
 	Runs                        map[redrive.State]int64
 	LastRun                     redrive.Outcome // see lastRun
 	Circuits                    []Circuit
+	// Standstills is empty until somebody sets it: [FiguresOf] knows the topic alone.
+	Standstills Standstills
 }
 
 // Recent returns how many letters came within newWithin.

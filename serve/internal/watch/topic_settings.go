@@ -26,4 +26,7 @@ type Thresholds struct {
 	NewClass time.Duration
 	// Retention is the time before Kafka's retention deletes an open letter.
 	Retention time.Duration
+	// Held is how long a group may hold the source, Blocked how long records of a partition may not
+	// run in a group, and Gone how long a group for which records wait may have no members.
+	Held, Blocked, Gone time.Duration
 }
