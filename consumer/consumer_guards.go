@@ -130,3 +130,31 @@ func observeTransactions(lanes []*lane, o metric.Observer, g *gauges, group attr
 		o.ObserveInt64(g.open, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
 	}
 }
+
+// observeHeld observes the records that wait in their sources, and the lanes that hold as many as
+// they may.
+func observeHeld(lanes []*lane, o metric.Observer, g *gauges, group attribute.KeyValue) {
+	full, held, due := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	for _, l := range lanes {
+		l.mu.Lock()
+		if full[l.topic] += 0; l.held != nil {
+			held[l.topic] += int64(l.held.Held())
+			if l.source.isHeldFull() {
+				full[l.topic]++
+			}
+			if at, ok := l.held.Next(); ok && (due[l.topic] == 0 || at.Unix() < due[l.topic]) {
+				due[l.topic] = at.Unix()
+			}
+		}
+		l.mu.Unlock()
+	}
+	for topic, n := range full {
+		o.ObserveInt64(g.full, n, metric.WithAttributes(semconv.MessagingDestinationName(topic), group))
+	}
+	for topic, n := range held {
+		with := metric.WithAttributes(withTier(heldTier, semconv.MessagingDestinationName(topic), group)...)
+		if o.ObserveInt64(g.parked, n, with); due[topic] > 0 {
+			o.ObserveInt64(g.oldest, due[topic], with)
+		}
+	}
+}

@@ -348,3 +348,17 @@ func (c *Consumer) stuck() (records []headers.Position) {
 	}
 	return records
 }
+
+// standing returns the partitions that may be held up, since they are not read on.
+func standing(lanes []*lane) (all []opentxn.Partition) {
+	for _, l := range lanes {
+		l.mu.Lock()
+		for f := range l.read() {
+			if next := f.tracker.Next; f.position.At(next) && l.state == laneRunning {
+				all = append(all, opentxn.Partition{Topic: f.topic, Partition: f.partition, Next: next, Position: &f.position})
+			}
+		}
+		l.mu.Unlock()
+	}
+	return all
+}

@@ -362,3 +362,16 @@ func (l copyLane) meta(m *headers.Meta, seen *copySource, prev *headers.Meta) {
 	m.Hops++
 	m.Version, m.Environment, m.Host = l.c.cfg.Version, l.c.cfg.Environment, l.c.host
 }
+
+// halt stops the lane at a record whose disposition is Stop.
+func (l copyLane) halt(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.haltLocked(why)
+}
+
+func (l copyLane) haltLocked(why string) {
+	if l.state == laneRunning {
+		l.setState(laneHalted, why)
+	}
+}

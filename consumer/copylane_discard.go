@@ -93,3 +93,12 @@ func (l copyLane) discardReport(m *headers.Meta) *kgo.Record {
 	r.Key = ledgerrecord.DiscardReportKey(e.Run, from.Offset)
 	return r
 }
+
+// finish marks as finished a record that needed no copy.
+func (l copyLane) finish(f *feed, offset int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != laneGone {
+		f.tracker.Finish(offset)
+	}
+}

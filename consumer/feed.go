@@ -197,20 +197,6 @@ func anyRead(l *lane, is func(*feed) bool) bool {
 	return false
 }
 
-// standing returns the partitions that may be held up, since they are not read on.
-func standing(lanes []*lane) (all []opentxn.Partition) {
-	for _, l := range lanes {
-		l.mu.Lock()
-		for f := range l.read() {
-			if next := f.tracker.Next; f.position.At(next) && l.state == laneRunning {
-				all = append(all, opentxn.Partition{Topic: f.topic, Partition: f.partition, Next: next, Position: &f.position})
-			}
-		}
-		l.mu.Unlock()
-	}
-	return all
-}
-
 // heads returns what the next commit of the feed says of heads, and which changes that says.
 func (f *feed) heads() ([]offsets.Head, uint64) {
 	h := f.lane.held

@@ -245,19 +245,6 @@ func (l *lane) notify() {
 	}
 }
 
-// halt stops the lane at a record whose disposition is Stop.
-func (l *lane) halt(why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.haltLocked(why)
-}
-
-func (l *lane) haltLocked(why string) {
-	if l.state == laneRunning {
-		l.setState(laneHalted, why)
-	}
-}
-
 func (l *lane) isStarting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,15 +288,6 @@ func isClosed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// finish marks as finished a record that needed no copy.
-func (l *lane) finish(f *feed, offset int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.state != laneGone {
-		f.tracker.Finish(offset)
 	}
 }
 
@@ -390,4 +368,21 @@ func (l *lane) runs(f *feed) bool {
 // reads reports whether the lane has a feed of that tier, whose topic was not deleted.
 func (l *lane) reads(tier string) bool {
 	return slices.ContainsFunc(l.tiers(), func(f *tierFeed) bool { return f.topic == tier && !f.parked.Retired() })
+}
+
+// running lists the running attempts.
+func (l *lane) running() (all []*attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for u := range l.units {
+		if a := u.current.attempt(); a != nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// keysTiers reports whether records of tiers wait for their keys: under OrderKey.
+func (l *lane) keysTiers() bool {
+	return l.keys != nil && (l.held == nil || l.c.cfg.Order == OrderKey)
 }

@@ -97,18 +97,6 @@ func (l *lane) close() {
 	close(l.gone)
 }
 
-// running lists the running attempts.
-func (l *lane) running() (all []*attempt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for u := range l.units {
-		if a := u.current.attempt(); a != nil {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 // awaitIdle waits until no handler of a closed lane runs. It returns the attempts that still run at
 // the deadline.
 func (l *lane) awaitIdle(deadline time.Time) []*attempt {

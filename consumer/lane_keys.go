@@ -27,11 +27,6 @@ func (l *lane) keyed(it *item) keyHash {
 	return hashOf(key)
 }
 
-// keysTiers reports whether records of tiers wait for their keys: under OrderKey.
-func (l *lane) keysTiers() bool {
-	return l.keys != nil && (l.held == nil || l.c.cfg.Order == OrderKey)
-}
-
 // enqueue makes an item ready, or queues it behind another of its key; the caller holds the lock.
 func (l *lane) enqueue(f *feed, it *item) {
 	key := l.keyed(it)

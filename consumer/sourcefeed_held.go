@@ -12,13 +12,6 @@ import (
 	"github.com/sidingkafka/siding/consumer/internal/heldkeys"
 )
 
-// pushFirst makes a record ready that waited longer than all others: a head that is due, or a
-// follower that is free.
-func (f *sourceFeed) pushFirst(it *item) {
-	f.urgent++
-	f.ready.PushFront(it)
-}
-
 // nextReady returns the index of the next record that is ready, -1 if none may start. Where a bound
 // of HoldKeys is reached, that is a head or a follower; heads wait for the retry budget.
 func (f *sourceFeed) nextReady() int {
@@ -186,18 +179,6 @@ func (f *sourceFeed) cutHeldItem(u *unit) {
 	} else if it.again {
 		u.odd = &oddUnit{again: held.Head(heldkeys.Key(it.hash))}
 	}
-}
-
-// dueHeads returns how many heads are due and do not run.
-func (f *sourceFeed) dueHeads() (n int) {
-	if f.urgent > 0 {
-		for _, it := range f.ready.All() {
-			if it.again {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // held returns how many records are held: they do not count for MaxInFlight.
