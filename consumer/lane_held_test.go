@@ -346,7 +346,8 @@ func TestHeldLane_LettersComeInOrder(t *testing.T) {
 	}
 }
 
-// Followers that may have killed a process go to the DLQ behind their head, unrun: one that did, too.
+// Followers that may have killed a process go to the DLQ behind their head, unrun. So does one that
+// did.
 func TestHeldLane_FollowersMayBeSuspects(t *testing.T) {
 	suspects := offsets.Evidence{Process: 1, Deaths: 2, Suspect: 9}
 	condemned, singly, alone := suspects, suspects, suspects

@@ -130,7 +130,7 @@ type recordKind struct {
 	topic                  string        // the source
 	tier                   time.Duration // of the retry topic that parked records went to
 	by                     string        // who discards
-	to, reason, class, why string        // why is a mask: errors that differ by a value are one kind
+	to, reason, class, why string        // why is a mask: errors which differ by a value are one
 }
 
 // recordExample is what a line says of one record.
