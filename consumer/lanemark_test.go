@@ -37,7 +37,8 @@ func TestLaneMark_SaysWhatALaneLacks(t *testing.T) {
 	}, 2, func(t *testing.T, k *consumertest.Kafka, tt struct {
 		err  *kerr.Error
 		says commitmark.LaneState
-	}) {
+	},
+	) {
 		cfg := config(sortOfBad)
 		cfg.Version = "2.3.1"
 		c := k.Run(cfg)
@@ -70,7 +71,7 @@ func TestLaneMark_SaysWhatALaneLacks(t *testing.T) {
 // stopped has ended, or paused topics, or an owner came that runs.
 func TestLaneMark_SaysThatALaneHalted(t *testing.T) {
 	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
-		var stops = true
+		stops := true
 		cfg := config(func(context.Context, *kgo.Record) error {
 			if stops {
 				return classify.Terminal(errors.New("no such SKU"))

@@ -37,8 +37,12 @@ type secretFile struct{ key, name string }
 
 func (c *Config) secretFiles() []secretFile {
 	all := []secretFile{
-		{"access.tokens-file", c.Access.TokensFile}, {"access.session-key-file", c.Access.SessionKeyFile}, {"tls.key-file", c.TLS.KeyFile},
-		{"registry.password-file", c.Registry.PasswordFile}, {"registry.token-file", c.Registry.TokenFile}, {"registry.key-file", c.Registry.KeyFile},
+		{"access.tokens-file", c.Access.TokensFile},
+		{"access.session-key-file", c.Access.SessionKeyFile},
+		{"tls.key-file", c.TLS.KeyFile},
+		{"registry.password-file", c.Registry.PasswordFile},
+		{"registry.token-file", c.Registry.TokenFile},
+		{"registry.key-file", c.Registry.KeyFile},
 	}
 	if c.Access.OIDC != nil {
 		all = append(all, secretFile{"access.oidc.client-secret-file", c.Access.OIDC.ClientSecretFile})

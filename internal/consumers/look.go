@@ -46,8 +46,10 @@ type looking struct {
 // has, and each leader for the ends of its logs: so many requests as there are brokers, however
 // many groups. The error is about a part of it; the rest is returned beside it.
 func Look(ctx context.Context, cl *kgo.Client, ask Ask) (Seen, error) {
-	l := &looking{Ask: ask, adm: kadm.NewClient(cl), kinds: map[string]string{}, commits: map[string]kadm.OffsetResponses{},
-		asked: map[string]bool{}, uses: map[string][]string{}, siblings: map[[2]string][]retrytopics.Tier{}}
+	l := &looking{
+		Ask: ask, adm: kadm.NewClient(cl), kinds: map[string]string{}, commits: map[string]kadm.OffsetResponses{},
+		asked: map[string]bool{}, uses: map[string][]string{}, siblings: map[[2]string][]retrytopics.Tier{},
+	}
 	for _, t := range ask.Topics {
 		l.asked[t] = true
 	}
