@@ -19,10 +19,10 @@ import (
 	"github.com/sidingkafka/siding/serve"
 )
 
-// Records of a topic stand still, and no letter comes that could tell of it: its group holds it, may
-// not write letters, or has no members. People are notified once, not before the threshold, and of
-// the end once. A server that starts meanwhile does not know since when a group is gone, and takes
-// the incident for as long as before. A threshold that is switched off notifies nobody.
+// Records of a topic stand still, and no letter comes that could tell of it: its group holds it,
+// may not write letters, or has no members. People are notified once, not before the threshold, and
+// of the end once. A server that starts meanwhile does not know since when a group is gone, and
+// takes the incident for as long as before. A threshold that is switched off notifies nobody.
 func TestServer_NotifiesOfGroupsThatStandStill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// Whoever looks at a topic or a letter reads whose it is and what to do, as the configuration has it
-// and not as markup. The overview has none of it. The runbook is a link to a site, which learns
+// Whoever looks at a topic or a letter reads whose it is and what to do, as the configuration has
+// it and not as markup. The overview has none of it. The runbook is a link to a site, which learns
 // nothing of this page; what is no site's address is not followed.
 func TestPeople_StandOnTheTopicAndItsLetters(t *testing.T) {
 	t.Parallel()

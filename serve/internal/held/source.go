@@ -13,12 +13,6 @@ import (
 	"github.com/sidingkafka/siding/serve/api"
 )
 
-// The states of a guard in the API.
-const (
-	Held     = "held"
-	Strained = "strained"
-)
-
 // mostStalled bounds the groups that a topic names.
 const mostStalled = 20
 
@@ -31,9 +25,8 @@ type source struct {
 	version     uint64 // another one when something changes
 }
 
-func (s *source) add(is *seen) {
-	c := is.Consumer
-	s.groups, s.standstills = append(s.groups, c), append(s.standstills, is.standstills...)
+func (s *source) add(c api.Consumer, is []Standstill) {
+	s.groups, s.standstills = append(s.groups, c), append(s.standstills, is...)
 	if c.Guard != nil {
 		s.guards = append(s.guards, *c.Guard)
 	}
@@ -61,13 +54,6 @@ func (s *source) sort() {
 	h := fnv.New64a()
 	_ = json.NewEncoder(h).Encode(s.groups) // numbers, times and texts
 	s.version = h.Sum64()
-}
-
-func or0(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // known is a number, nil if it is unknown.

@@ -10,6 +10,12 @@ import (
 	"github.com/sidingkafka/siding/serve/internal/number"
 )
 
+// The states of a guard in the API.
+const (
+	Held     = "held"
+	Strained = "strained"
+)
+
 // The kinds of standstills, as alerts name them.
 const (
 	KindHeld    = "held"
@@ -21,7 +27,8 @@ const (
 type Standstill struct {
 	Kind, Group string
 	Text        string // with the group's name
-	// Since is when it began, as the group says, or when this watch saw it first, if that is earlier.
+	// Since is when it began, as the group says, or when this watch saw it first, if that is
+	// earlier.
 	Since time.Time
 }
 
@@ -74,11 +81,9 @@ func standstills(c *api.Consumer, before []Standstill, now time.Time) []Standsti
 	return all
 }
 
-// Standstills returns why records of a topic do not run, by group. It reports whether the last look
-// could read all of them: else further ones may go on. Do not change the result.
-func (w *Watch) Standstills(topic string) (all []Standstill, whole bool) {
-	of := w.source(topic)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return of.standstills, w.whole
+func or0(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }

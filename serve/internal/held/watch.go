@@ -163,7 +163,7 @@ func (w *Watch) take(found *consumers.Seen, whole bool, now time.Time) {
 			of = &source{}
 			w.of[k.topic] = of
 		}
-		of.add(&s)
+		of.add(s.Consumer, s.standstills)
 	}
 	for _, of := range w.of {
 		of.sort()
@@ -177,6 +177,15 @@ func (w *Watch) Of(topic string) []api.Guard { return w.source(topic).guards }
 // Stalled returns the groups of a topic that need somebody, and whose guard is closed: those behind
 // which most records wait. Do not change the result.
 func (w *Watch) Stalled(topic string) []api.Stalled { return w.source(topic).stalled }
+
+// Standstills returns why records of a topic do not run, by group. It reports whether the last look
+// could read all of them: else further ones may go on. Do not change the result.
+func (w *Watch) Standstills(topic string) (all []Standstill, whole bool) {
+	of := w.source(topic)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return of.standstills, w.whole
+}
 
 // Consumers returns the groups of a topic, those that need somebody first. Do not change the
 // result.

@@ -20,8 +20,8 @@ const leastSuccess = 0.9
 type alertKind struct {
 	Name string
 	Due  func(f *Figures, is Thresholds, now time.Time) *incident.Alert
-	// Lasts reports that an incident of the kind is not over, although its alert may not be due: the
-	// server has just begun to look, say. Nil for kinds of which only the letters tell.
+	// Lasts reports that an incident of the kind is not over, although its alert may not be due:
+	// the server has just begun to look, say. Nil for kinds of which only the letters tell.
 	Lasts func(f *Figures, is Thresholds) bool
 }
 
