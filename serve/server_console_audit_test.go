@@ -3,6 +3,7 @@ package serve_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,9 @@ func TestServer_ConsoleAuditHasDeletionsAndPauses(t *testing.T) {
 	for _, a := range acts {
 		did = append(did, a.What)
 	}
-	if says := strings.Join(did, " "); err != nil || !strings.Contains(says, "resumed-rule paused-rule") || !strings.Contains(says, "deleted") || !strings.Contains(says, "discarded") {
+	// Retention may delete between the pause and its end.
+	says := strings.Join(slices.DeleteFunc(slices.Clone(did), func(what string) bool { return what == "deleted" }), " ")
+	if err != nil || !strings.Contains(says, "resumed-rule paused-rule") || !slices.Contains(did, "deleted") || !strings.Contains(says, "discarded") {
 		t.Errorf("the API has %v, %v", did, err)
 	}
 }
