@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sidingkafka/siding/redrive"
@@ -32,7 +33,7 @@ func (p *picture) mark(w window, releases []letterindex.Release, runs []redrive.
 		r := &runs[i]
 		add(1, r.Started, mark{Class: "run", Text: "run by " + r.By, Link: runPath(path, r.ID)})
 	}
-	p.Marks = append(all[0], all[1]...)
+	p.Marks = slices.Concat(all[0], all[1])
 }
 
 // beginning says when, where and in which release the first letter of a picture failed.

@@ -43,7 +43,7 @@ func ListActs(ctx context.Context, d *Desk, who *access.Identity, in *request.Ac
 
 // actsOf returns who began a run, resumed it and aborted it.
 func actsOf(o *redrive.Outcome) []api.Act {
-	all := []api.Act{{At: o.Started.UTC(), By: o.By, What: "began-run", Why: o.Why, Letters: int64(o.Counts.Selected), Run: o.ID}}
+	all := []api.Act{{At: o.Started.UTC(), By: o.By, What: "began-run", Why: o.Why, Letters: o.Counts.Selected, Run: o.ID}}
 	for _, r := range resumptionsOf(o) {
 		by, process := cutOwner(r.Owner)
 		all = append(all, api.Act{At: r.At, By: by, Process: process, What: "resumed-run", Run: o.ID, Changed: r.Changed})
