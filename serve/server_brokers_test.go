@@ -157,9 +157,12 @@ func (is *station) answersOf(t *testing.T) {
 		"/", topic, topic + "?class=http.503&state=all", "/runs", "/rules", "/audit", "/livez", "/metrics",
 		"/api/v1/topics", "/api/v1" + topic, "/api/v1" + topic + "/letters", "/api/v1" + topic + "/groups", "/api/v1" + topic + "/classes", "/api/v1/runs", "/api/v1" + topic + "/runs", "/api/v1/rules", "/api/v1/rules/outage/history",
 	} {
-		began := time.Now()
+		began, most := time.Now(), time.Duration(0)
+		if path == topic { // the first list of letters waits for what they say, and the next ones do without
+			most = time.Second
+		}
 		w, text := visit(t, is.Server, httptest.NewRequest(http.MethodGet, path, nil))
-		if took := time.Since(began); w.Code != http.StatusOK || took > 0 {
+		if took := time.Since(began); w.Code != http.StatusOK || took > most {
 			t.Errorf("%s: %d after %v: %s", path, w.Code, took, text)
 		}
 	}
