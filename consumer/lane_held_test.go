@@ -217,7 +217,8 @@ func playHeld(t *testing.T, k *consumertest.Kafka, seed uint64) {
 			t.Fatalf("after two hours %d records have not ended; the lanes are %+v", lagOf(k), running[0].Health().Lanes)
 		}
 	}
-	if !died && cfg.Followers == consumer.ReleaseFollowers { // else a record with a letter may run again, and end well
+	// After a death a record with a letter may run again, and end well.
+	if !died && cfg.Followers == consumer.ReleaseFollowers {
 		k.Conserved()
 	}
 	for _, c := range running {

@@ -130,7 +130,7 @@ type recordKind struct {
 	topic                  string        // the source
 	tier                   time.Duration // of the retry topic that parked records went to
 	by                     string        // who discards
-	to, reason, class, why string        // why is a mask: errors which differ by a value are one
+	to, reason, class, why string        // why is a mask, so that values do not make many lines
 }
 
 // recordExample is what a line says of one record.
