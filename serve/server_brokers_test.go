@@ -158,7 +158,8 @@ func (is *station) answersOf(t *testing.T) {
 		"/api/v1/topics", "/api/v1" + topic, "/api/v1" + topic + "/letters", "/api/v1" + topic + "/groups", "/api/v1" + topic + "/classes", "/api/v1/runs", "/api/v1" + topic + "/runs", "/api/v1/rules", "/api/v1/rules/outage/history",
 	} {
 		began, most := time.Now(), time.Duration(0)
-		if path == topic { // the first list of letters waits for what they say, and the next ones do without
+		// The first list of letters waits for what they say, and the next ones do without.
+		if path == topic {
 			most = time.Second
 		}
 		w, text := visit(t, is.Server, httptest.NewRequest(http.MethodGet, path, nil))

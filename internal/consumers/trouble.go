@@ -32,10 +32,10 @@ const maxNamed = 8
 // Of names the partitions: "partition 3", "partitions 3, 7", "all 12 partitions".
 func (t *Trouble) Of(partitions int) string {
 	n := len(t.Partitions)
-	switch {
-	case n == 1:
+	switch n {
+	case 1:
 		return fmt.Sprintf("partition %d", t.Partitions[0])
-	case n == partitions:
+	case partitions:
 		return fmt.Sprintf("all %d partitions", n)
 	}
 	var b strings.Builder
