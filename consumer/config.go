@@ -61,7 +61,8 @@ type Config struct {
 	// Default false.
 	HoldKeys bool
 	// MaxHold bounds the time that a policy may let a record and its key wait, in all; [New]
-	// refuses a longer one. It caps Policy.MaxRetryAfter. Default 15 m.
+	// refuses a longer one. It caps Policy.MaxRetryAfter. While the topic is strained, failures are
+	// no attempts, so that a key may wait for Breaker.MaxOutage more. Default 15 m.
 	MaxHold time.Duration
 	// MaxHeld bounds the records of a lane that wait for another attempt, and those behind them. At
 	// that bound, and at 128 keys, the lane begins no record of another key. Default 10,000.

@@ -33,9 +33,7 @@ type heldRecord struct {
 	// what its copy in a tier would say; of an earlier owner's head the next run makes it
 	meta *headers.Meta
 	tier retrytopics.Tier // in which it would wait
-	// of an earlier owner's head
-	attempts int
-	due      time.Time
+	wait heldkeys.Wait    // of an earlier owner's head
 }
 
 // keyEnd is the end of a record's attempt under HoldKeys: the record waits as its key's head, or

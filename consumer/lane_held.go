@@ -86,21 +86,21 @@ func (l heldLane) keep(u *unit) {
 			h.item.again = false
 			l.source.addQueued(1, h.item.size)
 		}
-		l.wait(e.key, h, h.meta.Attempts, h.meta.NotBefore)
+		l.wait(e.key, h, heldkeys.Wait{Attempts: h.meta.Attempts, Failed: h.meta.FirstFailedAt, Due: h.meta.NotBefore})
 	}
 }
 
 // wait has a head wait until it is due.
-func (l heldLane) wait(key keyHash, h *heldRecord, attempts int, due time.Time) {
+func (l heldLane) wait(key keyHash, h *heldRecord, w heldkeys.Wait) {
 	followers := 0
 	if q := l.keys[key]; q != nil {
-		for _, w := range q.All() {
-			if w.item.parked == nil {
+		for _, behind := range q.All() {
+			if behind.item.parked == nil {
 				followers++
 			}
 		}
 	}
-	l.held.Hold(heldkeys.Key(key), h, h.item.offset(), attempts, due, followers)
+	l.held.Hold(heldkeys.Key(key), h, h.item.offset(), w, followers)
 	l.arm()
 }
 
@@ -110,16 +110,16 @@ func (l heldLane) takesOver(it *item) bool {
 	if l.held == nil || it.parked != nil || it.hash == 0 || !l.held.Left() {
 		return false
 	}
-	attempts, due, ok := l.held.Take(it.offset())
+	w, ok := l.held.Take(it.offset())
 	if !ok {
 		return false
 	}
 	tiers := l.siblings.Tiers
-	h := &heldRecord{item: it, attempts: attempts, due: due}
+	h := &heldRecord{item: it, wait: w}
 	if len(tiers) > 0 {
-		h.tier = tiers[min(attempts, len(tiers))-1]
+		h.tier = tiers[min(w.Attempts, len(tiers))-1]
 	}
-	l.wait(it.hash, h, attempts, due)
+	l.wait(it.hash, h, w)
 	return true
 }
 
@@ -168,7 +168,7 @@ func (l heldLane) gather(e *keyEnd) {
 	e.followers = append(e.followers, l.source.extract(e.key)...)
 	for _, it := range e.followers {
 		it.dead = true
-		_, _, _ = l.held.Take(it.offset()) // it was in front in an earlier process
+		_, _ = l.held.Take(it.offset()) // it was in front in an earlier process
 	}
 	l.held.dead[e.key] = e
 	e.Finish(0)

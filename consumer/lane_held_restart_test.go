@@ -246,3 +246,28 @@ func TestHeldLane_WaitsForWhatElseHolds(t *testing.T) {
 		}
 	})
 }
+
+// A head's first failure is as old for the next owner as it was: MaxAge, and in a strain
+// Breaker.MaxOutage, would else begin anew with each hand-over, and the key be held for ever.
+func TestHeldLane_HandOversDoNotRenewTheFirstFailure(t *testing.T) {
+	onOrders(t, 1, func(t *testing.T, k *consumertest.Kafka) {
+		cfg := minutely(consumer.OrderKey, func(context.Context, *kgo.Record) error {
+			return classify.As(classify.Retryable(errBusy), "busy")
+		})
+		cfg.Policy.MaxAttempts, cfg.Policy.MaxAge = 7, 5*time.Minute
+		c := k.Run(cfg)
+		failed := time.Now().Truncate(time.Second)
+		record := k.Produce(keyed("a", "bad"))[0]
+		for range 3 {
+			time.Sleep(100 * time.Second)
+			stop(t, c)
+			c = k.Run(cfg)
+		}
+		time.Sleep(30 * time.Second)
+		letter := k.DeadLettered(record, headers.ReasonExpired)
+		if first, last := letter.FirstFailedAt.Truncate(time.Second).Sub(failed), letter.FailedAt.Sub(failed); first != 0 || last > 6*time.Minute {
+			t.Errorf("the record failed first %v after it was written, and last %v, want 5m at most as MaxAge says", first, last)
+		}
+		stop(t, c)
+	})
+}

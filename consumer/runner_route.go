@@ -63,7 +63,7 @@ func (r *runner) readAgain(h *heldRecord, rec *kgo.Record) *headers.Meta {
 	r.readSource(rec)
 	var m headers.Meta
 	copyLane{r.lane}.meta(&m, &r.source, nil)
-	m.Attempts, m.NotBefore, m.Hops = h.attempts, h.due, m.Hops-1
+	m.Attempts, m.NotBefore, m.FirstFailedAt, m.Hops = h.wait.Attempts, h.wait.Due, h.wait.Failed, m.Hops-1
 	return &m
 }
 

@@ -73,9 +73,9 @@ func (p *partition) read() {
 
 // makeReady gives a record its key. It waits if an earlier owner said so.
 func (p *partition) makeReady(at int64) {
-	if attempts, due, ok := p.held.Take(at); ok {
-		p.fails[at] = attempts
-		p.held.Hold(p.keys[at], at, at, attempts, due, len(p.claims[p.keys[at]]))
+	if w, ok := p.held.Take(at); ok {
+		p.fails[at] = w.Attempts
+		p.held.Hold(p.keys[at], at, at, w, len(p.claims[p.keys[at]]))
 		return
 	}
 	p.ready = append(p.ready, at)
@@ -133,7 +133,7 @@ func (p *partition) end(at int64, how int) {
 		p.fails[at]++
 		due := p.now.Add(1500 * time.Millisecond)
 		p.due[at] = due
-		p.held.Hold(p.keys[at], at, at, p.fails[at], due, len(p.claims[p.keys[at]]))
+		p.held.Hold(p.keys[at], at, at, Wait{Attempts: p.fails[at], Failed: p.now, Due: due}, len(p.claims[p.keys[at]]))
 	case 2:
 		p.outcome(at)
 		p.letters = append(p.letters, at)

@@ -54,14 +54,20 @@ func New[R any](most int) *Keys[R] {
 	return &Keys[R]{most: most, heads: map[Key]*head[R]{}}
 }
 
-// Hold holds a key, since its record has failed: that is due then, for another attempt. It has so
-// many followers.
-func (k *Keys[R]) Hold(key Key, r R, offset int64, attempts int, due time.Time, followers int) {
+// Wait says how a head waits.
+type Wait struct {
+	Attempts    int // that it had
+	Failed, Due time.Time
+}
+
+// Hold holds a key, since its record has failed: that waits for another attempt. It has so many
+// followers.
+func (k *Keys[R]) Hold(key Key, r R, offset int64, w Wait, followers int) {
 	if was := k.heads[key]; was != nil {
 		k.held -= 1 + was.followers
 	}
-	at := offsets.Head{Offset: offset, Attempts: attempts, Due: due.Add(time.Second - 1).Unix()}
-	k.heads[key] = &head[R]{record: r, key: key, at: at, due: due, waiting: true, followers: followers}
+	at := offsets.Head{Offset: offset, Attempts: w.Attempts, Due: w.Due.Add(time.Second - 1).Unix(), Failed: w.Failed.Unix()}
+	k.heads[key] = &head[R]{record: r, key: key, at: at, due: w.Due, waiting: true, followers: followers}
 	k.held += 1 + followers
 	k.changed++
 }
@@ -194,6 +200,7 @@ func (k *Keys[R]) Restore(heads []offsets.Head, epoch int32, latest time.Time) {
 	k.left, k.epoch = slices.Clone(heads), epoch
 	for i := range k.left {
 		k.left[i].Due = min(k.left[i].Due, latest.Unix())
+		k.left[i].Failed = min(k.left[i].Failed, k.left[i].Due)
 	}
 }
 
@@ -214,12 +221,12 @@ func (k *Keys[R]) IsLeft(offset int64) bool {
 }
 
 // Take returns what an earlier owner said of the record at an offset, if that was a head.
-func (k *Keys[R]) Take(offset int64) (attempts int, due time.Time, ok bool) {
+func (k *Keys[R]) Take(offset int64) (w Wait, ok bool) {
 	i := slices.IndexFunc(k.left, func(h offsets.Head) bool { return h.Offset == offset })
 	if i < 0 {
-		return 0, time.Time{}, false
+		return Wait{}, false
 	}
 	h := k.left[i]
 	k.left = slices.Delete(k.left, i, i+1)
-	return h.Attempts, time.Unix(h.Due, 0), true
+	return Wait{Attempts: h.Attempts, Failed: time.Unix(h.Failed, 0), Due: time.Unix(h.Due, 0)}, true
 }

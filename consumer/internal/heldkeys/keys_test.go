@@ -29,8 +29,8 @@ func TestKeys_AreHeldFromFailureToEnd(t *testing.T) {
 	t.Parallel()
 	k := New[string](10)
 	at := time.Unix(1000, 1)
-	k.Hold(7, "a", 3, 1, at, 2)
-	k.Hold(8, "b", 4, 1, at.Add(-time.Second), 0)
+	k.Hold(7, "a", 3, Wait{1, at.Add(-time.Hour), at}, 2)
+	k.Hold(8, "b", 4, Wait{Attempts: 1, Due: at.Add(-time.Second)}, 0)
 	if due, ok := k.Next(); !k.Has(7) || k.Has(9) || k.Head(7) != "a" || k.Head(9) != "" || !ok || !due.Equal(at.Add(-time.Second)) || k.Held() != 4 {
 		t.Errorf("next %v, %v; %d records are held", due, ok, k.Held())
 	}
@@ -47,11 +47,11 @@ func TestKeys_AreHeldFromFailureToEnd(t *testing.T) {
 		t.Error("a head waits, though all are due")
 	}
 	said := k.Commit(func(offset int64) bool { return offset == 4 })
-	if want := []offsets.Head{{Offset: 3, Attempts: 1, Due: 1001}}; !slices.Equal(said, want) || !k.Unsaid() {
+	if want := []offsets.Head{{Offset: 3, Attempts: 1, Due: 1001, Failed: -2600}}; !slices.Equal(said, want) || !k.Unsaid() {
 		t.Errorf("a commit says %v, want %v: a whole second, and none that is finished", said, want)
 	}
 	k.Accepted(k.Changes())
-	k.Hold(7, "a", 3, 2, at, 1)
+	k.Hold(7, "a", 3, Wait{Attempts: 2, Due: at}, 1)
 	if !k.Unsaid() || k.Held() != 3 {
 		t.Errorf("after another failure %d records are held, want 3", k.Held())
 	}
@@ -64,12 +64,12 @@ func TestKeys_AreFullAtTheirBounds(t *testing.T) {
 	t.Parallel()
 	k := New[int](1000)
 	for i := range MostHeads - 1 {
-		k.Hold(Key(i), i, int64(i), 1, time.Unix(1, 0), 0)
+		k.Hold(Key(i), i, int64(i), Wait{Attempts: 1, Due: time.Unix(1, 0)}, 0)
 	}
 	if k.Full() != "" || k.Eases() {
 		t.Errorf("with %d heads: full is %q, eases is %v", k.Len(), k.Full(), k.Eases())
 	}
-	k.Hold(MostHeads, 0, MostHeads, 1, time.Unix(1, 0), 0)
+	k.Hold(MostHeads, 0, MostHeads, Wait{Attempts: 1, Due: time.Unix(1, 0)}, 0)
 	if k.Full() == "" {
 		t.Errorf("with %d heads it is not full", k.Len())
 	}
@@ -104,18 +104,18 @@ func TestKeys_AreFullAtTheirBounds(t *testing.T) {
 // was wrong holds a key longer than the configuration allows.
 func TestKeys_TakeHeadsOfAnEarlierOwner(t *testing.T) {
 	t.Parallel()
-	left := []offsets.Head{{Offset: 3, Attempts: 2, Due: 100}, {Offset: 5, Attempts: 1, Due: 9_000_000_000}, {Offset: 9, Attempts: 1, Due: 100}}
+	left := []offsets.Head{{Offset: 3, Attempts: 2, Due: 100, Failed: 40}, {Offset: 5, Attempts: 1, Due: 9_000_000_000, Failed: 900}, {Offset: 9, Attempts: 1, Due: 100}}
 	k := New[int](10)
 	k.Restore(left, -1, time.Unix(1000, 0))
 	if k.Left() {
 		t.Error("heads of an unknown epoch are known")
 	}
 	k.Restore(left, 4, time.Unix(1000, 0))
-	if _, _, ok := k.Take(4); ok {
+	if _, ok := k.Take(4); ok {
 		t.Error("a record that was none is a head")
 	}
-	if attempts, due, ok := k.Take(5); !ok || attempts != 1 || !due.Equal(time.Unix(1000, 0)) {
-		t.Errorf("got %d, %v, %v; want one attempt, due at the latest time", attempts, due, ok)
+	if w, ok := k.Take(5); !ok || w != (Wait{1, time.Unix(900, 0), time.Unix(1000, 0)}) {
+		t.Errorf("got %+v, %v; want one attempt, and due at the latest time", w, ok)
 	}
 	k.Read(2, 4)
 	k.Read(7, 5)

@@ -11,6 +11,7 @@ type Head struct {
 	Offset   int64
 	Attempts int
 	Due      int64 // in seconds since 1970
+	Failed   int64 // when it failed first, likewise
 }
 
 // appendHeads appends a field with the heads of the lowest offsets that fit into limit characters.
@@ -26,6 +27,7 @@ func appendHeads(text string, floor int64, heads []Head, limit int) string {
 		body = binary.AppendUvarint(body, uint64(h.Offset-at))
 		body = binary.AppendUvarint(body, uint64(h.Attempts))
 		body = binary.AppendUvarint(body, uint64(h.Due-first))
+		body = binary.AppendUvarint(body, uint64(max(0, h.Due-h.Failed)))
 		if at = h.Offset; len(body) > room {
 			body = body[:n]
 			break
@@ -63,6 +65,7 @@ func parseHeads(floor int64, value string) (heads []Head) {
 	for ok && len(body) > 0 {
 		gap := next(1 << 62)
 		h := Head{Offset: at + gap, Attempts: int(next(mostAttempts)), Due: first + next(mostSeconds)}
+		h.Failed = h.Due - next(mostSeconds)
 		if h.Offset > 1<<62 || h.Attempts == 0 || gap == 0 && len(heads) > 0 {
 			ok = false
 		}

@@ -23,8 +23,8 @@ import (
 // committed with. p is the process that committed, a random number in base 36. u is Until. n, s, g,
 // x and c are Deaths, Suspect, Singly, Alone and Condemned; a d after x or c says that the record
 // was being decoded. g is written as r is. h is Guard; l, t and v are Lane. k is Heads, in base64:
-// the first due second, then of each head how far it lies above the one before, its attempts, and
-// how much later it is due, all as varints.
+// the first due second, then of each head how far it lies above the one before, its attempts, how
+// much later it is due, and how long before that it failed first, all as varints.
 //
 // b and r are the records above the floor that are finished, as a bitmap or as run lengths,
 // whichever holds more: base64 without padding. Bit i of the bitmap is the offset floor + i, the

@@ -110,7 +110,7 @@ var goldenMetadata = []struct {
 	{"condemned", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Condemned: []Alone{{103, true}, {105, false}}}}},
 	{"decoded alone", Metadata{Evidence: Evidence{Process: 1, Deaths: 2, Suspect: 164, Alone: &Alone{100, true}}}},
 	{"held", Metadata{Evidence: Evidence{Process: 1}, Guard: commitmark.Guard{State: commitmark.Held, Since: time.Unix(1_800_000_000, 0), Class: "billing.down"}}},
-	{"held keys", Metadata{Finished: []Span{{103, 103}}, Heads: []Head{{100, 1, 1_800_000_005}, {102, 2, 1_800_000_300}, {700, 3, 1_800_000_000}}}},
+	{"held keys", Metadata{Finished: []Span{{103, 103}}, Heads: []Head{{100, 1, 1_800_000_005, 1_799_999_999}, {102, 2, 1_800_000_300, 1_800_000_000}, {700, 3, 1_800_000_000, 1_799_999_000}}}},
 	{"strained", Metadata{Finished: []Span{{103, 103}}, Guard: commitmark.Guard{State: commitmark.Strained, Since: time.Unix(1_800_000_000, 0)}}},
 	{"a release", Metadata{Lane: commitmark.Lane{Release: "2.3.1"}}},
 	{"stopped", Metadata{Finished: []Span{{103, 103}}, Lane: commitmark.Lane{State: commitmark.Stopped, Since: time.Unix(1_800_000_000, 0), Release: "2.3.1"}}},
