@@ -52,7 +52,9 @@ func TestLaneMark_SaysWhatHealthReports(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			l.since = time.Now()
+			l.mu.Lock()
 			l.copies.Drain()
+			l.mu.Unlock()
 			if tt.want == commitmark.Unreadable {
 				l.tiers()[0].fetchErrors.first = time.Now().Add(-time.Minute)
 				laneMark{l}.look(time.Now())

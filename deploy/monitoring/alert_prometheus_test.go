@@ -36,6 +36,7 @@ import (
 	"github.com/sidingkafka/siding/consumer"
 	"github.com/sidingkafka/siding/dlq"
 	"github.com/sidingkafka/siding/headers"
+	"github.com/sidingkafka/siding/internal/commitmark"
 	"github.com/sidingkafka/siding/redrive"
 	"github.com/sidingkafka/siding/serve"
 )
@@ -395,6 +396,7 @@ func (s *scene) breakAll() {
 	produce("invoices", "hang", 1)
 	s.must(s.cl.Flush(s.ctx))
 	s.letters("audits", 3, 0) // as many as warn, and fewer than page
+	s.leaves()
 	s.runs("producer", func(ctx context.Context) error {
 		for {
 			select {
@@ -457,11 +459,22 @@ func (s *scene) redrive() (failed bool) {
 	return false
 }
 
+// leaves adds a group without members, behind a transaction that is open, as its commit says.
+func (s *scene) leaves() {
+	offsets := kadm.Offsets{}
+	for p := range int32(2) {
+		offsets.Add(kadm.Offset{Topic: s.prefix + "refunds", Partition: p, LeaderEpoch: -1, Metadata: commitmark.Mark + " 1 f=0" + commitmark.Lane{OpenSince: time.Now()}.Field()})
+	}
+	s.must(kadm.NewClient(s.cl).CommitAllOffsets(s.ctx, s.prefix+"gone", offsets))
+}
+
 // repair repairs the services, and redrives the orders.
 func (s *scene) repair() {
 	s.broken.Store(false)
 	s.down.Store(false)
 	s.release()
+	_, err := kadm.NewClient(s.cl).DeleteGroup(s.ctx, s.prefix+"gone")
+	s.must(err)
 	if s.redrive() {
 		s.t.Error("the run failed")
 	}

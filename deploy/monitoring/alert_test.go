@@ -77,8 +77,8 @@ func TestAlerts_LeadToTheirRows(t *testing.T) {
 			}
 		}
 	}
-	if n != 15 {
-		t.Errorf("%d rows are about siding's metrics, want 15", n)
+	if n != 16 {
+		t.Errorf("%d rows are about siding's metrics, want 16", n)
 	}
 }
 
