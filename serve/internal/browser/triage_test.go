@@ -184,6 +184,7 @@ func TestTriage_OneEditForMany(t *testing.T) {
 	tb := newTab(t)
 	tb.visit(s, "/topics/orders.dlq?class=http.503", "payments: service unavailable")
 	tb.plan(90)
+	tb.live() // what comes before that may move what is clicked
 	tb.do(chromedp.Click("//main//summary[text()='Change what they carry']"))
 	tb.fill("#e-patch", `{"region":"NO"}`)
 	tb.click("Show what changes, and plan")
