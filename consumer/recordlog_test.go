@@ -234,7 +234,7 @@ func TestRecordLog_TellsWhoDiscards(t *testing.T) {
 	})
 }
 
-var handlersAttr = regexp.MustCompile(` handlers=(\d+)`)
+var overdueAttr = regexp.MustCompile(`handlers? ignores? (?:its|their) timeout.* handlers=(\d+)`)
 
 // Of 64 handlers that ignored their timeout, the log named 5: it looked at one of a lane, twice a
 // second.
@@ -251,7 +251,7 @@ func TestRecordLog_TellsEveryOverdueHandler(t *testing.T) {
 		handledOnce(k, k.Produce(many(handlers)...))
 		stop(t, c)
 		counted := 0
-		for _, n := range handlersAttr.FindAllStringSubmatch(log.buf.String(), -1) {
+		for _, n := range overdueAttr.FindAllStringSubmatch(log.buf.String(), -1) {
 			n, _ := strconv.Atoi(n[1])
 			counted += n
 		}

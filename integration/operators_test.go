@@ -68,7 +68,7 @@ func TestAProcessThatLostItsRunWritesNothingMoreWhenItWakes(t *testing.T) {
 			const n = 2000
 			topic, _ := s.repaired(1, n)
 			dlq, target := topic+".dlq", topic+".retry.1s"
-			sleeper := s.begin("run", dlq, "--yes", "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "1s")
+			sleeper := s.begin("run", dlq, "--yes", "--by", "ann", "--rate", "300", "--canary", "0", "--ramp", "0", "--window", "5s")
 			if !sleeper.prints("sending\n") {
 				t.Fatalf("it does not send, and prints\n%s", sleeper.output())
 			}
