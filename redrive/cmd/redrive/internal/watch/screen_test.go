@@ -111,6 +111,7 @@ func TestState_HasItsWords(t *testing.T) {
 		"slowing: 2 new in 5 min, the last 2m ago":    {looked: clitest.Noon, open: 3, recent: 2, newest: since(2 * time.Minute), oldest: since(4 * time.Hour)},
 		"growing: 2 new in 5 min, still growing":      {looked: clitest.Noon, open: 3, recent: 2, newest: since(20 * time.Second), oldest: since(4 * time.Hour)},
 		"quiet: strained by mail (1 of 2 partitions)": {looked: clitest.Noon, open: 3, newest: since(3 * time.Hour), guards: []guards.Guard{{Group: "mail", Since: clitest.Noon.Add(time.Hour), Partitions: 1, Of: 2, Waiting: -1}}},
+
 		"held: held since 2026-11-20 11:00:00Z (1h) by mail (1 of 2 partitions), 1 record waits": {looked: clitest.Noon, open: 3, newest: since(3 * time.Hour), guards: []guards.Guard{{Group: "mail", Held: true, Since: since(time.Hour), Partitions: 1, Of: 2, Waiting: 1}}},
 	} {
 		look := output.Look{Now: func() time.Time { return clitest.Noon }, Zone: time.UTC}
