@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/sidingkafka/siding/internal/cases"
 )
 
 func TestClassifier_ResolvesVerdictAndClass(t *testing.T) {
@@ -163,6 +165,7 @@ func TestClassifier_ResolvesVerdictAndClass(t *testing.T) {
 // If a whole topic fails, every record is classified. An error's own text is not counted where fmt
 // has made it before. Not parallel: AllocsPerRun counts the process.
 func TestClassifier_AllocatesLittle(t *testing.T) {
+	cases.Alone(t) // and the race detector has pools drop what they keep
 	wrap := func(err error) error { return fmt.Errorf("charge order 83127: %w", err) }
 	refused := &net.OpError{
 		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 8080},
